@@ -1,0 +1,115 @@
+"""Forward-mode differentiation: every value is paired with its tangent."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax_stage1.interpreter import (
+    Boxed,
+    Interpreter,
+    Op,
+    add,
+    mul,
+    require_number,
+    set_interpreter,
+)
+
+
+# --8<-- [start:dual]
+class DualNumber(Boxed):
+    """A primal and its tangent: the value, and how fast it changes."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, interpreter: Interpreter, primal: Any, tangent: Any):
+        super().__init__(interpreter)
+        self.primal = primal
+        self.tangent = tangent
+
+    def __repr__(self) -> str:
+        return f"DualNumber(primal={self.primal!r}, tangent={self.tangent!r})"
+
+
+# --8<-- [end:dual]
+
+
+# --8<-- [start:interpreter]
+class JVPInterpreter(Interpreter):
+    """Computes with dual numbers. A value that is not its own is a constant: tangent zero."""
+
+    transformation = "jvp"
+
+    def interpret_op(self, op: Op, args: tuple[Any, ...]) -> DualNumber:
+        x, y = (self.lift(arg) for arg in args)
+        with set_interpreter(self.parent):
+            match op:
+                case Op.add:
+                    return self.dual(add(x.primal, y.primal), add(x.tangent, y.tangent))
+                case Op.mul:
+                    return self.dual(
+                        mul(x.primal, y.primal),
+                        add(mul(x.tangent, y.primal), mul(x.primal, y.tangent)),
+                    )
+
+    def dual(self, primal: Any, tangent: Any) -> DualNumber:
+        return DualNumber(self, primal, tangent)
+
+    def lift(self, x: Any) -> DualNumber:
+        if isinstance(x, DualNumber) and x.interpreter is self:
+            return x
+        return self.dual(x, 0.0)
+
+
+# --8<-- [end:interpreter]
+
+
+# --8<-- [start:jvp]
+def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
+    """Evaluates `f` and its derivative along a direction, in one pass.
+
+    Arguments:
+        f: function of one number, made of `add` and `mul`.
+        primal: the number at which `f` is evaluated.
+        tangent: the rate at which that number changes.
+
+    Returns:
+        `f(primal)` and the rate at which it changes.
+
+    Raises:
+        TypeError: an argument, or what `f` returns, is not a float or an int.
+
+    >>> jvp(lambda x: mul(x, add(x, 3.0)), 2.0, 1.0)
+    (10.0, 7.0)
+    """
+    require_number(primal, "primal of jvp")
+    require_number(tangent, "tangent of jvp")
+    interpreter = JVPInterpreter(f)
+    with interpreter.run():
+        result = interpreter.lift(f(interpreter.dual(primal, tangent)))
+    require_number(result.primal, f"result of `{interpreter.function_name}`")
+    return result.primal, result.tangent
+
+
+def derivative(f: Callable[[Any], Any], x: Any) -> Any:
+    """The derivative of `f` at `x`.
+
+    >>> derivative(lambda x: mul(x, add(x, 3.0)), 2.0)
+    7.0
+    """
+    _, tangent = jvp(f, x, 1.0)
+    return tangent
+
+
+def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
+    """The `n`-th derivative of `f` at `x`; the 0th is `f(x)`.
+
+    >>> [nth_order_derivative(n, lambda x: mul(x, add(x, 3.0)), 2.0) for n in range(4)]
+    [10.0, 7.0, 2.0, 0.0]
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise ValueError(f"nth_order_derivative: n must be an int of at least 0, found {n!r}")
+    if n == 0:
+        return f(x)
+    return derivative(lambda x: nth_order_derivative(n - 1, f, x), x)
+
+
+# --8<-- [end:jvp]

@@ -1,0 +1,79 @@
+"""Where in the user's program something was made: what an error message points at.
+
+Recording must be cheap, for it happens once per value: a code object and an offset. File and
+line are worked out only when a message asks for them.
+"""
+
+import linecache
+import os
+import sys
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+_hidden_directories: list[str] = []
+
+
+def hide_frames_of(package_file: str) -> None:
+    """Declares the directory of `package_file` to be machinery, which messages never point at."""
+    _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
+    _is_hidden.cache_clear()
+
+
+@lru_cache(maxsize=4096)
+def _is_hidden(filename: str) -> bool:
+    return filename.startswith((*_hidden_directories, "<frozen"))
+
+
+class Source(NamedTuple):
+    """A place in a program: a code object and the offset of an instruction in it."""
+
+    code: CodeType
+    offset: int
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.code.co_name
+
+    @property
+    def line(self) -> int:
+        lines = list(self.code.co_positions())
+        index = self.offset // 2
+        line = lines[index][0] if 0 <= index < len(lines) else None
+        return line or self.code.co_firstlineno
+
+    @property
+    def text(self) -> str:
+        """The line itself, or nothing where the file cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} (in {self.function})"
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is not machinery, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_hidden(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_source() -> Source | None:
+    """The user's line that is running now, or None where only machinery is."""
+    frame = user_frame()
+    return None if frame is None else Source(frame.f_code, frame.f_lasti)
+
+
+def name_of(f: Any) -> str:
+    """What to call the function `f` in a message."""
+    while hasattr(f, "func"):  # functools.partial
+        f = f.func
+    return getattr(f, "__name__", None) or type(f).__name__
+
+
+hide_frames_of(__file__)

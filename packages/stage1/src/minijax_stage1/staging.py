@@ -1,0 +1,83 @@
+"""Staging: running a Python function once to write down what it does, as a jaxpr."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax_stage1.interpreter import Boxed, Interpreter, Op, check_number
+from minijax_stage1.jaxpr import Atom, Equation, Jaxpr, Var
+
+
+# --8<-- [start:staged]
+class StagedValue(Boxed):
+    """A value that is not known yet: the variable that will hold it."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, interpreter: Interpreter, var: Var):
+        super().__init__(interpreter)
+        self.var = var
+
+    def __repr__(self) -> str:
+        return f"StagedValue(made at {self.source})"
+
+
+# --8<-- [end:staged]
+
+
+# --8<-- [start:interpreter]
+class StagingInterpreter(Interpreter):
+    """Computes nothing: writes an equation for every operation that it is asked for."""
+
+    transformation = "staging"
+
+    def __init__(self, f: Any = None):
+        super().__init__(f)
+        self.equations: list[Equation] = []
+
+    def interpret_op(self, op: Op, args: tuple[Any, ...]) -> StagedValue:
+        atoms = tuple(
+            self.to_atom(arg, f"argument {position} of {op.name}")
+            for position, arg in enumerate(args)
+        )
+        result = StagedValue(self, Var())
+        self.equations.append(Equation(result.var, op, atoms))
+        return result
+
+    def to_atom(self, x: Any, role: str) -> Atom:
+        """Our own values stand for variables; numbers and values from outside are constants."""
+        if isinstance(x, StagedValue) and x.interpreter is self:
+            return x.var
+        if not (isinstance(x, Boxed) and x.interpreter.encloses(self)):
+            check_number(x, role)
+        return x
+
+
+# --8<-- [end:interpreter]
+
+
+# --8<-- [start:build]
+def build_jaxpr(f: Callable[..., Any], num_args: int) -> Jaxpr:
+    """Stages `f`, a function of `num_args` numbers, to a jaxpr.
+
+    Raises:
+        TypeError: `f` uses or returns something other than a float or an int.
+        ValueError: `num_args` is not an int of at least 0.
+
+    >>> from minijax_stage1 import add, mul
+    >>> print(build_jaxpr(lambda x: mul(x, add(x, 3.0)), 1))
+    v_1 ->
+      v_2 = Op.add(v_1, 3.0)
+      v_3 = Op.mul(v_1, v_2)
+    v_3
+    """
+    if isinstance(num_args, bool) or not isinstance(num_args, int) or num_args < 0:
+        raise ValueError(f"build_jaxpr: num_args must be an int of at least 0, found {num_args!r}")
+    interpreter = StagingInterpreter(f)
+    parameters = tuple(Var() for _ in range(num_args))
+    with interpreter.run():
+        result = f(*(StagedValue(interpreter, var) for var in parameters))
+    return_val = interpreter.to_atom(result, f"result of `{interpreter.function_name}`")
+    return Jaxpr(parameters, tuple(interpreter.equations), return_val)
+
+
+# --8<-- [end:build]

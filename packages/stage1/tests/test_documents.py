@@ -1,0 +1,63 @@
+"""What the documentation shows is what runs."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minijax_stage1
+
+README = Path(__file__).parents[1] / "README.md"
+MODULES = [module.name for module in pkgutil.iter_modules(minijax_stage1.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"minijax_stage1.{name}")
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+def test_the_program_in_the_readme_prints_what_the_readme_shows():
+    blocks = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", readme(), re.DOTALL)
+    program, output = blocks.groups()
+    assert run(program) == output
+
+
+def test_the_readme_lists_every_file_once_in_reading_order():
+    listed = re.findall(r"^\d+\. \[`(\w+)\.py`\]", readme(), re.MULTILINE)
+    assert sorted(listed) == sorted(MODULES)
+    imports = {
+        name: set(re.findall(r"from minijax_stage1\.(\w+) import", source(name))) - {name}
+        for name in MODULES
+    }
+    for position, name in enumerate(listed):
+        assert imports[name] <= set(listed[:position]), f"{name} needs what comes later"
+
+
+def test_the_stage_needs_nothing_but_python():
+    imported = run(
+        "import sys; before = set(sys.modules); import minijax_stage1;"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    assert set(imported.split()) - {"minijax_stage1"} <= sys.stdlib_module_names
+
+
+def readme():
+    return README.read_text(encoding="utf-8")
+
+
+def source(name):
+    return (Path(minijax_stage1.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+
+
+def run(program):
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return result.stdout
