@@ -1,0 +1,225 @@
+"""Everything that can be run here; `nox -l` is the table of contents.
+
+STAGES describes the packages once, in order; the sessions are made from it. Versions stand
+in pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2026.4"
+nox.options.default_venv_backend = "uv|virtualenv"  # the first that is there
+nox.options.sessions = ["lint", "types", "tests", "docs"]
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+ENVIRONMENT_TEST = "packages/test_environment.py"
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str  # its directory in packages/, and the end of its sessions' names
+    dist: str
+    adds: tuple[str, ...]  # third-party distributions that it brings, directly or not
+    smoke: str  # an expression that is true where the stage works
+
+    @property
+    def import_name(self) -> str:
+        return self.dist.replace("-", "_")
+
+
+STAGES = (
+    Stage("stage1", "minijax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
+    Stage("stage2", "minijax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
+    Stage("stage3", "minijax-stage3", ("jaxlib", "ml-dtypes", "scipy"), "jit(neg)(2.0) == -2.0"),
+    Stage("stage4", "minijax-stage4", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
+    Stage("minijax", "minijax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
+)
+LIBRARY = STAGES[-1]
+
+
+def up_to(stage: Stage) -> tuple[Stage, ...]:
+    return STAGES[: STAGES.index(stage) + 1]
+
+
+def expected_distributions(stage: Stage) -> dict[str, str]:
+    """The environment variable that ENVIRONMENT_TEST reads."""
+    names = [name for each in up_to(stage) for name in (each.dist, *each.adds)]
+    return {"EXPECTED_DISTRIBUTIONS": " ".join(names)}
+
+
+def group(*names: str) -> tuple[str, ...]:
+    return nox.project.dependency_groups(PYPROJECT, *names)
+
+
+def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
+    """Installs a stage from this checkout, editable, with the stages below it."""
+    packages = [arg for each in up_to(stage) for arg in ("-e", f"packages/{each.name}")]
+    session.install(*packages, *requirements)
+
+
+def pytest(session: nox.Session, path: str) -> None:
+    """Runs pytest with the arguments after `--`; a path among them replaces the session's own."""
+    chosen = any("/" in arg and Path(arg.partition("::")[0]).exists() for arg in session.posargs)
+    session.run("pytest", *(() if chosen else (path,)), *session.posargs)
+
+
+# Tests
+
+
+def tests_of(stage: Stage) -> str:
+    name = f"tests-{stage.name}"
+
+    def run(session: nox.Session) -> None:
+        install(session, stage, *group("test"))
+        session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
+        pytest(session, f"packages/{stage.name}/tests")
+
+    run.__doc__ = f"Tests {stage.dist}, in an environment that has only what it needs."
+    nox.session(name=name)(run)
+    return name
+
+
+TESTS = [tests_of(stage) for stage in STAGES]
+
+
+@nox.session(name="tests-crossing")
+def tests_crossing(session: nox.Session) -> None:
+    """Tests what crosses packages, with real JAX as the oracle."""
+    install(session, LIBRARY, *group("crossing"))
+    pytest(session, "tests")
+
+
+@nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])
+def tests(session: nox.Session) -> None:
+    """Runs all of the tests above."""
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Tests every package with the lowest versions it declares of numpy and jaxlib."""
+    install(session, LIBRARY, *group("test"), *lowest_versions())
+    for stage in STAGES:
+        pytest(session, f"packages/{stage.name}/tests")
+
+
+def lowest_versions() -> list[str]:
+    lowest = []
+    for stage in STAGES:
+        pyproject = nox.project.load_toml(f"packages/{stage.name}/pyproject.toml")
+        hook = pyproject["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+        for text in hook.get("dependencies", []):
+            requirement = Requirement(text.format(version="0"))
+            lowest += [
+                f"{requirement.name}=={each.version}"
+                for each in requirement.specifier
+                if each.operator == ">="
+            ]
+    return lowest
+
+
+# The sources
+
+
+@nox.session(reuse_venv=True)
+def lint(session: nox.Session) -> None:
+    """Checks the sources with ruff: rules, then format."""
+    session.install(*group("lint"))
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session(name="format", reuse_venv=True)
+def format_(session: nox.Session) -> None:
+    """Rewrites the sources the way lint wants them, as far as ruff can."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", "--fix-only")
+    session.run("ruff", "format")
+
+
+@nox.session(reuse_venv=True)
+def types(session: nox.Session) -> None:
+    """Checks the types with mypy, strictly."""
+    install(session, LIBRARY, *group("types"))
+    session.run("mypy", *session.posargs)
+
+
+# To look at
+
+
+@nox.session(reuse_venv=True)
+def docs(session: nox.Session) -> None:
+    """Builds the site, running its examples; `-- serve` shows it while you write."""
+    install(session, LIBRARY, *group("docs"))
+    args = session.posargs or ("build", "--strict")
+    session.run("mkdocs", *args, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session(reuse_venv=True)
+def demo(session: nox.Session) -> None:
+    """Trains a small network on handwritten digits; `-- --help` lists its options."""
+    install(session, LIBRARY, *group("demo"))
+    session.run("python", "examples/digits.py", *session.posargs)
+
+
+@nox.session(reuse_venv=True)
+def bench(session: nox.Session) -> None:
+    """Measures minijax and JAX side by side."""
+    install(session, LIBRARY, *group("bench"))
+    session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+# What is published
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Builds every package into dist/: an sdist, and a wheel from that sdist."""
+    session.install(*group("build"))
+    shutil.rmtree("dist", ignore_errors=True)
+    for stage in STAGES:
+        args = "--no-isolation", "--outdir=dist", f"packages/{stage.name}"
+        session.run("python", "-m", "build", *args)
+
+
+def wheel_of(stage: Stage) -> str:
+    name = f"wheel-{stage.name}"
+
+    def run(session: nox.Session) -> None:
+        wheels = [
+            str(wheel)
+            for each in up_to(stage)
+            for wheel in Path("dist").glob(f"{each.import_name}-*.whl")
+        ]
+        session.install(*wheels)
+        session.run("python", ENVIRONMENT_TEST, env=expected_distributions(stage))
+        with session.chdir(session.create_tmp()):  # away from the sources
+            session.run("python", "-c", smoke_test(stage))
+
+    run.__doc__ = f"Installs the wheel of {stage.dist} into an empty environment and tries it."
+    nox.session(name=name, requires=["build"])(run)
+    return name
+
+
+def smoke_test(stage: Stage) -> str:
+    package = stage.import_name
+    return f"""
+import sys
+from importlib.resources import files
+import {package}
+from {package} import *
+assert {package}.__file__.startswith(sys.prefix)
+assert files({package}).joinpath("py.typed").is_file()
+assert {stage.smoke}
+"""
+
+
+WHEELS = [wheel_of(stage) for stage in STAGES]
+
+
+@nox.session(venv_backend="none", requires=WHEELS)
+def wheels(session: nox.Session) -> None:
+    """Runs all of the wheel sessions above."""
