@@ -1,0 +1,37 @@
+"""What messages call an argument: by the name that its function gives it."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage2.tree import keystr
+
+
+def argument_name(fun: Callable[..., Any], path: Sequence[Any]) -> str:
+    """The name of a leaf of the arguments of `fun`, such as `params['w'][0]`.
+
+    Arguments:
+        fun: the function that is called.
+        path: where the leaf stands in the pair `(args, kwargs)` of the call.
+    """
+    part, which, *rest = path
+    below = keystr(tuple(rest))
+    if part.idx == 1:
+        return f"{which.key}{below}"
+    position = which.idx
+    for name, parameter in _parameters(fun):
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            return f"{name}[{position}]{below}"
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            break
+        if position == 0:
+            return f"{name}{below}"
+        position -= 1
+    return f"argument {which.idx}{below}"
+
+
+def _parameters(fun: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
+    try:
+        return list(inspect.signature(fun).parameters.items())
+    except (TypeError, ValueError):  # builtins do not say
+        return []

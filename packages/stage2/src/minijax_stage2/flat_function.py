@@ -1,0 +1,52 @@
+"""Functions of pytrees as functions of flat lists, which is all that interpreters know."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax_stage1.interpreter import Boxed, leaked_value_error
+from minijax_stage1.source import name_of
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+
+class FlatFunction:
+    """`fun` with its arguments and its result flattened.
+
+    The structure of the result, `out_tree`, is known once the function has been called.
+
+    Arguments:
+        fun: function of pytrees.
+        in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
+            the pair of that tuple and the dict of its keyword arguments.
+    """
+
+    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
+        self.fun = fun
+        self.in_tree = in_tree
+        self.has_kwargs = has_kwargs
+        self.out_tree: PyTreeDef
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args = tree_unflatten(self.in_tree, leaves)
+        args, kwargs = args if self.has_kwargs else (args, {})
+        outs, self.out_tree = flatten_result(self.fun, self.fun(*args, **kwargs))
+        return outs
+
+
+def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyTreeDef]:
+    """Flattens what `fun` returned, which must be a pytree of arrays and numbers.
+
+    Raises:
+        TypeError: it is not, or holds a tracer of a trace that has ended; the message says where.
+    """
+    paths_and_outs, out_tree = tree_flatten_with_path(result)
+    for path, out in paths_and_outs:
+        typeof_named(f"result{keystr(path)} of `{name_of(fun)}`", out)
+        if isinstance(out, Boxed) and out.interpreter.ended:
+            raise leaked_value_error(out, out.interpreter, out.source)
+    return [out for _, out in paths_and_outs], out_tree

@@ -1,0 +1,321 @@
+"""What users call: functions of arrays, made of primitives.
+
+Here operands are promoted and arguments checked, so that a primitive and its rules can take
+for granted that shapes and dtypes fit.
+"""
+
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1 import Op
+from minijax_stage2.primitives import (
+    DotDimensionNumbers,
+    add_p,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    cos_p,
+    dot_general_p,
+    eq_p,
+    exp_p,
+    ge_p,
+    gt_p,
+    le_p,
+    log_p,
+    lt_p,
+    mul_p,
+    ne_p,
+    neg_p,
+    reciprocal_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    sin_p,
+    transpose_p,
+)
+from minijax_stage2.promotion import (
+    broadcast_shapes,
+    broadcast_to,
+    cast,
+    promote,
+    result_type,
+    to_inexact,
+)
+from minijax_stage2.shaped_array import Shape, typeof
+from minijax_stage2.trace import Primitive, bind1, function_of_op
+
+Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
+
+
+# --8<-- [start:elementwise]
+def neg(x: Array) -> Array:
+    """`-x`."""
+    if typeof(x).dtype == np.bool_:
+        raise TypeError("neg: found a boolean array; to negate one use `x == False`")
+    return bind1(neg_p, x)
+
+
+def sin(x: Array) -> Array:
+    """The sine of `x`."""
+    return bind1(sin_p, to_inexact(x))
+
+
+def cos(x: Array) -> Array:
+    """The cosine of `x`."""
+    return bind1(cos_p, to_inexact(x))
+
+
+def exp(x: Array) -> Array:
+    """The exponential of `x`."""
+    return bind1(exp_p, to_inexact(x))
+
+
+def log(x: Array) -> Array:
+    """The natural logarithm of `x`."""
+    return bind1(log_p, to_inexact(x))
+
+
+def reciprocal(x: Array) -> Array:
+    """`1 / x`."""
+    return bind1(reciprocal_p, to_inexact(x))
+
+
+def add(x: Array, y: Array) -> Array:
+    """`x + y`."""
+    return bind1(add_p, *promote(x, y))
+
+
+def mul(x: Array, y: Array) -> Array:
+    """`x * y`."""
+    return bind1(mul_p, *promote(x, y))
+
+
+def sub(x: Array, y: Array) -> Array:
+    """`x - y`."""
+    x, y = promote(x, y)  # before neg, which wraps around in unsigned integers
+    return add(x, neg(y))
+
+
+def div(x: Array, y: Array) -> Array:
+    """`x / y`, a real number for integers too."""
+    x, y = promote(x, y)
+    return mul(x, reciprocal(y))
+
+
+# --8<-- [end:elementwise]
+
+
+def power(x: Array, y: Array) -> Array:
+    """`x ** y`. A whole number `y` multiplies repeatedly; any other exponent goes by `exp`, `log`.
+
+    So an array of exponents, also of whole ones, asks for a positive `x`.
+    """
+    if isinstance(y, int | np.integer) and not isinstance(y, bool):
+        return _integer_power(x, int(y))
+    x, y = promote(x, y)
+    if isinstance(y, float | np.floating) and y.is_integer():
+        return _integer_power(x, int(y))
+    return exp(mul(y, log(x)))
+
+
+def _integer_power(x: Array, exponent: int) -> Array:
+    if exponent < 0:
+        return reciprocal(_integer_power(x, -exponent))
+    if exponent == 0:
+        return full_like(x, 1)
+    result = None
+    while exponent:
+        if exponent & 1:
+            result = x if result is None else mul(result, x)
+        exponent >>= 1
+        x = mul(x, x) if exponent else x
+    return result
+
+
+def abs(x: Array) -> Array:
+    """The absolute value of `x`, whose derivative at 0 is 0 because that of `x * x` is."""
+    aval = typeof(x)
+    if aval.dtype.kind in "bc":
+        raise TypeError(f"abs: expected integers or reals, found {aval}")
+    return where(gt(x, 0), x, where(lt(x, 0), neg(x), mul(x, x)))
+
+
+def _comparison(primitive: Primitive, symbol: str) -> Callable[[Array, Array], Array]:
+    def compare(x: Array, y: Array) -> Array:
+        return bind1(primitive, *promote(x, y))
+
+    compare.__name__ = compare.__qualname__ = primitive.name
+    compare.__doc__ = f"`x {symbol} y`, element by element."
+    return compare
+
+
+eq = _comparison(eq_p, "==")
+ne = _comparison(ne_p, "!=")
+lt = _comparison(lt_p, "<")
+le = _comparison(le_p, "<=")
+gt = _comparison(gt_p, ">")
+ge = _comparison(ge_p, ">=")
+
+
+def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
+    """Element by element `on_true` where `which` holds, else `on_false`; no promotion."""
+    return bind1(select_n_p, which, on_false, on_true)
+
+
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """Element by element `x` where `condition` holds, else `y`."""
+    if typeof(condition).dtype != np.bool_:
+        condition = ne(condition, 0)
+    x, y = promote(x, y)
+    shapes = [typeof(operand).shape for operand in (condition, x, y)]
+    shape = broadcast_shapes(*shapes)
+    return select_n(*(broadcast_to(operand, shape) for operand in (condition, y, x)))
+
+
+def astype(x: Array, dtype: Any) -> Array:
+    """`x` with another dtype."""
+    dtype = np.dtype(dtype)
+    aval = typeof(x)
+    if aval.dtype == dtype and not aval.weak_type:
+        return x
+    return bind1(convert_element_type_p, x, new_dtype=dtype)
+
+
+def full_like(x: Array, value: Any) -> Array:
+    """An array of the shape and dtype of `x`, filled with the number `value`."""
+    aval = typeof(x)
+    if aval.weak_type:
+        return cast(value, typeof(value), aval.dtype)
+    return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
+
+
+# --8<-- [start:structural]
+def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
+    """The sum of `x` over one axis, several, or (None) all of them.
+
+    Raises:
+        ValueError: an axis is out of range, or given twice.
+    """
+    aval = typeof(x)
+    if aval.dtype == np.bool_:
+        x = cast(x, aval, np.dtype(np.int64))
+    return bind1(reduce_sum_p, x, axes=_axes("reduce_sum", axis, aval.ndim))
+
+
+def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
+    """`x` with its axes permuted; without a permutation, in reverse order.
+
+    Raises:
+        ValueError: `permutation` is not a permutation of the axes of `x`.
+    """
+    ndim = typeof(x).ndim
+    if permutation is None:
+        permutation = range(ndim)[::-1]
+    axes = _axes("transpose", permutation, ndim)
+    if len(axes) != ndim:
+        raise ValueError(
+            f"transpose: expected a permutation of {ndim} axes, found {tuple(permutation)}"
+        )
+    return bind1(transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
+
+
+def moveaxis(x: Array, source: int, destination: int) -> Array:
+    """`x` with one axis moved, the others in their order."""
+    (source,) = _axes("moveaxis", source, typeof(x).ndim)
+    (destination,) = _axes("moveaxis", destination, typeof(x).ndim)
+    order = [axis for axis in range(typeof(x).ndim) if axis != source]
+    order.insert(destination, source)
+    return transpose(x, order)
+
+
+def reshape(x: Array, shape: int | Sequence[int]) -> Array:
+    """`x` with another shape of the same size; one size may be -1, to be worked out.
+
+    Raises:
+        ValueError: `x` does not have as many elements as `shape` asks for.
+    """
+    aval = typeof(x)
+    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    new_sizes = tuple(operator.index(size) for size in sizes)
+    known = int(np.prod([size for size in new_sizes if size != -1]))
+    if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
+        new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
+    if -1 in new_sizes or int(np.prod(new_sizes)) != aval.size:
+        raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
+    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+
+
+def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
+    """`x` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
+    axes = tuple(broadcast_dimensions)
+    return bind1(broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
+
+
+def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers) -> Array:
+    """Products of `x` and `y` summed over the contracted axes, for each batch index.
+
+    The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
+    """
+    x, y = _same_dtype(x, y)
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    numbers = ((tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch)))
+    return bind1(dot_general_p, x, y, dimension_numbers=numbers)
+
+
+def matmul(x: Array, y: Array) -> Array:
+    """`x @ y`: the matrix product, over leading axes that broadcast, as numpy defines it.
+
+    Raises:
+        ValueError: an operand is a scalar, or the contracted sizes differ.
+    """
+    a, b = typeof(x).shape, typeof(y).shape
+    if not a or not b:
+        raise ValueError(f"matmul: operands must have at least one axis, found shapes {a}, {b}")
+    contract_y = builtins.max(len(b) - 2, 0)
+    if a[-1] != b[contract_y]:
+        raise ValueError(
+            f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
+            f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}"
+        )
+    if len(a) <= 2 and len(b) <= 2:
+        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())))
+    batch = broadcast_shapes(a[:-2], b[:-2])
+    x = broadcast_to(x, batch + a[-2:]) if len(a) > 1 else x
+    y = broadcast_to(y, batch + b[-2:]) if len(b) > 1 else y
+    lead = tuple(range(len(batch)))
+    if len(a) == 1:  # a vector has no batch axes: they all stay with the matrices
+        return dot_general(x, y, (((0,), (len(batch),)), ((), ())))
+    if len(b) == 1:
+        return dot_general(x, y, (((len(batch) + 1,), (0,)), ((), ())))
+    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)))
+
+
+# --8<-- [end:structural]
+
+
+def _same_dtype(*operands: Array) -> list[Array]:
+    """Promotes dtypes, not shapes."""
+    avals = [typeof(x) for x in operands]
+    dtype = result_type(*avals).dtype
+    return [cast(x, aval, dtype) for x, aval in zip(operands, avals, strict=True)]
+
+
+def _axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    axes = tuple(operator.index(a) for a in given)
+    if not all(-ndim <= a < ndim for a in axes):
+        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+    axes = tuple(a % ndim for a in axes)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis given twice in {axis}")
+    return axes
+
+
+function_of_op[Op.add] = add
+function_of_op[Op.mul] = mul

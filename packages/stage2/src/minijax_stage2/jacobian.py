@@ -1,0 +1,93 @@
+"""Jacobians by forward mode: one directional derivative for each input, all of them at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1.source import name_of
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.functions import reshape
+from minijax_stage2.jvp import check_argnums, jvp_flat
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import ShapedArray, typeof
+from minijax_stage2.tangent import Zero, instantiate
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import vmap
+
+
+def standard_basis(aval: ShapedArray) -> Any:
+    """The unit arrays of type `aval`, along a new first axis."""
+    return np.eye(aval.size, dtype=aval.dtype).reshape(aval.size, *aval.shape)
+
+
+# --8<-- [start:jacfwd]
+def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The Jacobian of `fun`, column by column, by forward mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+
+    Returns:
+        A function of the same arguments. Its result has the structure of the result of `fun`
+        with, at each leaf, the structure of the argument; each leaf has the shape of the
+        result followed by that of the argument. With several `argnums`, a tuple of arguments.
+
+    Raises:
+        TypeError: an argument to differentiate has an integer or boolean leaf.
+        ValueError: the arguments to differentiate have no leaves, or do not exist.
+
+    >>> jacfwd(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def jacobian(*args: Any) -> Any:
+        check_argnums("jacfwd", fun, chosen, len(args))
+        inputs = args[chosen[0]] if isinstance(argnums, int) else tuple(args[i] for i in chosen)
+        flat_inputs, in_tree = tree_flatten(inputs)
+        if not flat_inputs:
+            raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
+        for x in flat_inputs:
+            require_inexact("jacfwd", fun, x)
+
+        def of_inputs(*leaves: Any) -> Any:
+            whole = list(args)
+            given = tree_unflatten(in_tree, leaves)
+            for i, arg in zip(chosen, (given,) if isinstance(argnums, int) else given, strict=True):
+                whole[i] = arg
+            return fun(*whole)
+
+        flat_fun = FlatFunction(of_inputs, tree_flatten(tuple(flat_inputs))[1])
+        columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
+        rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
+        return tree_unflatten(flat_fun.out_tree, rows)
+
+    return jacobian
+
+
+def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int) -> list[Any]:
+    """The derivative of each result with respect to one input, the input's axes last."""
+    aval = typeof(inputs[which])
+
+    def push_forward(tangent: Any) -> list[Any]:
+        tangents = [tangent if i == which else Zero.like(x) for i, x in enumerate(inputs)]
+        return [instantiate(t) for t in jvp_flat(flat_fun, inputs, tangents, fun)[1]]
+
+    outs = vmap(push_forward, out_axes=-1)(standard_basis(aval))
+    return [reshape(out, typeof(out).shape[:-1] + aval.shape) for out in outs]
+
+
+# --8<-- [end:jacfwd]
+
+
+def require_inexact(caller: str, fun: Any, x: Any) -> None:
+    """Raises the error due when an input to differentiate is not a real or complex number."""
+    aval = typeof(x)
+    if not is_inexact(aval.dtype):
+        raise TypeError(
+            f"{caller}: the inputs of `{name_of(fun)}` to differentiate must be real or complex, "
+            f"found {aval}. Convert them to floats, or choose other arguments by argnums."
+        )

@@ -1,0 +1,288 @@
+"""Forward-mode differentiation: an interpreter that carries tangents along."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.functions import full_like
+from minijax_stage2.promotion import cast, is_inexact
+from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
+from minijax_stage2.tangent import Zero, instantiate, sum_of, tangent_type
+from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
+from minijax_stage2.tracer import Tracer
+from minijax_stage2.tree import (
+    explain_mismatch,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_map,
+    tree_unflatten,
+)
+
+jvp_rules = Rules("jvp", "jvp_rules")
+
+
+# --8<-- [start:trace]
+class JVPTracer(Tracer):
+    """A primal with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
+        self.interpreter = trace
+        self.source = user_source()
+        self.primal = primal
+        self.tangent = tangent
+
+    @property
+    def aval(self) -> ShapedArray:
+        return typeof(self.primal)
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def why_unknown(self) -> str:
+        return self.primal.why_unknown()  # type: ignore[no-any-return]
+
+
+class JVPTrace(Trace):
+    """Pairs every value with its tangent.
+
+    What is not one of this trace's tracers is a constant, whose tangent is `Zero`; and what
+    depends on constants only is not boxed at all.
+    """
+
+    transformation = "jvp"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        primals, tangents = [], []
+        constant = True
+        for x in args:
+            if isinstance(x, JVPTracer) and x.interpreter is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                constant = False
+            else:
+                primals.append(x)
+                tangents.append(None)
+        with set_interpreter(self.parent):
+            if constant:
+                return bind(primitive, *primals, **params)
+            rule = jvp_rules[primitive]
+            tangents = [
+                Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
+            ]
+            outs, out_tangents = rule(primals, tangents, **params)
+        return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+
+    def box(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def unbox(self, x: Any) -> tuple[Any, Any]:
+        if isinstance(x, JVPTracer) and x.interpreter is self:
+            return x.primal, x.tangent
+        return x, Zero.like(x)
+
+
+def jvp_flat(
+    f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], name: Any
+) -> tuple[list[Any], list[Any]]:
+    """`jvp` of a function of arrays that returns a list of arrays; tangents may be `Zero`."""
+    trace = JVPTrace(name)
+    with trace.run():
+        outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))
+    pairs = [trace.unbox(out) for out in outs]
+    return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+
+
+# --8<-- [end:trace]
+
+
+# --8<-- [start:defjvp]
+def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> None:
+    """Defines the jvp rule of a primitive of one result by one formula for each operand.
+
+    Arguments:
+        primitive: the primitive.
+        contributions: for each operand, a function `(t, out, *primals, **params)` that is
+            linear in `t`, the tangent of that operand, and returns what it adds to the tangent
+            of the result `out`. None, for the function or what it returns, stands for
+            nothing: the result does not depend smoothly on the operand.
+    """
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        out = bind1(primitive, *primals, **params)
+        terms = [
+            contribution(tangent, out, *primals, **params)
+            for contribution, tangent in zip(contributions, tangents, strict=True)
+            if contribution is not None and type(tangent) is not Zero
+        ]
+        return [out], [sum_of([term for term in terms if term is not None], typeof(out))]
+
+    jvp_rules[primitive] = rule
+
+
+def deflinear(primitive: Primitive) -> None:
+    """Declares a primitive of one operand to be linear: its tangent is itself, of the tangent."""
+    defjvp(primitive, lambda t, out, x, **params: bind1(primitive, t, **params))
+
+
+def defzero(primitive: Primitive) -> None:
+    """Declares a primitive to have no derivative: its result is piecewise constant."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        outs = bind(primitive, *primals, **params)
+        return outs, [Zero(tangent_type(typeof(out))) for out in outs]
+
+    jvp_rules[primitive] = rule
+
+
+# --8<-- [end:defjvp]
+
+
+# --8<-- [start:jvp]
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Evaluates `fun` and its derivative along a direction, in one forward pass.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: a tuple or list with the arguments at which to evaluate.
+        tangents: the direction, in a tuple or list of the same structure, shapes and dtypes.
+            Integer and boolean arguments have tangents of dtype float0.
+
+    Returns:
+        The result of `fun` and its tangent, two pytrees of one structure.
+
+    Raises:
+        TypeError: structure, shape or dtype of `tangents` does not fit `primals`.
+
+    >>> from minijax_stage2 import sin
+    >>> jvp(lambda x: {"y": 2.0 * sin(x)}, (0.0,), (1.0,))
+    ({'y': 0.0}, {'y': 2.0})
+    """
+    for role, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple | list):
+            raise TypeError(
+                f"jvp: {role} must be a tuple or list of arguments, found {given!r:.60} of type "
+                f"{type(given).__name__}; for a single argument write (x,)"
+            )
+    primals, tangents = tuple(primals), tuple(tangents)
+    paths_and_primals, in_tree = tree_flatten_with_path(primals)
+    flat_tangents, tangents_tree = tree_flatten(tangents)
+    if in_tree != tangents_tree:
+        raise TypeError(
+            "jvp: primals and tangents must have the same tree structure: "
+            + explain_mismatch(primals, tangents)
+        )
+    caller = f"jvp of `{name_of(fun)}`"
+    roles = [f"primals{keystr(path)}" for path, _ in paths_and_primals]
+    flat_primals = [x for _, x in paths_and_primals]
+    flat_tangents = [
+        check_tangent(caller, role, typeof_named(f"{caller}: {role}", x), t)
+        for role, x, t in zip(roles, flat_primals, flat_tangents, strict=True)
+    ]
+    flat_fun = FlatFunction(fun, in_tree)
+    outs, out_tangents = jvp_flat(flat_fun, flat_primals, flat_tangents, fun)
+    return (
+        tree_unflatten(flat_fun.out_tree, outs),
+        tree_unflatten(flat_fun.out_tree, [instantiate(t) for t in out_tangents]),
+    )
+
+
+# --8<-- [end:jvp]
+
+
+def check_tangent(caller: str, role: str, aval: ShapedArray, tangent: Any) -> Any:
+    """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
+
+    Raises:
+        TypeError: shape or dtype do not fit.
+    """
+    if type(tangent) is Zero:
+        return tangent
+    expected = tangent_type(aval)
+    found = typeof_named(f"{caller}: the tangent of {role}", tangent)
+    if expected.dtype == float0:
+        if found.dtype == float0 and found.shape == expected.shape:
+            return Zero(expected)
+    elif found.shape == expected.shape:
+        if found.dtype == expected.dtype:
+            return tangent
+        if type(tangent) in python_scalars and not isinstance(tangent, complex):
+            return cast(tangent, found, expected.dtype)
+    raise TypeError(
+        f"{caller}: the tangent of {role}, of type {aval}, must have type {expected}; "
+        f"found {found}. {_tangent_remedy(expected)}"
+    )
+
+
+def _tangent_remedy(expected: ShapedArray) -> str:
+    if expected.dtype == float0:
+        return "Integers have no tangents: make the argument a float, or close over it."
+    return "Make the tangent an array of the shape and dtype of its primal."
+
+
+# --8<-- [start:deriv]
+def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The derivative of `fun` where all of its chosen arguments grow at rate one.
+
+    For a function of one number that is its ordinary derivative, and it can be taken again.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: which positional arguments grow; the others are constants.
+
+    Returns:
+        A function of the same arguments. Python ints among those that grow count as floats.
+
+    >>> deriv(lambda x: x * x * x)(2.0)
+    12.0
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def derivative(*args: Any) -> Any:
+        check_argnums("deriv", fun, chosen, len(args))
+        growing = [tree_map(_int_to_float, args[i]) for i in chosen]
+
+        def of_growing(*growing: Any) -> Any:
+            whole = list(args)
+            for i, arg in zip(chosen, growing, strict=True):
+                whole[i] = arg
+            return fun(*whole)
+
+        of_growing.__name__ = name_of(fun)
+        return jvp(of_growing, growing, tree_map(_rate_one, growing))[1]
+
+    return derivative
+
+
+# --8<-- [end:deriv]
+
+
+def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> None:
+    """Raises the error due when `argnums` does not fit a call with `count` arguments."""
+    for i in argnums:
+        if not isinstance(i, int) or not -count <= i < count:
+            raise ValueError(
+                f"{caller}: argnums names argument {i!r} of `{name_of(fun)}`, which was called "
+                f"with {count} positional arguments"
+            )
+
+
+def _int_to_float(x: Any) -> Any:
+    return float(x) if type(x) is int else x
+
+
+def _rate_one(x: Any) -> Any:
+    aval = typeof(x)
+    if not is_inexact(aval.dtype):
+        raise TypeError(f"deriv: integers cannot grow smoothly, found {aval}; use floats")
+    return full_like(x, 1)

@@ -1,0 +1,74 @@
+"""The derivatives of the primitives, a table that reads as mathematics.
+
+In a formula `t` is the tangent of that operand, `out` the result of the primitive.
+"""
+
+from minijax_stage2.functions import (
+    astype,
+    cos,
+    dot_general,
+    full_like,
+    mul,
+    neg,
+    reciprocal,
+    select_n,
+    sin,
+)
+from minijax_stage2.jvp import defjvp, deflinear, defzero
+from minijax_stage2.primitives import (
+    COMPARISONS,
+    add_p,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    cos_p,
+    dot_general_p,
+    exp_p,
+    log_p,
+    mul_p,
+    neg_p,
+    reciprocal_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    sin_p,
+    transpose_p,
+)
+from minijax_stage2.promotion import is_inexact
+
+# --8<-- [start:table]
+deflinear(neg_p)
+defjvp(sin_p, lambda t, out, x: mul(t, cos(x)))
+defjvp(cos_p, lambda t, out, x: neg(mul(t, sin(x))))
+defjvp(exp_p, lambda t, out, x: mul(t, out))
+defjvp(log_p, lambda t, out, x: mul(t, reciprocal(x)))
+defjvp(reciprocal_p, lambda t, out, x: neg(mul(t, mul(out, out))))
+
+defjvp(add_p, lambda t, out, x, y: t, lambda t, out, x, y: t)
+defjvp(mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
+
+for comparison_p in COMPARISONS:
+    defzero(comparison_p)
+
+defjvp(
+    select_n_p,
+    None,
+    lambda t, out, which, x, y: select_n(which, t, full_like(t, 0)),
+    lambda t, out, which, x, y: select_n(which, full_like(t, 0), t),
+)
+
+defjvp(
+    convert_element_type_p,
+    lambda t, out, x, *, new_dtype: astype(t, new_dtype) if is_inexact(new_dtype) else None,
+)
+
+deflinear(reduce_sum_p)
+deflinear(transpose_p)
+deflinear(reshape_p)
+deflinear(broadcast_in_dim_p)
+
+defjvp(
+    dot_general_p,
+    lambda t, out, x, y, *, dimension_numbers: dot_general(t, y, dimension_numbers),
+    lambda t, out, x, y, *, dimension_numbers: dot_general(x, t, dimension_numbers),
+)
+# --8<-- [end:table]

@@ -1,0 +1,69 @@
+"""Python's operators on arrays, for every class of values that is not numpy's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax_stage2 import functions as f
+from minijax_stage2.shaped_array import python_scalars
+
+Method = Callable[[Any, Any], Any]
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (*python_scalars, np.ndarray, np.generic)) or hasattr(x, "aval")
+
+
+def _operator(function: Callable[[Any, Any], Any]) -> Method:
+    """`x.__op__(y)`; Python itself complains of operands that are no arrays."""
+
+    def operate(self: Any, other: Any) -> Any:
+        return function(self, other) if _is_operand(other) else NotImplemented
+
+    return operate
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Method:
+    """`y.__rop__(x)`."""
+
+    def operate(self: Any, other: Any) -> Any:
+        return function(other, self) if _is_operand(other) else NotImplemented
+
+    return operate
+
+
+class ArrayOperators:
+    """Gives a class `+ - * / ** @ < <= > >= == != abs neg` by the functions of stage 2."""
+
+    __slots__ = ()
+
+    # numpy leaves an operator to us, also where its own array stands on the left.
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    __hash__ = None  # type: ignore[assignment]  # because == compares element by element
+
+    __add__, __radd__ = _operator(f.add), _reflected(f.add)
+    __sub__, __rsub__ = _operator(f.sub), _reflected(f.sub)
+    __mul__, __rmul__ = _operator(f.mul), _reflected(f.mul)
+    __truediv__, __rtruediv__ = _operator(f.div), _reflected(f.div)
+    __pow__, __rpow__ = _operator(f.power), _reflected(f.power)
+    __matmul__, __rmatmul__ = _operator(f.matmul), _reflected(f.matmul)
+    __eq__, __ne__ = _operator(f.eq), _operator(f.ne)
+    __lt__, __le__ = _operator(f.lt), _operator(f.le)
+    __gt__, __ge__ = _operator(f.gt), _operator(f.ge)
+
+    def __neg__(self) -> Any:
+        return f.neg(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return f.abs(self)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reverse order."""
+        return f.transpose(self)

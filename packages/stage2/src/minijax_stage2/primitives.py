@@ -1,0 +1,117 @@
+"""The primitives of stages 2 to 4, and their first rule: evaluation by numpy.
+
+Elementwise primitives take operands of one dtype and of one shape, or scalars, which are spread
+over the others. Making operands so is the business of `functions.py`.
+
+Every later table of rules keeps the order of this one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.trace import Primitive, impl_rules
+
+# --8<-- [start:declare]
+neg_p = Primitive("neg")
+sin_p = Primitive("sin")
+cos_p = Primitive("cos")
+exp_p = Primitive("exp")
+log_p = Primitive("log")
+reciprocal_p = Primitive("reciprocal")
+
+add_p = Primitive("add")
+mul_p = Primitive("mul")
+
+eq_p = Primitive("eq")
+ne_p = Primitive("ne")
+lt_p = Primitive("lt")
+le_p = Primitive("le")
+gt_p = Primitive("gt")
+ge_p = Primitive("ge")
+
+select_n_p = Primitive("select_n")
+convert_element_type_p = Primitive("convert_element_type")
+
+reduce_sum_p = Primitive("reduce_sum")
+transpose_p = Primitive("transpose")
+reshape_p = Primitive("reshape")
+broadcast_in_dim_p = Primitive("broadcast_in_dim")
+dot_general_p = Primitive("dot_general")
+# --8<-- [end:declare]
+
+UNARY = (neg_p, sin_p, cos_p, exp_p, log_p, reciprocal_p)
+ARITHMETIC = (add_p, mul_p)
+COMPARISONS = (eq_p, ne_p, lt_p, le_p, gt_p, ge_p)
+
+# Contracting axes of both operands, and batch axes of both operands.
+DotDimensionNumbers = tuple[
+    tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]
+]
+
+
+# --8<-- [start:impl]
+def _by(ufunc: Callable[..., Any]) -> Callable[..., list[Any]]:
+    return lambda *operands: [ufunc(*operands)]
+
+
+impl_rules[neg_p] = _by(np.negative)
+impl_rules[sin_p] = _by(np.sin)
+impl_rules[cos_p] = _by(np.cos)
+impl_rules[exp_p] = _by(np.exp)
+impl_rules[log_p] = _by(np.log)
+impl_rules[reciprocal_p] = _by(lambda x: np.divide(np.ones((), np.result_type(x)), x))
+
+impl_rules[add_p] = _by(np.add)
+impl_rules[mul_p] = _by(np.multiply)
+
+impl_rules[eq_p] = _by(np.equal)
+impl_rules[ne_p] = _by(np.not_equal)
+impl_rules[lt_p] = _by(np.less)
+impl_rules[le_p] = _by(np.less_equal)
+impl_rules[gt_p] = _by(np.greater)
+impl_rules[ge_p] = _by(np.greater_equal)
+
+impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
+impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [np.asarray(x).astype(new_dtype)[()]]
+
+impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
+impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]
+impl_rules[reshape_p] = lambda x, *, new_sizes: [np.reshape(x, new_sizes)]
+# --8<-- [end:impl]
+
+
+def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+    aligned = [1] * len(shape)
+    for axis, size in zip(broadcast_dimensions, np.shape(x), strict=True):
+        aligned[axis] = size
+    return [np.broadcast_to(np.reshape(x, aligned), shape)]
+
+
+def _dot_general(x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers) -> list[Any]:
+    """By matrix product: batch axes first, free and contracted axes each flattened to one."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    x_free = free_axes(x.ndim, x_contract, x_batch)
+    y_free = free_axes(y.ndim, y_contract, y_batch)
+
+    def sizes(operand: Any, axes: tuple[int, ...]) -> Shape:
+        return tuple(operand.shape[axis] for axis in axes)
+
+    batch, rows, columns = sizes(x, x_batch), sizes(x, x_free), sizes(y, y_free)
+    count, inner = int(np.prod(batch)), int(np.prod(sizes(x, x_contract)))
+    x = np.transpose(x, (*x_batch, *x_free, *x_contract))
+    y = np.transpose(y, (*y_batch, *y_contract, *y_free))
+    x = np.reshape(x, (count, int(np.prod(rows)), inner))
+    y = np.reshape(y, (count, inner, int(np.prod(columns))))
+    return [np.reshape(np.matmul(x, y), batch + rows + columns)]
+
+
+def free_axes(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of a `dot_general` operand that are neither contracted nor batch axes."""
+    return tuple(axis for axis in range(ndim) if axis not in contract and axis not in batch)
+
+
+impl_rules[broadcast_in_dim_p] = _broadcast_in_dim
+impl_rules[dot_general_p] = _dot_general

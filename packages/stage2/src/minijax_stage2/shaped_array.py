@@ -1,0 +1,163 @@
+"""Types: the abstract value of an array is its shape and dtype."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1 import Boxed
+
+Shape = tuple[int, ...]
+
+# The dtype of tangents that cannot be: those of integers and booleans. It holds no bits.
+float0 = np.dtype([("float0", np.void, 0)])
+
+_SHORT_KINDS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
+
+
+@lru_cache(maxsize=256)
+def short_dtype(dtype: np.dtype[Any]) -> str:
+    """JAX's short name of a dtype: `f32`, `i64`, `bool`, `bf16`.
+
+    >>> short_dtype(np.dtype("float32"))
+    'f32'
+    """
+    if dtype == float0:
+        return "float0"
+    if dtype.isbuiltin == 2:  # defined by ml_dtypes: bfloat16, float8_e4m3fn, int4, ...
+        return dtype.name.replace("bfloat", "bf").replace("float", "f").replace("int", "i")
+    if dtype.kind == "b":
+        return "bool"
+    return f"{_SHORT_KINDS.get(dtype.kind, dtype.name)}{8 * dtype.itemsize}"
+
+
+# --8<-- [start:shaped_array]
+class ShapedArray:
+    """The set of all arrays of one shape and dtype.
+
+    `weak_type` marks a Python number, which takes the dtype of whatever it meets.
+    """
+
+    __slots__ = ("_hash", "dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Shape, dtype: Any, weak_type: bool = False):
+        self.shape = shape
+        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+        self.weak_type = weak_type
+        self._hash = hash((shape, self.dtype, weak_type))
+
+    # --8<-- [end:shaped_array]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ShapedArray)
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self}{weak})"
+
+    def strip_weak_type(self) -> "ShapedArray":
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+
+@lru_cache(maxsize=256)
+def _numeric_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    """`dtype` in the machine's byte order, or None where it does not hold numbers."""
+    if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
+        return dtype.newbyteorder("=") if not dtype.isnative else dtype
+    return None
+
+
+def _of_numpy(x: Any) -> ShapedArray:
+    dtype = _numeric_dtype(x.dtype)
+    if dtype is None:
+        raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
+    return ShapedArray(x.shape, dtype)
+
+
+def _of_int(x: int) -> ShapedArray:
+    if -(2**63) <= x < 2**63:
+        return _WEAK_INT
+    raise OverflowError(f"the Python int {x} does not fit in 64 bits; use a float")
+
+
+_WEAK_BOOL = ShapedArray((), np.bool_)  # a bool has no width to be weak about
+_WEAK_INT = ShapedArray((), np.int64, weak_type=True)
+_WEAK_FLOAT = ShapedArray((), np.float64, weak_type=True)
+_WEAK_COMPLEX = ShapedArray((), np.complex128, weak_type=True)
+
+_type_of: dict[type, Callable[[Any], ShapedArray]] = {
+    bool: lambda x: _WEAK_BOOL,
+    int: _of_int,
+    float: lambda x: _WEAK_FLOAT,
+    complex: lambda x: _WEAK_COMPLEX,
+    np.ndarray: _of_numpy,
+}
+
+python_scalars = (bool, int, float, complex)
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The type of a value: a Python number, a numpy scalar or array, or whatever has an `aval`.
+
+    Raises:
+        TypeError: `x` is not an array or a number.
+        OverflowError: `x` is a Python int that does not fit in 64 bits.
+
+    >>> typeof(np.zeros((2, 3), np.float32))
+    ShapedArray(f32[2,3])
+    """
+    handler = _type_of.get(type(x))
+    if handler is not None:
+        return handler(x)
+    aval = getattr(x, "aval", None)
+    if isinstance(aval, ShapedArray):
+        return aval
+    if isinstance(x, np.ndarray | np.generic):
+        return _of_numpy(x)
+    if isinstance(x, Boxed):
+        raise TypeError(
+            f"the {x.interpreter} of stage 1 knows `add` and `mul` on numbers only; "
+            "use the transformation of the same name from stage 2 or later"
+        )
+    raise TypeError(
+        f"expected an array or a number, found {x!r:.60} of type {type(x).__name__}. "
+        "A list or a tuple becomes an array by numpy.array(...)."
+    )
+
+
+def typeof_named(name: str, x: Any) -> ShapedArray:
+    """`typeof(x)`, with an error that calls `x` by its name."""
+    try:
+        return typeof(x)
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def is_value(x: Any) -> bool:
+    """Whether `x` has a type: whether it is an array, a number or a tracer."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True

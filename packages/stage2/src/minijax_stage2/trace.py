@@ -1,0 +1,155 @@
+"""Primitives, the traces that interpret them, and `bind`, which brings the two together.
+
+A trace is an interpreter (stage 1) of an open set of primitives. The chain from the current
+trace through its parents is the tracer stack; at the bottom stands evaluation by numpy.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1 import Interpreter, Op, current_interpreter
+from minijax_stage1.interpreter import evaluator
+from minijax_stage2.errors import MissingRuleError
+from minijax_stage2.shaped_array import python_scalars
+
+
+# --8<-- [start:primitive]
+class Primitive:
+    """An operation with a name. What it means is said by the rules of each interpreter."""
+
+    __slots__ = ("__weakref__", "name")
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Rules(dict[Primitive, Callable[..., Any]]):
+    """One interpreter's column of the table: a rule for each primitive."""
+
+    def __init__(self, transformation: str, table: str):
+        super().__init__()
+        self.transformation = transformation
+        self.table = table
+
+    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+        raise MissingRuleError(
+            f"the primitive `{primitive}` has no rule for {self.transformation}. "
+            f"Add one: {self.table}[{primitive}_p] = rule"
+        )
+
+
+# --8<-- [end:primitive]
+
+
+# --8<-- [start:trace]
+class Trace(Interpreter):
+    """An interpreter of primitives.
+
+    It handles the tracers that are its own, and takes every other value as a constant.
+    """
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Applies `primitive`: arrays positionally, metadata by keyword; returns a list."""
+        raise NotImplementedError(f"{type(self).__name__} must define process")
+
+    def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """Stage 1's operations, so that its programs run under every later interpreter."""
+        return function_of_op[op](*args)
+
+
+def bind(primitive: Primitive, *args: Any, **params: Any) -> list[Any]:
+    """Applies `primitive` as the current trace understands it."""
+    return current_trace().process(primitive, args, params)
+
+
+def bind1(primitive: Primitive, *args: Any, **params: Any) -> Any:
+    """`bind` for a primitive of one result."""
+    (out,) = current_trace().process(primitive, args, params)
+    return out
+
+
+# --8<-- [end:trace]
+
+
+def current_trace() -> Trace:
+    """The trace that gives primitives their meaning here and now, in this thread."""
+    interpreter = current_interpreter()
+    if interpreter is evaluator:
+        return eval_trace
+    if isinstance(interpreter, Trace):
+        return interpreter
+    raise TypeError(
+        f"the {interpreter} of stage 1 knows `add` and `mul` on numbers only; "
+        "use the transformation of the same name from stage 2 or later"
+    )
+
+
+def trace_stack() -> list[Trace]:
+    """The tracer stack: from evaluation, at the bottom, to the current trace."""
+    stack: list[Trace] = []
+    trace: Interpreter | None = current_trace()
+    while isinstance(trace, Trace) and trace is not eval_trace:
+        stack.append(trace)
+        trace = trace.parent
+    return [eval_trace, *reversed(stack)]
+
+
+def draw_stack() -> str:
+    """The tracer stack as a drawing, the current trace on top."""
+    lines = [str(trace) for trace in trace_stack()]
+    width = max(map(len, lines))
+    rule = f"+-{'-' * width}-+"
+    boxes = [f"| {line:{width}} |" for line in reversed(lines)]
+    return "\n".join([rule, *(line for box in boxes for line in (box, rule))])
+
+
+# --8<-- [start:eval]
+impl_rules = Rules("evaluation", "impl_rules")
+
+
+class EvalTrace(Trace):
+    """Ordinary evaluation by numpy, at the bottom of the stack.
+
+    A value of another array type brings its own evaluator, `evaluate_primitive`. Python
+    numbers stay Python numbers, so what they meet later still decides their dtype, unless the
+    primitive is told a `new_dtype`.
+    """
+
+    transformation = "evaluation"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function_name = "numpy"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        for x in args:
+            evaluate = getattr(x, "evaluate_primitive", None)
+            if evaluate is not None:
+                return evaluate(primitive, args, params)  # type: ignore[no-any-return]
+        with np.errstate(all="ignore"):
+            outs: list[Any] = impl_rules[primitive](*args, **params)
+        if args and "new_dtype" not in params and all(type(x) in python_scalars for x in args):
+            return [_to_python(out) for out in outs]
+        return outs
+
+
+# --8<-- [end:eval]
+
+
+def _to_python(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
+
+
+eval_trace = EvalTrace()
+
+# Stage 1's operations and the functions that stand for them from here on; filled by functions.py.
+function_of_op: dict[Op, Callable[..., Any]] = {}

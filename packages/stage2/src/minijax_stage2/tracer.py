@@ -1,0 +1,136 @@
+"""Tracers: what a function sees in place of its arguments while a trace interprets it."""
+
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from minijax_stage1.interpreter import Boxed, leaked_value_error
+from minijax_stage1.source import user_source
+from minijax_stage2.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+from minijax_stage2.operators import ArrayOperators
+from minijax_stage2.shaped_array import Shape, ShapedArray
+from minijax_stage2.trace import Primitive, Trace
+
+
+# --8<-- [start:tracer]
+class Tracer(ArrayOperators, Boxed):
+    """A boxed value that knows its trace and its type, and computes like an array."""
+
+    __slots__ = ()
+
+    interpreter: Trace
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of the value as the traced function sees it."""
+        raise NotImplementedError(f"{type(self).__name__} must define aval")
+
+    def concrete(self) -> Any:
+        """The value itself where it is known, or `unknown`."""
+        return unknown
+
+    def why_unknown(self) -> str:
+        """Why there is no single value to look at."""
+        raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
+
+    # --8<-- [end:tracer]
+
+    @property
+    def trace(self) -> Trace:
+        return self.interpreter
+
+    @property
+    def shape(self) -> Shape:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval}>"
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError(f"len: {self.aval} is a scalar and has no length")
+        return self.aval.shape[0]
+
+    def evaluate_primitive(
+        self, primitive: Primitive, args: Any, params: dict[str, Any]
+    ) -> NoReturn:
+        """No tracer should ever reach evaluation: this one has left the function it is for."""
+        leaked = next(x for x in args if isinstance(x, Tracer))
+        raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
+
+    def __bool__(self) -> bool:
+        return bool(self._need_value(TracerBoolConversionError, "the truth of a traced value is needed"))
+
+    def __int__(self) -> int:
+        return int(self._need_integer())
+
+    def __index__(self) -> int:
+        return operator.index(self._need_integer())
+
+    def __float__(self) -> float:
+        self._refuse(ConcretizationTypeError, "a Python float is needed of a traced value")
+
+    def __complex__(self) -> complex:
+        self._refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
+
+    def _need_integer(self) -> Any:
+        if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative
+            self._refuse(TracerIntegerConversionError, "a Python integer is needed of a traced value")
+        return self._need_value(TracerIntegerConversionError, "a Python integer is needed of a traced value")
+
+    def _need_value(self, error: type[ConcretizationTypeError], need: str) -> Any:
+        value = self.concrete()
+        if value is unknown or self.interpreter.ended:
+            self._refuse(error, need)
+        return value
+
+    def _refuse(self, error: type[ConcretizationTypeError], need: str) -> NoReturn:
+        if self.interpreter.ended:
+            raise leaked_value_error(self, self.interpreter, self.source)
+        known = self.concrete() is not unknown
+        reason = "the result would lose its derivative" if known else self.why_unknown()
+        here = user_source()
+        line = f"\n    {here.text}\n" if here is not None and here.text else " "
+        raise error(f"{need} at {here}:{line}but {reason}.\n{_REMEDY[error]}")
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+unknown = _Unknown()
+
+_REMEDY: dict[type[ConcretizationTypeError], str] = {
+    TracerBoolConversionError: "Use where(condition, x, y), or cond(condition, f, g, *operands) "
+    "from stage 4 on, or let the branch depend on static values only.",
+    TracerIntegerConversionError: "Pass the integer as a static argument, or close over it.",
+    TracerArrayConversionError: "Use the functions of this package in place of numpy's, or move "
+    "the call of numpy out of the transformed function.",
+    ConcretizationTypeError: "Keep it an array: the functions and operators of this package "
+    "take scalars and arrays alike.",
+}

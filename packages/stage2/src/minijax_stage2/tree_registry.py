@@ -1,0 +1,341 @@
+"""The registry: which types are inner nodes of a tree, and how each comes apart.
+
+A type that is not here is a leaf. Lookup is by exact type: a subclass of a registered
+class is a leaf until it is registered itself. Namedtuples are the one exception: they
+are nodes by what they are, a tuple class with `_fields`.
+"""
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, TypeVar
+
+from minijax_stage2.tree_path import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+
+Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
+Unflatten = Callable[[Any, tuple[Any, ...]], Any]
+FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
+Class = TypeVar("Class", bound=type[Any])
+
+
+def index_keys(aux_data: Any, num_children: int) -> Iterable[Any]:
+    """The keys of the children of a node about which nothing more is known."""
+    return map(FlattenedIndexKey, range(num_children))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    """How the nodes of one type come apart and are put together again.
+
+    Arguments:
+        type: the class.
+        flatten: `flatten(node) -> (children, aux_data)`. What is in `aux_data` belongs to
+            the structure, so it should be comparable and hashable.
+        unflatten: `unflatten(aux_data, children) -> node`.
+        flatten_with_keys: `flatten_with_keys(node) -> (pairs of key and child, aux_data)`,
+            or None where `keys` says it all.
+        keys: `keys(aux_data, num_children) -> the children's keys`.
+    """
+
+    type: type[Any]
+    flatten: Flatten
+    unflatten: Unflatten
+    flatten_with_keys: FlattenWithKeys | None = None
+    keys: Callable[[Any, int], Iterable[Any]] = index_keys
+
+    def flatten_keyed(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        """Like `flatten`, with a key beside each child."""
+        if self.flatten_with_keys is not None:
+            pairs, aux_data = self.flatten_with_keys(node)
+            return [(key, child) for key, child in pairs], aux_data
+        children, aux_data = self.flatten(node)
+        children = tuple(children)
+        return list(zip(self.keys(aux_data, len(children)), children, strict=True)), aux_data
+
+
+registry: dict[type[Any], NodeType] = {}
+_namedtuples: dict[type[Any], NodeType] = {}
+_observers: list[Callable[[NodeType], None]] = []
+
+
+def find_node_type(cls: type[Any]) -> NodeType | None:
+    """Returns how nodes of class `cls` come apart, or None if its instances are leaves."""
+    node_type = registry.get(cls)
+    if node_type is None and is_namedtuple(cls):
+        return namedtuple_node(cls)
+    return node_type
+
+
+def is_namedtuple(cls: type[Any]) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def namedtuple_node(cls: type[Any]) -> NodeType:
+    node_type = _namedtuples.get(cls)
+    if node_type is None:
+        fields: tuple[str, ...] = cls._fields
+        node_type = _namedtuples[cls] = NodeType(
+            cls,
+            flatten=lambda node: (node, None),
+            unflatten=lambda _, children: cls(*children),
+            keys=lambda _, n: map(GetAttrKey, fields),
+        )
+    return node_type
+
+
+def on_register(callback: Callable[[NodeType], None]) -> None:
+    """Calls `callback` with every `NodeType`: those registered so far, and each to come.
+
+    For whoever keeps a registry of their own in step with this one.
+    """
+    _observers.append(callback)
+    for node_type in list(registry.values()):
+        callback(node_type)
+
+
+def _register(node_type: NodeType) -> None:
+    if not isinstance(node_type.type, type):
+        raise TypeError(f"only a class can be registered as a tree node, got {node_type.type!r}")
+    if node_type.type in registry:
+        raise ValueError(
+            f"{node_type.type!r} is already registered as a tree node; a type is registered "
+            "once, before its first use in a tree"
+        )
+    registry[node_type.type] = node_type
+    for callback in _observers:
+        callback(node_type)
+
+
+def register_pytree_node(
+    nodetype: type[Any],
+    flatten_func: Flatten,
+    unflatten_func: Unflatten,
+    flatten_with_keys_func: FlattenWithKeys | None = None,
+) -> None:
+    """Makes the instances of a class inner nodes of trees (JAX's function of that name).
+
+    Arguments:
+        nodetype: the class; its subclasses are not registered with it.
+        flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` is the part
+            that is no child: it is compared when structures are, and should be hashable.
+        unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
+            children may be any objects, so it should not check or convert them.
+        flatten_with_keys_func: `flatten_with_keys_func(node) -> (pairs, aux_data)` with a
+            pair of key and child for each child, for readable key paths.
+
+    Raises:
+        ValueError: the class is already registered.
+
+    >>> class Point:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> register_pytree_node(Point, lambda p: ((p.x, p.y), None), lambda _, xy: Point(*xy))
+    """
+    _register(NodeType(nodetype, flatten_func, unflatten_func, flatten_with_keys_func))
+
+
+def register_pytree_with_keys(
+    nodetype: type[Any],
+    flatten_with_keys: FlattenWithKeys,
+    unflatten_func: Unflatten,
+    flatten_func: Flatten | None = None,
+) -> None:
+    """Registers a class by a flattening function that gives each child with its key.
+
+    Arguments:
+        nodetype: the class.
+        flatten_with_keys: `flatten_with_keys(node) -> (pairs of key and child, aux_data)`.
+        unflatten_func: `unflatten_func(aux_data, children) -> node`.
+        flatten_func: the same without keys, `flatten_func(node) -> (children, aux_data)`,
+            where that is faster than dropping the keys.
+
+    Raises:
+        ValueError: the class is already registered.
+    """
+
+    def drop_keys(node: Any) -> tuple[Iterable[Any], Any]:
+        pairs, aux_data = flatten_with_keys(node)
+        return [child for _, child in pairs], aux_data
+
+    _register(NodeType(nodetype, flatten_func or drop_keys, unflatten_func, flatten_with_keys))
+
+
+def register_pytree_node_class(cls: Class) -> Class:
+    """Registers a class by its methods; a decorator.
+
+    The class has `tree_flatten(self) -> (children, aux_data)` and a class method
+    `tree_unflatten(cls, aux_data, children) -> node`.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ValueError: the class is already registered.
+    """
+    _register(NodeType(cls, lambda node: node.tree_flatten(), cls.tree_unflatten))
+    return cls
+
+
+def register_pytree_with_keys_class(cls: Class) -> Class:
+    """Registers a class by its methods, with keys; a decorator.
+
+    The class has `tree_flatten_with_keys(self) -> (pairs of key and child, aux_data)`, a
+    class method `tree_unflatten(cls, aux_data, children) -> node`, and may have
+    `tree_flatten(self) -> (children, aux_data)` as the faster way without keys.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ValueError: the class is already registered.
+    """
+    register_pytree_with_keys(
+        cls,
+        lambda node: node.tree_flatten_with_keys(),
+        cls.tree_unflatten,
+        (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None,
+    )
+    return cls
+
+
+def register_dataclass(
+    nodetype: Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Class:
+    """Registers a dataclass, or a class like one: some fields are children, others structure.
+
+    Arguments:
+        nodetype: the class. It is put together again by calling it with the fields of both
+            kinds as keyword arguments.
+        data_fields: names of the fields that are children.
+        meta_fields: names of the fields that belong to the structure; their values should
+            be hashable. Give both, or, for a dataclass, neither: then the fields with
+            `field(metadata={"static": True})` are meta fields, and all others data fields.
+        drop_fields: names of fields that the tree forgets; they need a default.
+
+    Returns:
+        The class itself, so that this serves as a decorator.
+
+    Raises:
+        TypeError: only one of the two is given, or neither for a class that is no dataclass.
+        ValueError: the names are not those of the fields that `__init__` takes, or the class
+            is already registered.
+
+    >>> @register_dataclass
+    ... @dataclass
+    ... class Layer:
+    ...     weight: Any
+    ...     name: str = dataclasses.field(metadata={"static": True}, default="dense")
+    """
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError("register_dataclass: give both data_fields and meta_fields, or neither")
+    is_dataclass = dataclasses.is_dataclass(nodetype)
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise TypeError(
+                f"register_dataclass: {nodetype!r} is no dataclass, so data_fields and "
+                "meta_fields must say what its fields are"
+            )
+        fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
+        data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+    data, meta = tuple(data_fields), tuple(meta_fields)
+
+    if is_dataclass:
+        init = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
+        if missing := sorted(init - {*data, *meta}):
+            raise ValueError(
+                f"register_dataclass: {nodetype!r} has the fields {missing}, which are named "
+                "neither in data_fields nor in meta_fields; name them there or in drop_fields"
+            )
+        if unexpected := sorted({*data, *meta} - init):
+            raise ValueError(
+                f"register_dataclass: the constructor of {nodetype!r} does not take the fields "
+                f"{unexpected}; name them in drop_fields if they are fields with init=False"
+            )
+
+    def flatten(node: Any) -> tuple[Iterable[Any], Hashable]:
+        return [getattr(node, name) for name in data], tuple(getattr(node, name) for name in meta)
+
+    def unflatten(aux_data: Any, children: tuple[Any, ...]) -> Any:
+        return nodetype(
+            **dict(zip(data, children, strict=True)), **dict(zip(meta, aux_data, strict=True))
+        )
+
+    _register(NodeType(nodetype, flatten, unflatten, keys=lambda _, n: map(GetAttrKey, data)))
+    return nodetype
+
+
+def register_static(cls: Class) -> Class:
+    """Registers a class whose instances have no leaves: all of them is structure.
+
+    Instances should be hashable and comparable. Serves as a decorator.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ValueError: the class is already registered.
+    """
+    _register(NodeType(cls, lambda node: ((), node), lambda node, _: node))
+    return cls
+
+
+def _flatten_dict(node: dict[Any, Any]) -> tuple[Iterable[Any], tuple[Any, ...]]:
+    try:
+        keys = tuple(sorted(node))
+    except TypeError:
+        shown = ", ".join(f"{key!r} ({type(key).__name__})" for key in list(node)[:8])
+        raise ValueError(
+            "a dict in a tree is flattened in the order of its sorted keys, but these cannot "
+            f"be sorted: {shown}{', ...' if len(node) > 8 else ''}. Use keys of one type, or "
+            "an OrderedDict, which keeps the order of insertion."
+        ) from None
+    return [node[key] for key in keys], keys
+
+
+def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
+    values, keys = _flatten_dict(node)
+    return values, (node.default_factory, keys)
+
+
+for _node_type in (
+    NodeType(NoneType, lambda _: ((), None), lambda aux_data, children: None),
+    NodeType(
+        list,
+        lambda node: (node, None),
+        lambda _, children: list(children),
+        keys=lambda _, n: map(SequenceKey, range(n)),
+    ),
+    NodeType(
+        tuple,
+        lambda node: (node, None),
+        lambda _, children: children,
+        keys=lambda _, n: map(SequenceKey, range(n)),
+    ),
+    NodeType(
+        dict,
+        _flatten_dict,
+        lambda keys, children: dict(zip(keys, children, strict=True)),
+        keys=lambda keys, n: map(DictKey, keys),
+    ),
+    NodeType(
+        OrderedDict,
+        lambda node: (node.values(), tuple(node)),
+        lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
+        keys=lambda keys, n: map(DictKey, keys),
+    ),
+    NodeType(
+        defaultdict,
+        _flatten_defaultdict,
+        lambda aux_data, children: defaultdict(
+            aux_data[0], zip(aux_data[1], children, strict=True)
+        ),
+        keys=lambda aux_data, n: map(DictKey, aux_data[1]),
+    ),
+):
+    _register(_node_type)

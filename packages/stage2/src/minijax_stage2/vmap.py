@@ -1,0 +1,270 @@
+"""Vectorisation: an interpreter whose values hold one example for each index of an axis."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2.argument_names import argument_name
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.functions import broadcast_in_dim, moveaxis
+from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
+from minijax_stage2.trace import Primitive, Rules, Trace, bind
+from minijax_stage2.tracer import Tracer
+from minijax_stage2.tree import (
+    broadcast_prefix,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+vmap_rules = Rules("vmap", "vmap_rules")
+
+BatchDim = int | None  # the axis of a value that holds the examples; None: the same for all
+
+
+# --8<-- [start:trace]
+class BatchTracer(Tracer):
+    """One value for each example, side by side along the axis `batch_dim` of an array."""
+
+    __slots__ = ("batch_dim", "value")
+
+    def __init__(self, trace: "BatchTrace", value: Any, batch_dim: int):
+        self.interpreter = trace
+        self.source = user_source()
+        self.value = value
+        self.batch_dim = batch_dim
+
+    @property
+    def aval(self) -> ShapedArray:
+        return mapped_aval(typeof(self.value), self.batch_dim)
+
+    def why_unknown(self) -> str:
+        trace = self.interpreter
+        return (
+            f"vmap maps `{trace.function_name}` over {trace.axis_size} examples at once: "  # type: ignore[attr-defined]
+            f"there is one value of type {self.aval} for each of them"
+        )
+
+
+class BatchTrace(Trace):
+    """Computes with all examples at once. What is not its own is the same for all of them."""
+
+    transformation = "vmap"
+
+    def __init__(self, axis_size: int, f: Any = None):
+        super().__init__(f)
+        self.axis_size = axis_size
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        values, dims = [], []
+        for x in args:
+            value, dim = self.unbox(x)
+            values.append(value)
+            dims.append(dim)
+        with set_interpreter(self.parent):
+            if all(dim is None for dim in dims):
+                return bind(primitive, *values, **params)
+            outs, out_dims = vmap_rules[primitive](self.axis_size, values, dims, **params)
+        return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
+
+    def box(self, value: Any, dim: BatchDim) -> Any:
+        return value if dim is None else BatchTracer(self, value, dim)
+
+    def unbox(self, x: Any) -> tuple[Any, BatchDim]:
+        if isinstance(x, BatchTracer) and x.interpreter is self:
+            return x.value, x.batch_dim
+        return x, None
+
+
+def vmap_flat(
+    f: Callable[..., Sequence[Any]],
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    axis_size: int,
+    name: Any,
+) -> tuple[list[Any], list[BatchDim]]:
+    """`vmap` of a function of arrays that returns a list, its results wherever they fell."""
+    trace = BatchTrace(axis_size, name)
+    with trace.run():
+        outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
+    pairs = [trace.unbox(out) for out in outs]
+    return [value for value, _ in pairs], [dim for _, dim in pairs]
+
+
+# --8<-- [end:trace]
+
+
+# --8<-- [start:move]
+def move_batch_dim(x: Any, axis_size: int, source: BatchDim, destination: int) -> Any:
+    """`x` with its examples along the axis `destination`, repeated where all share one value."""
+    if source is not None:
+        return moveaxis(x, source, destination)
+    shape = list(typeof(x).shape)
+    kept = [axis for axis in range(len(shape) + 1) if axis != destination]
+    shape.insert(destination, axis_size)
+    return broadcast_in_dim(x, tuple(shape), kept)
+
+
+def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
+    """The type of one example of a batch of type `aval`."""
+    if dim is None:
+        return aval
+    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype)
+
+
+def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArray:
+    """The type of a batch of examples of type `aval`."""
+    if dim is None:
+        return aval
+    return ShapedArray((*aval.shape[:dim], axis_size, *aval.shape[dim:]), aval.dtype)
+
+
+# --8<-- [end:move]
+
+
+# --8<-- [start:vmap]
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+) -> Callable[..., Any]:
+    """Maps `fun` over an axis of its arguments, as one batched program.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        in_axes: the axis to map for each positional argument: an int for all of them, or a
+            tuple with an int, None (not mapped) or a pytree prefix for each. Keyword arguments
+            are mapped along axis 0.
+        out_axes: where the mapped axis stands in each result: an int, None (only for results
+            that are the same for all examples), or a pytree prefix of the result.
+        axis_size: the size of the mapped axis, needed where no argument is mapped.
+
+    Returns:
+        A function of arguments with one more axis where `in_axes` says, whose results have one
+        more axis where `out_axes` says.
+
+    Raises:
+        ValueError: sizes of the mapped axes differ (the message lists argument, shape and
+            axis), an axis is out of range, or nothing is mapped.
+
+    >>> import numpy as np
+    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    _check_axes_are_ints("in_axes", in_axes)
+    _check_axes_are_ints("out_axes", out_axes)
+    name = name_of(fun)
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        paths_and_leaves, in_tree = tree_flatten_with_path((args, kwargs))
+        leaves = [leaf for _, leaf in paths_and_leaves]
+        dims = _flat_in_axes(name, in_axes, args, kwargs)
+        labels = [argument_name(fun, path) for path, _ in paths_and_leaves]
+        dims = [
+            _canonical_axis(f"vmap of `{name}`: {label}", leaf, dim)
+            for label, leaf, dim in zip(labels, leaves, dims, strict=True)
+        ]
+        size = _axis_size(name, labels, leaves, dims, axis_size)
+        flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
+        outs, out_dims = vmap_flat(flat_fun, leaves, dims, size, fun)
+        result = tree_unflatten(flat_fun.out_tree, outs)
+        destinations = _broadcast_axes(f"vmap of `{name}`: out_axes", out_axes, result, "result")
+        placed = [
+            _place(name, out, dim, destination, size)
+            for out, dim, destination in zip(outs, out_dims, destinations, strict=True)
+        ]
+        return tree_unflatten(flat_fun.out_tree, placed)
+
+    mapped.__name__ = name
+    return mapped
+
+
+# --8<-- [end:vmap]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _check_axes_are_ints(role: str, axes: Any) -> None:
+    leaves, _ = tree_flatten(axes, is_leaf=_is_none)
+    for axis in leaves:
+        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+            raise TypeError(
+                f"vmap: {role} must hold ints and None, found {axis!r} of type "
+                f"{type(axis).__name__} in {axes!r}"
+            )
+
+
+def _flat_in_axes(name: str, in_axes: Any, args: Any, kwargs: Any) -> list[BatchDim]:
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap of `{name}`: in_axes has {len(in_axes)} entries, {in_axes}, but the call has "
+            f"{len(args)} positional arguments"
+        )
+    dims = _broadcast_axes(f"vmap of `{name}`: in_axes", in_axes, args, "args")
+    return dims + [0] * len(tree_flatten(kwargs)[0])
+
+
+def _broadcast_axes(role: str, axes: Any, tree: Any, tree_name: str) -> list[BatchDim]:
+    try:
+        return broadcast_prefix(axes, tree, is_leaf=_is_none, name=tree_name)
+    except ValueError as error:
+        raise ValueError(f"{role} is not a prefix of {tree_name}: {error}") from None
+
+
+def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
+    aval = typeof_named(role, leaf)
+    if axis is None:
+        return None
+    if not -aval.ndim <= axis < aval.ndim:
+        raise ValueError(f"{role} of type {aval} has no axis {axis} to map over")
+    return axis % aval.ndim
+
+
+def _axis_size(
+    name: str,
+    labels: Sequence[str],
+    leaves: Sequence[Any],
+    dims: Sequence[BatchDim],
+    axis_size: int | None,
+) -> int:
+    rows = [
+        (label, str(typeof(leaf).shape), dim, typeof(leaf).shape[dim])
+        for label, leaf, dim in zip(labels, leaves, dims, strict=True)
+        if dim is not None
+    ]
+    sizes = {size for *_, size in rows} | ({axis_size} if axis_size is not None else set())
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise ValueError(
+            f"vmap of `{name}`: nothing is mapped; give in_axes an axis for at least one "
+            "argument, or give axis_size"
+        )
+    if axis_size is not None:
+        rows.insert(0, ("axis_size", "", "", axis_size))  # type: ignore[arg-type]
+    table = [("argument", "shape", "axis", "size"), *rows]
+    lines = [f"    {a:<20} {b:<14} {c!s:<5} {d}" for a, b, c, d in table]
+    raise ValueError(
+        f"vmap: mapped axes differ in size\n{chr(10).join(lines)}\n"
+        f"  in call of `{name}` at {user_source()}"
+    )
+
+
+def _place(name: str, out: Any, dim: BatchDim, destination: BatchDim, size: int) -> Any:
+    if destination is None:
+        if dim is not None:
+            raise ValueError(
+                f"vmap of `{name}`: out_axes is None for a result that differs between examples"
+            )
+        return out
+    ndim = typeof(out).ndim + (dim is None)
+    if not -ndim <= destination < ndim:
+        raise ValueError(
+            f"vmap of `{name}`: out_axes {destination} is out of range for a result of {ndim} axes"
+        )
+    return move_batch_dim(out, size, dim, destination % ndim)

@@ -1,0 +1,133 @@
+"""How each primitive computes a whole batch: a rule takes values and their batch axes.
+
+A rule `(axis_size, values, dims, **params)` returns results and their batch axes; at least one
+of the values is batched when it is called.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
+from minijax_stage2.primitives import (
+    ARITHMETIC,
+    COMPARISONS,
+    UNARY,
+    DotDimensionNumbers,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    dot_general_p,
+    free_axes,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    transpose_p,
+)
+from minijax_stage2.shaped_array import Shape, typeof
+from minijax_stage2.trace import Primitive, bind1
+from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
+
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+Batched = tuple[list[Any], list[BatchDim]]
+
+
+# --8<-- [start:elementwise]
+def elementwise(primitive: Primitive) -> Callable[..., Batched]:
+    """The rule of elementwise primitives: itself, once examples lie along one axis.
+
+    A scalar that all examples share stays one; a scalar of each example is stretched along the
+    other axes, for it is no scalar any more.
+    """
+
+    def rule(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:
+        shapes = [_example_shape(x, dim) for x, dim in zip(values, dims, strict=True)]
+        shape = max(shapes, key=len)
+        full = (axis_size, *shape)
+
+        def align(x: Any, dim: BatchDim, example_shape: Shape) -> Any:
+            if dim is None and not example_shape:
+                return x
+            if example_shape == shape:
+                return move_batch_dim(x, axis_size, dim, 0)
+            return broadcast_in_dim(x, full, (0,))
+
+        aligned = map(align, values, dims, shapes)
+        return [bind1(primitive, *aligned, **params)], [0]
+
+    return rule
+
+
+def _example_shape(x: Any, dim: BatchDim) -> Shape:
+    shape = typeof(x).shape
+    return shape if dim is None else shape[:dim] + shape[dim + 1 :]
+
+
+# --8<-- [end:elementwise]
+
+
+# --8<-- [start:structural]
+def _reduce_sum(axis_size: int, values: Values, dims: Dims, *, axes: Shape) -> Batched:
+    (x,) = _examples_first(axis_size, values, dims)
+    return [reduce_sum(x, tuple(axis + 1 for axis in axes))], [0]
+
+
+def _transpose(axis_size: int, values: Values, dims: Dims, *, permutation: Shape) -> Batched:
+    (x,) = _examples_first(axis_size, values, dims)
+    return [transpose(x, (0, *(axis + 1 for axis in permutation)))], [0]
+
+
+def _reshape(axis_size: int, values: Values, dims: Dims, *, new_sizes: Shape) -> Batched:
+    (x,) = _examples_first(axis_size, values, dims)
+    return [reshape(x, (axis_size, *new_sizes))], [0]
+
+
+def _broadcast_in_dim(
+    axis_size: int, values: Values, dims: Dims, *, shape: Shape, broadcast_dimensions: Shape
+) -> Batched:
+    (x,) = _examples_first(axis_size, values, dims)
+    axes = (0, *(axis + 1 for axis in broadcast_dimensions))
+    return [broadcast_in_dim(x, (axis_size, *shape), axes)], [0]
+
+
+def _dot_general(
+    axis_size: int, values: Values, dims: Dims, *, dimension_numbers: DotDimensionNumbers
+) -> Batched:
+    """A batch of both operands is one more batch axis; a batch of one is a free axis of it."""
+    (x, y), (x_dim, y_dim) = values, dims
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    if x_dim is not None:
+        x = move_batch_dim(x, axis_size, x_dim, 0)
+        x_contract, x_batch = _after(x_contract), _after(x_batch)
+    if y_dim is not None:
+        y = move_batch_dim(y, axis_size, y_dim, 0)
+        y_contract, y_batch = _after(y_contract), _after(y_batch)
+    if x_dim is not None and y_dim is not None:
+        x_batch, y_batch, out_dim = (0, *x_batch), (0, *y_batch), 0
+    elif x_dim is not None:
+        out_dim = len(x_batch)
+    else:
+        out_dim = len(x_batch) + len(free_axes(typeof(x).ndim, x_contract, x_batch))
+    numbers = ((x_contract, y_contract), (x_batch, y_batch))
+    return [dot_general(x, y, numbers)], [out_dim]
+
+
+# --8<-- [end:structural]
+
+
+def _after(axes: Shape) -> Shape:
+    """The numbers of these axes once another one stands before all of them."""
+    return tuple(axis + 1 for axis in axes)
+
+
+def _examples_first(axis_size: int, values: Values, dims: Dims) -> list[Any]:
+    return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+
+
+for primitive in (*UNARY, *ARITHMETIC, *COMPARISONS, select_n_p, convert_element_type_p):
+    vmap_rules[primitive] = elementwise(primitive)
+
+vmap_rules[reduce_sum_p] = _reduce_sum
+vmap_rules[transpose_p] = _transpose
+vmap_rules[reshape_p] = _reshape
+vmap_rules[broadcast_in_dim_p] = _broadcast_in_dim
+vmap_rules[dot_general_p] = _dot_general

@@ -1,0 +1,688 @@
+"""What a pytree promises: taking it apart and putting it together lose nothing."""
+
+import copy
+import doctest
+import importlib
+import operator
+import pickle
+from collections import OrderedDict, defaultdict, namedtuple
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minijax_stage2.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    SequenceKey,
+    all_leaves,
+    broadcast_prefix,
+    display_tree,
+    explain_mismatch,
+    keystr,
+    on_register,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    registry,
+    tree_all,
+    tree_broadcast,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_leaves_with_path,
+    tree_map,
+    tree_map_with_path,
+    tree_reduce,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+    treedef_tuple,
+)
+
+Point = namedtuple("Point", "x y")
+
+
+@register_dataclass
+@dataclass
+class Layer:
+    weight: Any
+    bias: Any
+    activation: str = field(default="tanh", metadata={"static": True})
+
+
+@register_pytree_node_class
+class Bag:
+    """Registered by methods, without keys."""
+
+    def __init__(self, *items: Any, label: str = "") -> None:
+        self.items, self.label = items, label
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bag) and (self.items, self.label) == (other.items, other.label)
+
+    def tree_flatten(self):
+        return self.items, self.label
+
+    @classmethod
+    def tree_unflatten(cls, label, items):
+        return cls(*items, label=label)
+
+
+@register_pytree_with_keys_class
+class Span:
+    """Registered by methods, with keys."""
+
+    def __init__(self, start: Any, stop: Any) -> None:
+        self.start, self.stop = start, stop
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and (self.start, self.stop) == (other.start, other.stop)
+
+    def tree_flatten_with_keys(self):
+        return ((GetAttrKey("start"), self.start), (GetAttrKey("stop"), self.stop)), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@register_static
+@dataclass(frozen=True)
+class Config:
+    size: int
+
+
+def containers(tree):
+    keys = st.sampled_from("abcde")
+    return st.one_of(
+        st.lists(tree, max_size=3),
+        st.lists(tree, max_size=3).map(tuple),
+        st.dictionaries(keys, tree, max_size=3),
+        st.dictionaries(keys, tree, max_size=3).map(OrderedDict),
+        st.dictionaries(keys, tree, max_size=3).map(lambda d: defaultdict(list, d)),
+        st.builds(Point, tree, tree),
+        st.builds(Layer, tree, tree, st.sampled_from(["tanh", "relu"])),
+        st.lists(tree, max_size=3).map(lambda items: Bag(*items, label="b")),
+        st.builds(Span, tree, tree),
+    )
+
+
+leaves = st.integers() | st.text(max_size=2)
+trees = st.recursive(leaves | st.none() | st.builds(Config, st.integers(0, 2)), containers)
+
+
+def nested(depth: int, tree: Any) -> Any:
+    for _ in range(depth):
+        tree = [tree]
+    return tree
+
+
+# Laws
+
+
+@given(trees)
+def test_unflatten_inverts_flatten(tree):
+    leaves, treedef = tree_flatten(tree)
+    again = tree_unflatten(treedef, leaves)
+    assert again == tree
+    assert type(again) is type(tree)
+    assert tree_flatten(again) == (leaves, treedef)
+
+
+@given(trees)
+def test_leaves_are_counted_and_keep_their_identity(tree):
+    leaves, treedef = tree_flatten(tree)
+    assert len(leaves) == treedef.num_leaves == repr(treedef).count("*")
+    assert treedef.num_nodes == 1 + sum(child.num_nodes for child in treedef.children())
+    assert treedef.num_leaves == 1 or treedef.node_data() is not None
+    again = tree_leaves(tree_unflatten(treedef, leaves))
+    assert all(map(operator.is_, leaves, again))
+
+
+@given(trees)
+def test_map_of_the_identity_is_the_identity(tree):
+    assert tree_map(lambda x: x, tree) == tree
+
+
+@given(trees)
+def test_map_of_a_composition_is_the_composition_of_maps(tree):
+    def f(x):
+        return f"f({x})"
+
+    def g(x):
+        return f"g({x})"
+
+    assert tree_map(lambda x: g(f(x)), tree) == tree_map(g, tree_map(f, tree))
+
+
+@given(trees)
+def test_map_keeps_the_structure(tree):
+    assert tree_structure(tree_map(str, tree)) == tree_structure(tree)
+
+
+@given(trees, trees)
+def test_structures_are_equal_exactly_if_no_difference_is_found(a, b):
+    treedef_a, treedef_b = tree_structure(a), tree_structure(b)
+    assert (treedef_a == treedef_b) == (explain_mismatch(a, b) == "")
+    assert (treedef_a == treedef_b) == (explain_mismatch(treedef_a, treedef_b) == "")
+    if treedef_a == treedef_b:
+        assert hash(treedef_a) == hash(treedef_b)
+        assert repr(treedef_a) == repr(treedef_b)
+
+
+def follow(tree, path):
+    for key in path:
+        match key:
+            case SequenceKey(i):
+                tree = tree[i]
+            case DictKey(k):
+                tree = tree[k]
+            case GetAttrKey(name):
+                tree = getattr(tree, name)
+            case FlattenedIndexKey(i):
+                tree = tree.items[i]
+    return tree
+
+
+@given(trees)
+def test_key_paths_reach_the_leaves(tree):
+    pairs, treedef = tree_flatten_with_path(tree)
+    assert ([leaf for _, leaf in pairs], treedef) == tree_flatten(tree)
+    assert all(follow(tree, path) is leaf for path, leaf in pairs)
+
+
+@given(st.recursive(leaves, lambda t: st.lists(t) | st.dictionaries(st.text(max_size=2), t)))
+def test_a_printed_path_is_code_that_reaches_the_leaf(tree):
+    for path, leaf in tree_leaves_with_path(tree):
+        assert eval(f"tree{keystr(path)}", {"tree": tree}) is leaf
+
+
+@given(trees, trees)
+def test_composition_puts_one_structure_at_the_leaves_of_another(outer, inner):
+    composed = tree_map(lambda _: inner, outer)
+    assert tree_structure(outer).compose(tree_structure(inner)) == tree_structure(composed)
+
+
+@given(trees, trees)
+def test_flatten_up_to_finds_the_subtrees_at_the_leaves(outer, inner):
+    subtrees = tree_structure(outer).flatten_up_to(tree_map(lambda _: inner, outer))
+    assert subtrees == [inner] * len(tree_leaves(outer))
+
+
+@given(trees, trees)
+def test_a_prefix_is_repeated_to_the_full_structure(prefix, inner):
+    full = tree_map(lambda _: inner, prefix)
+    repeated = broadcast_prefix(prefix, full)
+    assert repeated == [x for x in tree_leaves(prefix) for _ in tree_leaves(inner)]
+    assert tree_broadcast(prefix, full) == tree_unflatten(tree_structure(full), repeated)
+
+
+@given(trees, trees)
+def test_transposing_twice_changes_nothing(outer, inner):
+    outer_treedef, inner_treedef = tree_structure(outer), tree_structure(inner)
+    composed = outer_treedef.compose(inner_treedef)
+    tree = tree_unflatten(composed, range(composed.num_leaves))
+    transposed = tree_transpose(outer_treedef, inner_treedef, tree)
+    if composed.num_leaves:
+        assert tree_transpose(inner_treedef, outer_treedef, transposed) == tree
+
+
+@given(st.lists(trees, max_size=3))
+def test_a_structure_is_the_tuple_of_its_children(items):
+    treedefs = [tree_structure(item) for item in items]
+    assert treedef_tuple(treedefs) == tree_structure(tuple(items))
+    assert tree_structure(tuple(items)).children() == treedefs
+
+
+@given(trees)
+def test_structures_survive_pickling_and_copying(tree):
+    treedef = tree_structure(tree)
+    hash(treedef)
+    for again in (pickle.loads(pickle.dumps(treedef)), copy.deepcopy(treedef)):
+        assert again == treedef
+        assert hash(again) == hash(treedef)
+
+
+def test_depth_is_not_bounded_by_the_recursion_limit():
+    tree = nested(5_000, {"a": 1})
+    leaves, treedef = tree_flatten(tree)
+    assert leaves == [1]
+    assert treedef.num_nodes == 5_002
+    assert treedef == tree_structure(nested(5_000, {"a": 2}))
+    assert hash(treedef) == hash(tree_structure(nested(5_000, {"a": 2})))
+    assert repr(treedef) == f"PyTreeDef({'[' * 5_000}{{'a': *}}{']' * 5_000})"
+    assert tree_leaves(tree_map(lambda x, y: x + y, tree, tree)) == [2]
+    ((path, leaf),) = tree_leaves_with_path(tree)
+    assert leaf == 1
+    assert len(path) == 5_001
+    assert explain_mismatch(tree, nested(5_000, {"a": [2]})).endswith("found list of 1")
+    assert display_tree(tree).count("\n") == 5_001
+
+
+# Examples
+
+
+@pytest.mark.parametrize(
+    ("tree", "structure"),
+    [
+        (1, "*"),
+        (None, "None"),
+        ((), "()"),
+        ((1,), "(*,)"),
+        ({}, "{}"),
+        ({"b": [1, 2], "a": 3}, "{'a': *, 'b': [*, *]}"),
+        (Point(1, (2,)), "CustomNode(namedtuple[Point], [*, (*,)])"),
+        (OrderedDict(z=1, a=2), "CustomNode(OrderedDict[('z', 'a')], [*, *])"),
+        (defaultdict(list, q=1), "CustomNode(defaultdict[(<class 'list'>, ('q',))], [*])"),
+        (Layer(1, None), "CustomNode(Layer[('tanh',)], [*, None])"),
+        (Config(3), "CustomNode(Config[Config(size=3)], [])"),
+    ],
+)
+def test_structures_print_as_in_jax(tree, structure):
+    assert repr(tree_structure(tree)) == f"PyTreeDef({structure})"
+
+
+def test_none_is_a_node_without_leaves():
+    assert tree_leaves([None, 1]) == [1]
+    assert tree_leaves([None, 1], is_leaf=lambda x: x is None) == [None, 1]
+    assert tree_map(lambda x: x + 1, [None, 1]) == [None, 2]
+
+
+def test_is_leaf_is_asked_on_the_way_down():
+    seen = []
+    tree_flatten([1, [2]], is_leaf=lambda x: bool(seen.append(x)))
+    assert seen == [[1, [2]], 1, [2], 2]
+    pairs = tree_leaves_with_path([1, [2]], lambda path, _: len(path) == 1, is_leaf_takes_path=True)
+    assert pairs == [((SequenceKey(0),), 1), ((SequenceKey(1),), [2])]
+
+
+def test_dicts_are_flattened_by_sorted_key_and_ordered_dicts_by_insertion():
+    assert tree_leaves({"b": 1, "a": 2}) == [2, 1]
+    assert tree_leaves(OrderedDict(b=1, a=2)) == [1, 2]
+    mapped = tree_map(str, defaultdict(list, b=1, a=2))
+    assert mapped["new"] == []
+
+
+def test_unregistered_subclasses_are_leaves():
+    class MyList(list):
+        pass
+
+    class MyDict(dict):
+        pass
+
+    tree = (MyList([1]), MyDict(a=1))
+    assert tree_leaves(tree) == list(tree)
+    assert all_leaves(tree)
+    assert not all_leaves([1, []])
+    assert all_leaves([1, []], is_leaf=lambda x: x == [])
+
+
+def test_map_takes_whole_subtrees_of_the_other_trees():
+    assert tree_map(lambda a, b: (a, b), {"w": 1}, {"w": [2, None]}) == {"w": (1, [2, None])}
+    assert tree_map_with_path(lambda path, a, b: (keystr(path), a, b), [1], [2]) == [("[0]", 1, 2)]
+
+
+def test_folds():
+    assert tree_all([])
+    assert tree_all({"a": 1, "b": [True]})
+    assert not tree_all([1, 0])
+    assert tree_reduce(operator.add, ["a", {"x": "b"}]) == "ab"
+    assert tree_reduce(operator.add, [], 5) == 5
+
+
+def test_keys_print_as_in_jax():
+    path = (DictKey("a"), SequenceKey(1), GetAttrKey("w"), FlattenedIndexKey(2))
+    assert keystr(path) == "['a'][1].w[<flat index 2>]"
+    assert keystr(path, simple=True, separator="/") == "a/1/w/2"
+    assert repr(path[0]) == "DictKey(key='a')"
+    assert keystr(()) == ""
+
+
+def test_none_in_a_prefix_is_a_value_if_is_leaf_says_so():
+    args = ([1, 2], None, {"a": 3})
+    repeated = broadcast_prefix((0, None, None), args, is_leaf=lambda x: x is None)
+    assert repeated == [0, 0, None]  # the None among the arguments has no leaves
+
+
+def test_static_data_is_part_of_the_structure():
+    relu, tanh = Layer(1, 2, "relu"), Layer(1, 2, "tanh")
+    assert tree_structure(relu) != tree_structure(tanh)
+    assert tree_structure(Config(1)) != tree_structure(Config(2))
+    assert tree_map(str, relu) == Layer("1", "2", "relu")
+
+
+def test_unhashable_static_data_still_makes_a_hashable_structure():
+    def structure(label):
+        return tree_structure(Bag(1, label=label))
+
+    assert hash(structure(["x"])) == hash(structure(["x"]))
+    assert structure(["x"]) == structure(["x"]) != structure(["y"])
+
+
+def test_structures_are_immutable():
+    treedef = tree_structure([1])
+    with pytest.raises(AttributeError):
+        treedef.num_leaves = 2
+    with pytest.raises(AttributeError):
+        treedef.other = 2
+    with pytest.raises(AttributeError):
+        SequenceKey(0).idx = 1
+
+
+# Registration
+
+
+def test_dataclass_fields_by_name_and_dropped():
+    @partial(register_dataclass, data_fields=["x"], meta_fields=["name"], drop_fields=["cache"])
+    @dataclass
+    class State:
+        x: Any
+        name: str
+        cache: Any = None
+
+    leaves, treedef = tree_flatten(State(1, "s", cache="big"))
+    assert leaves == [1]
+    assert tree_unflatten(treedef, [2]) == State(2, "s", None)
+    assert keystr(tree_leaves_with_path(State(1, "s"))[0][0]) == ".x"
+
+
+def test_functions_with_and_without_keys():
+    class Box:
+        def __init__(self, content):
+            self.content = content
+
+    def flatten_with_keys(box):
+        return [(GetAttrKey("content"), box.content)], None
+
+    register_pytree_with_keys(Box, flatten_with_keys, lambda _, children: Box(*children))
+    assert tree_leaves([Box((1, 2))]) == [1, 2]
+    assert keystr(tree_leaves_with_path([Box((1, 2))])[1][0]) == "[0].content[1]"
+
+
+def test_an_observer_learns_of_every_registration():
+    class Early:
+        pass
+
+    class Late:
+        pass
+
+    register_pytree_node(Early, lambda _: ((), None), lambda *_: Early())
+    seen = []
+    on_register(lambda node_type: seen.append(node_type.type))
+    register_pytree_node(Late, lambda _: ((), None), lambda *_: Late())
+    assert seen == list(registry)
+    assert seen.index(Early) < seen.index(Late)
+
+
+# Bad input
+
+
+class Plain:
+    pass
+
+
+class Other:
+    class Point(NamedTuple):
+        x: Any
+        y: Any
+
+
+cyclic: list[Any] = []
+cyclic.append(cyclic)
+
+
+def add(*xs):
+    return sum(xs)
+
+
+@dataclass
+class Late:
+    x: int
+    y: int = field(init=False)
+
+
+BAD_CALLS = [
+    (
+        lambda: tree_unflatten(tree_structure({"a": 1, "b": 2}), [1]),
+        ValueError,
+        "tree_unflatten: expected 2 leaves, found 1, for the structure PyTreeDef({'a': *, 'b': *})",
+    ),
+    (
+        lambda: tree_unflatten(tree_structure([1]), [1, 2]),
+        ValueError,
+        "tree_unflatten: expected 1 leaves, found 2, for the structure PyTreeDef([*])",
+    ),
+    (
+        lambda: tree_flatten({1: 0, "a": 0}),
+        ValueError,
+        "a dict in a tree is flattened in the order of its sorted keys, but these cannot be "
+        "sorted: 1 (int), 'a' (str). Use keys of one type, or an OrderedDict, which keeps the "
+        "order of insertion.",
+    ),
+    (
+        lambda: tree_flatten(cyclic),
+        ValueError,
+        "a tree may be nested 100000 deep at most; this list is deeper, probably because it "
+        "contains itself",
+    ),
+    (
+        lambda: tree_leaves_with_path(cyclic),
+        ValueError,
+        "a tree may be nested 100000 deep at most; this list is deeper, probably because it "
+        "contains itself",
+    ),
+    (
+        lambda: tree_map(add, {"w": [(1, 2)]}, {"w": [(1, 2)]}, {"w": [[1, 2]]}),
+        ValueError,
+        "trees differ in structure at rest[1]['w'][0]: expected tuple of 2, found list of 2",
+    ),
+    (
+        lambda: tree_map(add, {"a": 1, "b": 2}, {"a": 1, "c": 2}),
+        ValueError,
+        "trees differ in structure at rest[0]: the keys of the dict differ: missing ['b'], "
+        "unexpected ['c']",
+    ),
+    (
+        lambda: tree_map(add, [(1, 2)], [(1, 2, 3)]),
+        ValueError,
+        "trees differ in structure at rest[0][0]: expected tuple of 2, found tuple of 3",
+    ),
+    (
+        lambda: tree_map(add, {"a": None}, {"a": 1}),
+        ValueError,
+        "trees differ in structure at rest[0]['a']: expected None (a node without leaves), "
+        "found a leaf of type int",
+    ),
+    (
+        lambda: tree_map(add, [Layer(1, 2)], [Layer(1, 2, "relu")]),
+        ValueError,
+        "trees differ in structure at rest[0][0]: expected Layer of 2 with aux data ('tanh',), "
+        "found Layer of 2 with aux data ('relu',)",
+    ),
+    (
+        lambda: tree_map(add, Layer([1], 2), Layer((1,), 2)),
+        ValueError,
+        "trees differ in structure at rest[0].weight: expected list of 1, found tuple of 1",
+    ),
+    (
+        lambda: tree_map(add, Point(1, 2), (1, 2)),
+        ValueError,
+        "trees differ in structure at rest[0]: expected namedtuple Point, found tuple of 2",
+    ),
+    (
+        lambda: tree_map(add, Point(1, 2), Other.Point(1, 2)),
+        ValueError,
+        f"trees differ in structure at rest[0]: expected namedtuple {__name__}.Point, found "
+        f"namedtuple {__name__}.Other.Point",
+    ),
+    (
+        lambda: tree_map(add, OrderedDict(a=1, b=2), OrderedDict(b=1, a=2)),
+        ValueError,
+        "trees differ in structure at rest[0]: expected OrderedDict with keys ['a', 'b'], found "
+        "OrderedDict with keys ['b', 'a']",
+    ),
+    (
+        lambda: tree_map(add, defaultdict(list, a=1), defaultdict(int, a=1)),
+        ValueError,
+        "trees differ in structure at rest[0]: expected defaultdict(list) with keys ['a'], found "
+        "defaultdict(int) with keys ['a']",
+    ),
+    (
+        lambda: tree_structure([0, (0, 0)]).flatten_up_to([0, 1]),
+        ValueError,
+        "trees differ in structure at tree[1]: expected tuple of 2, found a leaf of type int",
+    ),
+    (
+        lambda: broadcast_prefix((0, [1]), ((1, 2), {"w": 3}), name="args"),
+        ValueError,
+        "trees differ in structure at args[1]: expected list of 1, found dict with keys ['w']",
+    ),
+    (
+        lambda: tree_reduce(add, []),
+        TypeError,
+        "tree_reduce: the tree has no leaves; give an initializer",
+    ),
+    (
+        lambda: tree_transpose(tree_structure([0]), tree_structure({"a": 0}), [{"b": 1}]),
+        TypeError,
+        "tree_transpose: at pytree_to_transpose[0]: the keys of the dict differ: missing ['a'], "
+        "unexpected ['b']",
+    ),
+    (
+        lambda: tree_transpose(tree_structure([]), None, []),
+        TypeError,
+        "tree_transpose: the outer structure has no leaves to take the inner structure from; "
+        "give inner_treedef",
+    ),
+    (
+        lambda: register_pytree_node(Layer, tuple, Layer),
+        ValueError,
+        f"{Layer!r} is already registered as a tree node; a type is registered once, before its "
+        "first use in a tree",
+    ),
+    (
+        lambda: register_static(list),
+        ValueError,
+        "<class 'list'> is already registered as a tree node; a type is registered once, before "
+        "its first use in a tree",
+    ),
+    (
+        lambda: register_pytree_node(Layer(1, 2), tuple, Layer),
+        TypeError,
+        "only a class can be registered as a tree node, got "
+        "Layer(weight=1, bias=2, activation='tanh')",
+    ),
+    (
+        lambda: register_dataclass(Late, data_fields=["x"]),
+        TypeError,
+        "register_dataclass: give both data_fields and meta_fields, or neither",
+    ),
+    (
+        lambda: register_dataclass(Plain),
+        TypeError,
+        f"register_dataclass: {Plain!r} is no dataclass, so data_fields and meta_fields must say "
+        "what its fields are",
+    ),
+    (
+        lambda: register_dataclass(Late, data_fields=[], meta_fields=[]),
+        ValueError,
+        f"register_dataclass: {Late!r} has the fields ['x'], which are named neither in "
+        "data_fields nor in meta_fields; name them there or in drop_fields",
+    ),
+    (
+        lambda: register_dataclass(Late),
+        ValueError,
+        f"register_dataclass: the constructor of {Late!r} does not take the fields ['y']; name "
+        "them in drop_fields if they are fields with init=False",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD_CALLS)
+def test_bad_calls_say_what_where_and_the_way_out(call, error, message):
+    with pytest.raises(error) as raised:
+        call()
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "message"),
+    [
+        ([1], [2], ""),
+        ([1], 2, "at the root: expected list of 1, found a leaf of type int"),
+        ([1], [(2,)], "at [0]: expected a leaf of type int, found tuple of 1"),
+        (tree_structure([1]), [(2,)], "at [0]: expected a leaf, found tuple of 1"),
+        (
+            Span([1], 2),
+            tree_structure(Span((1,), 2)),
+            "at .start: expected list of 1, found tuple of 1",
+        ),
+        (
+            Config(1),
+            Config(2),
+            "at the root: expected Config with aux data Config(size=1), found Config with aux "
+            "data Config(size=2)",
+        ),
+        (
+            dict.fromkeys(range(9)),
+            None,
+            "at the root: expected dict with keys [0, 1, 2, 3, 4, 5, 6, 7, ...], found None (a "
+            "node without leaves)",
+        ),
+    ],
+)
+def test_explain_mismatch_names_the_first_difference(expected, found, message):
+    assert explain_mismatch(expected, found) == message
+
+
+def test_explain_mismatch_of_a_prefix():
+    assert explain_mismatch({"a": 0}, {"a": [1, 2]}, prefix=True) == ""
+
+
+# The program of microjax
+
+
+def test_microjax_displays_and_reconstructs_a_nested_list():
+    x = [1, (2, {"a": 3, "b": 4}, 5), [6, 7]]
+    assert display_tree(x).splitlines() == [
+        "list: None",
+        "    Leaf: 1",
+        "    tuple: None",
+        "        Leaf: 2",
+        "        dict: ['a', 'b']",
+        "            Leaf: 3",
+        "            Leaf: 4",
+        "        Leaf: 5",
+        "    list: None",
+        "        Leaf: 6",
+        "        Leaf: 7",
+    ]
+    flattened, treedef = tree_flatten(x)
+    assert flattened == [1, 2, 3, 4, 5, 6, 7]
+    assert tree_unflatten(treedef, flattened) == x
+
+
+def test_display_keeps_leaves_of_several_lines_in_their_column():
+    assert display_tree(["one\ntwo"]).splitlines() == [
+        "list: None",
+        "    Leaf: one",
+        "          two",
+    ]
+
+
+MODULES = ["tree", "tree_display", "tree_path", "tree_registry", "tree_with_path", "treedef"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_the_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(f"minijax_stage2.{name}"))
+    assert result.attempted > 0
+    assert result.failed == 0
