@@ -1,0 +1,155 @@
+"""The types of results from the types of operands, and what does not fit said exactly."""
+
+from collections.abc import Callable
+
+import numpy as np
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.primitives import (
+    ARITHMETIC,
+    COMPARISONS,
+    UNARY,
+    DotDimensionNumbers,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    dot_general_p,
+    free_axes,
+    neg_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    transpose_p,
+)
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.trace import Rules
+
+abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
+
+Avals = list[ShapedArray]
+
+
+# --8<-- [start:elementwise]
+def unary(primitive: Primitive) -> Callable[..., Avals]:
+    def rule(x: ShapedArray) -> Avals:
+        if primitive is not neg_p and not is_inexact(x.dtype):
+            raise TypeError(f"{primitive}: expected a real or complex operand, found {x}")
+        return [x]
+
+    return rule
+
+
+def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
+    def rule(x: ShapedArray, y: ShapedArray) -> Avals:
+        _require_one_dtype(primitive, x, y)
+        shape = _spread_shape(primitive, x, y)
+        return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
+
+    return rule
+
+
+def comparison(primitive: Primitive) -> Callable[..., Avals]:
+    def rule(x: ShapedArray, y: ShapedArray) -> Avals:
+        _require_one_dtype(primitive, x, y)
+        return [ShapedArray(_spread_shape(primitive, x, y), np.bool_)]
+
+    return rule
+
+
+def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
+    if which.dtype != np.bool_:
+        raise TypeError(f"select_n: the first operand must be boolean, found {which}")
+    _require_one_dtype(select_n_p, on_false, on_true)
+    weak = on_false.weak_type and on_true.weak_type
+    shape = _spread_shape(select_n_p, which, on_false, on_true)
+    return [ShapedArray(shape, on_false.dtype, weak and not shape)]
+
+
+def _require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:
+    if x.dtype != y.dtype:
+        raise TypeError(f"{primitive}: operands must have one dtype, found {x} and {y}")
+
+
+def _spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
+    """The one shape among these, scalars aside."""
+    shapes = {aval.shape for aval in avals if aval.shape}
+    if len(shapes) > 1:
+        found = ", ".join(map(str, avals))
+        raise TypeError(f"{primitive}: operands must have one shape or be scalars, found {found}")
+    return shapes.pop() if shapes else ()
+
+
+# --8<-- [end:elementwise]
+
+
+def _convert_element_type(x: ShapedArray, *, new_dtype: np.dtype) -> Avals:  # type: ignore[type-arg]
+    return [ShapedArray(x.shape, new_dtype)]
+
+
+# --8<-- [start:structural]
+def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
+    if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
+        raise TypeError(f"reduce_sum: axes {axes} are no distinct axes of {x}")
+    return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
+
+
+def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(f"transpose: {permutation} does not permute the axes of {x}")
+    return [ShapedArray(tuple(x.shape[axis] for axis in permutation), x.dtype)]
+
+
+def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
+    out = ShapedArray(new_sizes, x.dtype)
+    if out.size != x.size:
+        raise TypeError(f"reshape: {x} has {x.size} elements, {out} has {out.size}")
+    return [out]
+
+
+def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
+    fits = len(broadcast_dimensions) == x.ndim and all(
+        0 <= axis < len(shape) and size in (1, shape[axis])
+        for axis, size in zip(broadcast_dimensions, x.shape, strict=False)
+    )
+    if not fits or list(broadcast_dimensions) != sorted(set(broadcast_dimensions)):
+        raise TypeError(
+            f"broadcast_in_dim: {x} does not fit axes {broadcast_dimensions} of shape {shape}"
+        )
+    return [ShapedArray(shape, x.dtype)]
+
+
+def _dot_general(
+    x: ShapedArray, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers
+) -> Avals:
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    _require_one_dtype(dot_general_p, x, y)
+    for role, x_axes, y_axes in (
+        ("contracted", x_contract, y_contract),
+        ("batch", x_batch, y_batch),
+    ):
+        if [x.shape[a] for a in x_axes] != [y.shape[a] for a in y_axes]:
+            raise TypeError(
+                f"dot_general: {role} axes {x_axes} of {x} and {y_axes} of {y} differ in size"
+            )
+    batch = tuple(x.shape[axis] for axis in x_batch)
+    rows = tuple(x.shape[axis] for axis in free_axes(x.ndim, x_contract, x_batch))
+    columns = tuple(y.shape[axis] for axis in free_axes(y.ndim, y_contract, y_batch))
+    return [ShapedArray(batch + rows + columns, x.dtype)]
+
+
+# --8<-- [end:structural]
+
+for primitive in UNARY:
+    abstract_eval_rules[primitive] = unary(primitive)
+for primitive in ARITHMETIC:
+    abstract_eval_rules[primitive] = arithmetic(primitive)
+for primitive in COMPARISONS:
+    abstract_eval_rules[primitive] = comparison(primitive)
+
+abstract_eval_rules[select_n_p] = _select_n
+abstract_eval_rules[convert_element_type_p] = _convert_element_type
+
+abstract_eval_rules[reduce_sum_p] = _reduce_sum
+abstract_eval_rules[transpose_p] = _transpose
+abstract_eval_rules[reshape_p] = _reshape
+abstract_eval_rules[broadcast_in_dim_p] = _broadcast_in_dim
+abstract_eval_rules[dot_general_p] = _dot_general

@@ -1,0 +1,201 @@
+"""Arrays on the device: what compiled programs take and return."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from minijax_stage1.interpreter import leaked_value_error
+from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
+from minijax_stage2.functions import astype, reshape, transpose
+from minijax_stage2.operators import ArrayOperators
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.trace import impl_rules
+from minijax_stage3 import backend
+from minijax_stage3.executable import CompiledJaxpr, compile_primitive
+
+# Primitives that hold programs, whose rule for evaluation executes them on the device itself.
+call_primitives: set[Primitive] = set()
+
+
+# --8<-- [start:array]
+class Array(ArrayOperators):
+    """An array that stays on the device until somebody asks for its numbers.
+
+    It computes by XLA, one compiled program for each primitive and types. Arrays are made by
+    `array`, and returned by operations on arrays and by functions under `jit`.
+    """
+
+    __slots__ = ("__weakref__", "_host", "aval", "buffer")
+
+    def __init__(self, buffer: backend.Buffer, aval: ShapedArray):
+        self.buffer = buffer
+        self.aval = aval
+        self._host: np.ndarray[Any, Any] | None = None
+
+    def evaluate_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Evaluates a primitive on the device, once one of its operands is there."""
+        if primitive in call_primitives:
+            return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
+        in_avals = tuple([typeof(x) for x in args])
+        return call(compile_primitive(primitive, in_avals, tuple(params.items())), args)
+
+    # --8<-- [end:array]
+
+    @property
+    def shape(self) -> Shape:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array."""
+        return backend.buffer_device(self.buffer)
+
+    def block_until_ready(self) -> "Array":
+        """Waits until the array is computed, and returns it."""
+        backend.block(self.buffer)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the array is computed."""
+        return backend.is_ready(self.buffer)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, as a read-only numpy array; without a copy where memory is shared."""
+        if self._host is None:
+            self._host = backend.get(self.buffer)
+        return self._host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **kwargs: Any) -> Any:
+        return backend.to_dlpack(self.buffer, max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return backend.dlpack_device(self.buffer)
+
+    def item(self) -> Any:
+        """The number that an array of one element holds, as a Python number."""
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """The numbers in nested Python lists; a Python number for a scalar."""
+        return self.numpy().tolist()
+
+    def astype(self, dtype: Any) -> Any:
+        """The array with another dtype."""
+        return astype(self, dtype)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The array with another shape of the same size; one size may be -1."""
+        return reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes permuted, or in reverse order."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return transpose(self, order or None)
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError(f"len: {self.aval} is a scalar and has no length")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            f"{self.aval} is an array on the device, which has no indexing yet; iterate over "
+            "numpy.asarray(x)"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        return operator.index(self.numpy())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(self.numpy(), separator=", ", prefix="Array(")
+        shape = f", shape={self.shape}" if self.size == 0 else ""
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"Array({numbers}{shape}, dtype={self.dtype}{weak})"
+
+
+def array(x: Any, dtype: Any = None) -> Array:
+    """Copies numbers to the device.
+
+    Arguments:
+        x: a number, a numpy array, an Array, or nested lists of numbers.
+        dtype: the dtype of the result; that of `x` by default.
+
+    Raises:
+        TypeError: `x` does not hold numbers.
+    """
+    if isinstance(x, Array):
+        return x if dtype is None or x.dtype == dtype else astype(x, dtype)  # type: ignore[no-any-return]
+    if isinstance(x, list | tuple):
+        x = np.asarray(x)
+    aval = typeof(x)
+    if dtype is not None:
+        aval = ShapedArray(aval.shape, dtype)
+    return Array(to_buffer(x, aval), aval)
+
+
+# --8<-- [start:call]
+def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
+    """`x` on the device."""
+    if type(x) is Array:
+        return x.buffer
+    if isinstance(x, Tracer):
+        raise leaked_value_error(x, x.interpreter, x.source)
+    return backend.put(x, aval)
+
+
+def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
+    """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
+    buffers = [to_buffer(x, aval) for x, aval in zip(args, compiled.in_avals, strict=True)]
+    results = compiled.execute(buffers)
+    return [Array(buffer, aval) for buffer, aval in zip(results, compiled.out_avals, strict=True)]
+
+
+# --8<-- [end:call]

@@ -1,0 +1,43 @@
+"""Dead-code elimination: a jaxpr without what its results do not need."""
+
+from collections.abc import Callable, Sequence
+
+from minijax_stage2 import Primitive
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
+
+# For primitives that hold jaxprs: `rule(used_outs, eqn) -> (used_ins, eqn or None)`.
+DceRule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
+dce_rules: dict[Primitive, DceRule] = {}
+
+
+# --8<-- [start:dce]
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None
+) -> tuple[Jaxpr, list[bool]]:
+    """Keeps the chosen results of `jaxpr` (all by default) and what they need.
+
+    Returns:
+        The smaller jaxpr, and for each argument whether it is still one.
+    """
+    if used_outputs is None:
+        used_outputs = [True] * len(jaxpr.outvars)
+    outvars = [out for out, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    needed = {out for out in outvars if type(out) is Var}
+    eqns: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        used_outs = [var in needed for var in eqn.outvars]
+        rule = dce_rules.get(eqn.primitive)
+        if not any(used_outs):
+            continue
+        kept: JaxprEqn | None = eqn
+        if rule is not None and not all(used_outs):
+            _, kept = rule(used_outs, eqn)
+        if kept is not None:
+            needed.update(atom for atom in kept.invars if type(atom) is Var)
+            eqns.append(kept)
+    used_inputs = [var in needed for var in jaxpr.invars]
+    invars = [var for var, used in zip(jaxpr.invars, used_inputs, strict=True) if used]
+    return Jaxpr(jaxpr.constvars, invars, eqns[::-1], outvars), used_inputs
+
+
+# --8<-- [end:dce]

@@ -1,0 +1,51 @@
+"""Jaxprs that XLA has compiled, and the caches that compile each only once."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage3 import backend
+from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
+from minijax_stage3.lowering import lower_to_module
+
+
+# --8<-- [start:executable]
+class CompiledJaxpr:
+    """A jaxpr that XLA has compiled, for the default device."""
+
+    __slots__ = ("execute", "executable", "in_avals", "out_avals")
+
+    def __init__(self, jaxpr: Jaxpr, text: str):
+        self.in_avals: list[ShapedArray] = jaxpr.in_avals
+        self.out_avals: list[ShapedArray] = jaxpr.out_avals
+        self.executable = backend.compile(text, self.out_avals)
+        self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
+
+
+_compiled: "weakref.WeakKeyDictionary[Jaxpr, CompiledJaxpr]" = weakref.WeakKeyDictionary()
+
+
+def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
+    """Compiles `jaxpr` once; what was compiled lives as long as the jaxpr."""
+    compiled = _compiled.get(jaxpr)
+    if compiled is None:
+        compiled = _compiled[jaxpr] = CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name))
+    return compiled
+
+
+@lru_cache(maxsize=4096)
+def compile_primitive(
+    primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: tuple[tuple[str, Any], ...]
+) -> CompiledJaxpr:
+    """Compiles a program of one primitive, for eager operations."""
+    invars = [Var(aval) for aval in in_avals]
+    outvars = [Var(aval) for aval in abstract_eval_rules[primitive](*in_avals, **dict(params))]
+    eqn = JaxprEqn(primitive, invars, outvars, dict(params))
+    jaxpr = Jaxpr([], invars, [eqn], outvars)
+    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
+
+
+# --8<-- [end:executable]

@@ -1,0 +1,190 @@
+"""Typed jaxprs: a program of arrays as data.
+
+Every variable and literal has a type. Variables have identity; the printer names them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.source import Source
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
+
+
+# --8<-- [start:jaxpr]
+class Var:
+    """A variable: its identity and its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+
+class Literal:
+    """A scalar written into the program."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any):
+        self.val = val
+        self.aval = typeof(val)
+
+
+Atom = Var | Literal
+
+
+class JaxprEqn:
+    """One line of a program: `outvars = primitive[params] invars`, and where it was written."""
+
+    __slots__ = ("invars", "outvars", "params", "primitive", "source")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        source: Source | None = None,
+    ):
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.source = source
+
+    def __str__(self) -> str:
+        return eqn_to_str(self)
+
+
+class Jaxpr:
+    """A function as data: parameters, equations in order, and results.
+
+    The values of `constvars` were found outside of the function, those of `invars` are its
+    arguments. Jaxprs are compared by identity.
+    """
+
+    __slots__ = ("__weakref__", "constvars", "eqns", "invars", "outvars")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        eqns: Sequence[JaxprEqn],
+        outvars: Sequence[Atom],
+    ):
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.eqns = list(eqns)
+        self.outvars = list(outvars)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [atom.aval for atom in self.outvars]
+
+    def __str__(self) -> str:
+        return jaxpr_to_str(self)
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A jaxpr together with the values of its constants."""
+
+    __slots__ = ("consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
+
+    def __str__(self) -> str:
+        return jaxpr_to_str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+# --8<-- [end:jaxpr]
+
+
+def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program, whose constants are its first arguments."""
+    return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+
+
+# --8<-- [start:eval]
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Runs a jaxpr under the current trace; a staged program is a program again.
+
+    Arguments:
+        jaxpr: the program.
+        consts: the values of its constants.
+        args: the values of its arguments.
+
+    Returns:
+        The list of its results.
+
+    Raises:
+        TypeError: the number of constants or arguments does not fit.
+    """
+    for role, variables, given in (
+        ("constants", jaxpr.constvars, consts),
+        ("arguments", jaxpr.invars, args),
+    ):
+        if len(variables) != len(given):
+            raise TypeError(
+                f"eval_jaxpr: the jaxpr has {len(variables)} {role}, found {len(given)}"
+            )
+    values: dict[Var, Any] = dict(
+        zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True)
+    )
+
+    def read(atom: Atom) -> Any:
+        return values[atom] if type(atom) is Var else atom.val  # type: ignore[union-attr]
+
+    last_use = last_uses(jaxpr)
+    for index, eqn in enumerate(jaxpr.eqns):
+        outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+        values.update(zip(eqn.outvars, outs, strict=True))
+        for var in last_use.get(index, ()):
+            values.pop(var, None)
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+# --8<-- [end:eval]
+
+
+def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
+    """For each equation, by number, the variables that nothing needs after it."""
+    last: dict[Var, int] = {}
+    for index, eqn in enumerate(jaxpr.eqns):
+        last.update((var, index) for var in eqn.outvars)
+        last.update((atom, index) for atom in eqn.invars if type(atom) is Var)
+    for atom in jaxpr.outvars:
+        if type(atom) is Var:
+            last.pop(atom, None)
+    uses: dict[int, list[Var]] = {}
+    for var, index in last.items():
+        uses.setdefault(index, []).append(var)
+    return uses
+
+
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The program as a Python function of its arguments that returns a list of results."""
+    return lambda *args: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+

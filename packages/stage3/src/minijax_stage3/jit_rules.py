@@ -1,0 +1,164 @@
+"""What each interpreter makes of a jitted function: it transforms the program that it holds."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim, unmapped_aval, vmap_flat
+from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.array import Array, call, call_primitives
+from minijax_stage3.dce import dce_jaxpr, dce_rules
+from minijax_stage3.executable import compile_jaxpr
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, consts_as_invars, eval_jaxpr
+from minijax_stage3.jit import jit_p
+from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, signature
+from minijax_stage3.staging import trace_to_jaxpr
+
+
+def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function of a jaxpr and hashable values, cached as long as the jaxpr lives."""
+    cache: weakref.WeakKeyDictionary[Jaxpr, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+    def cached(jaxpr: Jaxpr, *key: Any) -> Any:
+        results = cache.setdefault(jaxpr, {})
+        if key not in results:
+            results[key] = transform(jaxpr, *key)
+        return results[key]
+
+    cached.__doc__ = transform.__doc__
+    return cached
+
+
+# --8<-- [start:evaluate]
+def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
+    return call(compile_jaxpr(jaxpr, f"jit_{name}"), args)
+
+
+impl_rules[jit_p] = _evaluate
+call_primitives.add(jit_p)
+# --8<-- [end:evaluate]
+
+
+# --8<-- [start:jvp]
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str
+) -> tuple[list[Any], list[Any]]:
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    jvp_program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    given = [t for t in tangents if type(t) is not Zero]
+    results = bind(jit_p, *consts, *primals, *given, jaxpr=jvp_program, name=f"jvp_{name}")
+    count = len(jaxpr.outvars)
+    computed = iter(results[count:])
+    out_tangents = [
+        next(computed) if is_nonzero else Zero(tangent_type(aval))
+        for is_nonzero, aval in zip(out_nonzero, jaxpr.out_avals, strict=True)
+    ]
+    return results[:count], out_tangents
+
+
+@cached_by_jaxpr
+def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, list[Any], list[bool]]:
+    """The program of primals and nonzero tangents: constants, and which tangents come out."""
+    out_nonzero: list[bool] = []
+
+    def program(*primals_and_tangents: Any) -> list[Any]:
+        primals = primals_and_tangents[: len(nonzero)]
+        given = iter(primals_and_tangents[len(nonzero) :])
+        tangents = [
+            next(given) if is_nonzero else Zero.like(x)
+            for is_nonzero, x in zip(nonzero, primals, strict=True)
+        ]
+        outs, out_tangents = jvp_flat(
+            lambda *args: eval_jaxpr(jaxpr, [], *args), primals, tangents, None
+        )
+        out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+    tangent_avals = [
+        tangent_type(aval) for aval, keep in zip(jaxpr.in_avals, nonzero, strict=True) if keep
+    ]
+    return *_stage(program, [*jaxpr.in_avals, *tangent_avals], "jvp"), out_nonzero
+
+
+jvp_rules[jit_p] = _jvp
+# --8<-- [end:jvp]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
+) -> tuple[list[Any], list[BatchDim]]:
+    vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims))
+    outs = bind(jit_p, *consts, *values, jaxpr=vmap_program, name=f"vmap_{name}")
+    return outs, out_dims
+
+
+@cached_by_jaxpr
+def vmap_jaxpr(
+    jaxpr: Jaxpr, axis_size: int, dims: tuple[BatchDim, ...]
+) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
+    """The program of whole batches: its constants, and where the batches of its results lie."""
+    out_dims: list[BatchDim] = []
+
+    def program(*values: Any) -> list[Any]:
+        outs, out_dims[:] = vmap_flat(
+            lambda *args: eval_jaxpr(jaxpr, [], *args), values, dims, axis_size, None
+        )
+        return outs
+
+    in_avals = [
+        unmapped_aval(aval, dim, axis_size)
+        for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
+    ]
+    return *_stage(program, in_avals, "vmap"), out_dims
+
+
+vmap_rules[jit_p] = _vmap
+# --8<-- [end:vmap]
+
+
+def _stage(
+    program: Callable[..., list[Any]], in_avals: Sequence[ShapedArray], transformation: str
+) -> tuple[Jaxpr, list[Any]]:
+    closed = trace_to_jaxpr(program, in_avals, transformation, None)
+    return consts_as_invars(closed.jaxpr), closed.consts
+
+
+# --8<-- [start:abstract_eval]
+def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
+    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
+    found = [aval.strip_weak_type() for aval in in_avals]
+    if found != expected:
+        raise TypeError(f"jit of `{name}` takes {expected}, found {found}")
+    return jaxpr.out_avals
+
+
+abstract_eval_rules[jit_p] = _abstract_eval
+# --8<-- [end:abstract_eval]
+
+
+# --8<-- [start:lowering]
+def _lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, name: str
+) -> list[Value]:
+    function = b.module.private_function(jaxpr, name)
+    names = ", ".join(x.name for x in args)
+    return b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
+
+
+lowering_rules[jit_p] = _lower
+# --8<-- [end:lowering]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    jaxpr, used_ins = dce_jaxpr(eqn.params["jaxpr"], used_outs)
+    invars = [x for x, used in zip(eqn.invars, used_ins, strict=True) if used]
+    outvars = [x for x, used in zip(eqn.outvars, used_outs, strict=True) if used]
+    params = {**eqn.params, "jaxpr": jaxpr}
+    return used_ins, JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)
+
+
+dce_rules[jit_p] = _dce

@@ -1,0 +1,195 @@
+"""Lowering: from a jaxpr to the text of a StableHLO module, which XLA compiles.
+
+A rule writes lines of text, so what it does can be read, and what comes out can be shown. Every
+line carries the user's file and line as its location.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from minijax_stage1.source import Source
+from minijax_stage2 import ShapedArray
+from minijax_stage2.shaped_array import Shape, float0, short_dtype
+from minijax_stage2.trace import Rules
+from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
+
+lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
+
+
+# --8<-- [start:types]
+def mlir_type(aval: ShapedArray) -> str:
+    """The type of an array as MLIR writes it: `tensor<2x3xf32>`."""
+    return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
+
+
+def element_type(dtype: np.dtype[Any]) -> str:
+    """A dtype as MLIR writes it: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
+    if dtype.kind == "b" or dtype == float0:
+        return "i1"
+    if dtype.kind == "c":
+        return f"complex<f{4 * dtype.itemsize}>"
+    if dtype.name.startswith("float8"):
+        return dtype.name.upper().replace("FLOAT8_", "f8")
+    return short_dtype(dtype).replace("u", "ui")
+
+
+def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
+    """A number as MLIR writes it in a constant, exactly."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind == "c":
+        part = np.finfo(dtype).dtype
+        return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
+    if "float" in dtype.name:
+        if np.isfinite(float(value)):
+            digits = repr(float(value))
+            return digits if "." in digits else digits.replace("e", ".0e")
+        return "0x" + np.asarray(value, dtype).astype(dtype.newbyteorder(">")).tobytes().hex()
+    return str(int(value))
+
+
+# --8<-- [end:types]
+
+
+class Value(NamedTuple):
+    """A value in the text: what it is called, and its type."""
+
+    name: str
+    aval: ShapedArray
+
+
+# --8<-- [start:builder]
+class ModuleBuilder:
+    """Collects the functions of a module. Each jaxpr becomes one function, however often called."""
+
+    def __init__(self) -> None:
+        self.functions: list[str] = []
+        self.names: dict[Jaxpr, str] = {}
+
+    def private_function(self, jaxpr: Jaxpr, name: str) -> str:
+        """The name of the function that `jaxpr` has become."""
+        if jaxpr not in self.names:
+            self.names[jaxpr] = f"{symbol(name)}_{len(self.names)}"
+            self.add_function(jaxpr, self.names[jaxpr], "private")
+        return self.names[jaxpr]
+
+    def add_function(self, jaxpr: Jaxpr, name: str, visibility: str) -> None:
+        builder = FunctionBuilder(self)
+        params = builder.parameters(jaxpr)
+        outs = builder.lower_jaxpr(jaxpr, params)
+        declared = ", ".join(f"{value.name}: {mlir_type(value.aval)}" for value in params)
+        types = ", ".join(mlir_type(value.aval) for value in outs)
+        names = ", ".join(value.name for value in outs)
+        result = f"    return {names} : {types}" if outs else "    return"
+        self.functions.append(
+            "\n".join(
+                [
+                    f"  func.func {visibility} @{name}({declared}) -> ({types}) {{",
+                    *builder.lines,
+                    result,
+                    "  }",
+                ]
+            )
+        )
+
+
+class FunctionBuilder:
+    """Writes the lines of one function."""
+
+    def __init__(self, module: ModuleBuilder):
+        self.module = module
+        self.lines: list[str] = []
+        self.count = 0
+        self.location = "loc(unknown)"
+        self.indent = "    "
+
+    def emit(self, operation: str, *out_avals: ShapedArray) -> list[Value]:
+        """Writes one operation, whose text ends with its types, and names its results."""
+        name = self.fresh_name()
+        if len(out_avals) == 1:
+            outs, binder = [Value(name, out_avals[0])], f"{name} = "
+        else:
+            outs = [Value(f"{name}#{i}", aval) for i, aval in enumerate(out_avals)]
+            binder = f"{name}:{len(outs)} = " if outs else ""
+        self.lines.append(f"{self.indent}{binder}{operation} {self.location}")
+        return outs
+
+    def fresh_name(self) -> str:
+        self.count += 1
+        return f"%{self.count - 1}"
+
+    def constant(self, value: Any, aval: ShapedArray) -> Value:
+        """A scalar, or an array filled with it."""
+        text = f"dense<{scalar_text(value, aval.dtype)}>"
+        (out,) = self.emit(f"stablehlo.constant {text} : {mlir_type(aval)}", aval)
+        return out
+
+    def spread(self, x: Value, shape: Shape) -> Value:
+        """A scalar operand repeated to the shape of the others."""
+        if x.aval.shape == shape:
+            return x
+        aval = ShapedArray(shape, x.aval.dtype)
+        operation = f"stablehlo.broadcast_in_dim {x.name}, dims = [] : {signature([x], [aval])}"
+        (out,) = self.emit(operation, aval)
+        return out
+
+    def parameters(self, jaxpr: Jaxpr) -> list[Value]:
+        return [
+            Value(f"%arg{number}", var.aval)
+            for number, var in enumerate([*jaxpr.constvars, *jaxpr.invars])
+        ]
+
+    def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
+        """Writes the equations of `jaxpr`, in order, and returns its results."""
+        values: dict[Var, Value] = dict(
+            zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True)
+        )
+
+        def read(atom: Atom) -> Value:
+            if isinstance(atom, Literal):
+                return self.constant(atom.val, atom.aval)
+            return values[atom]
+
+        for eqn in jaxpr.eqns:
+            operands = [read(atom) for atom in eqn.invars]
+            self.location = location(eqn.source)
+            outs = self.lower_eqn(eqn, operands)
+            values.update(zip(eqn.outvars, outs, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+        out_avals = [var.aval for var in eqn.outvars]
+        return lowering_rules[eqn.primitive](self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
+
+
+def lower_to_module(jaxpr: Jaxpr, name: str) -> str:
+    """The StableHLO module whose function `main` computes `jaxpr`; constants come first."""
+    module = ModuleBuilder()
+    module.add_function(jaxpr, "main", "public")
+    return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
+
+
+# --8<-- [end:builder]
+
+
+def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> str:
+    """The type of an operation: `(tensor<f32>) -> tensor<2xf32>`."""
+    ins = ", ".join(mlir_type(operand.aval) for operand in operands)
+    outs = [mlir_type(aval) for aval in out_avals]
+    return f"({ins}) -> {outs[0] if len(outs) == 1 else '(' + ', '.join(outs) + ')'}"
+
+
+def location(source: Source | None) -> str:
+    if source is None:
+        return "loc(unknown)"
+    file = source.file.replace("\\", "\\\\").replace('"', '\\"')
+    return f'loc("{file}":{source.line}:1)'
+
+
+def symbol(name: str) -> str:
+    """`name` as MLIR accepts it after an @."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+
+

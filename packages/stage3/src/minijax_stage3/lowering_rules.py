@@ -1,0 +1,170 @@
+"""How each primitive is written in StableHLO.
+
+A rule `(builder, out_avals, *operands, **params)` emits lines and returns the results.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from minijax_stage2 import ShapedArray
+from minijax_stage2.primitives import (
+    DotDimensionNumbers,
+    add_p,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    cos_p,
+    dot_general_p,
+    eq_p,
+    exp_p,
+    ge_p,
+    gt_p,
+    le_p,
+    log_p,
+    lt_p,
+    mul_p,
+    ne_p,
+    neg_p,
+    reciprocal_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    sin_p,
+    transpose_p,
+)
+from minijax_stage2.shaped_array import Shape
+from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
+
+Avals = Sequence[ShapedArray]
+Rule = Callable[..., list[Value]]
+
+
+# --8<-- [start:elementwise]
+def elementwise(operation: str) -> Rule:
+    """The rule of a primitive that is one operation of StableHLO on operands of one type."""
+
+    def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        names = ", ".join(b.spread(x, out.shape).name for x in operands)
+        return b.emit(f"stablehlo.{operation} {names} : {mlir_type(out)}", out)
+
+    return rule
+
+
+def comparison(direction: str) -> Rule:
+    def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+        (out,) = out_avals
+        x, y = b.spread(x, out.shape), b.spread(y, out.shape)
+        kind = {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(x.aval.dtype.kind, "FLOAT")
+        types = signature([x, y], out_avals)
+        return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
+
+    return rule
+
+
+lowering_rules[neg_p] = elementwise("negate")
+lowering_rules[sin_p] = elementwise("sine")
+lowering_rules[cos_p] = elementwise("cosine")
+lowering_rules[exp_p] = elementwise("exponential")
+lowering_rules[log_p] = elementwise("log")
+
+
+def _reciprocal(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
+    one = b.constant(np.ones((), x.aval.dtype)[()], x.aval)
+    return elementwise("divide")(b, out_avals, one, x)
+
+
+lowering_rules[reciprocal_p] = _reciprocal
+
+lowering_rules[add_p] = elementwise("add")
+lowering_rules[mul_p] = elementwise("multiply")
+
+lowering_rules[eq_p] = comparison("EQ")
+lowering_rules[ne_p] = comparison("NE")
+lowering_rules[lt_p] = comparison("LT")
+lowering_rules[le_p] = comparison("LE")
+lowering_rules[gt_p] = comparison("GT")
+lowering_rules[ge_p] = comparison("GE")
+
+
+def _select_n(
+    b: FunctionBuilder, out_avals: Avals, which: Value, on_false: Value, on_true: Value
+) -> list[Value]:
+    (out,) = out_avals
+    which, on_false, on_true = (b.spread(x, out.shape) for x in (which, on_false, on_true))
+    names = f"{which.name}, {on_true.name}, {on_false.name}"
+    return b.emit(f"stablehlo.select {names} : {mlir_type(which.aval)}, {mlir_type(out)}", out)
+
+
+lowering_rules[select_n_p] = _select_n
+
+
+# --8<-- [end:elementwise]
+
+
+def _convert_element_type(
+    b: FunctionBuilder, out_avals: Avals, x: Value, *, new_dtype: np.dtype  # type: ignore[type-arg]
+) -> list[Value]:
+    (out,) = out_avals
+    if x.aval.dtype.kind == "c" and new_dtype.kind != "c":  # the imaginary part is dropped
+        real = ShapedArray(x.aval.shape, np.finfo(x.aval.dtype).dtype)
+        (x,) = b.emit(f"stablehlo.real {x.name} : {signature([x], [real])}", real)
+    return b.emit(f"stablehlo.convert {x.name} : {signature([x], out_avals)}", out)
+
+
+lowering_rules[convert_element_type_p] = _convert_element_type
+
+
+# --8<-- [start:structural]
+def _reduce_sum(b: FunctionBuilder, out_avals: Avals, x: Value, *, axes: Shape) -> list[Value]:
+    (out,) = out_avals
+    zero = b.constant(np.zeros((), out.dtype)[()], ShapedArray((), out.dtype))
+    return b.emit(
+        f"stablehlo.reduce({x.name} init: {zero.name}) applies stablehlo.add "
+        f"across dimensions = {list(axes)} : {signature([x, zero], out_avals)}",
+        out,
+    )
+
+
+def _transpose(
+    b: FunctionBuilder, out_avals: Avals, x: Value, *, permutation: Shape
+) -> list[Value]:
+    types = signature([x], out_avals)
+    return b.emit(f"stablehlo.transpose {x.name}, dims = {list(permutation)} : {types}", *out_avals)
+
+
+def _reshape(b: FunctionBuilder, out_avals: Avals, x: Value, *, new_sizes: Shape) -> list[Value]:
+    return b.emit(f"stablehlo.reshape {x.name} : {signature([x], out_avals)}", *out_avals)
+
+
+def _broadcast_in_dim(
+    b: FunctionBuilder, out_avals: Avals, x: Value, *, shape: Shape, broadcast_dimensions: Shape
+) -> list[Value]:
+    types = signature([x], out_avals)
+    dims = list(broadcast_dimensions)
+    return b.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = {dims} : {types}", *out_avals)
+
+
+def _dot_general(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    y: Value,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+) -> list[Value]:
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    batching = f"batching_dims = {list(x_batch)} x {list(y_batch)}, " if x_batch else ""
+    return b.emit(
+        f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
+        f"contracting_dims = {list(x_contract)} x {list(y_contract)} "
+        f": {signature([x, y], out_avals)}",
+        *out_avals,
+    )
+
+
+lowering_rules[reduce_sum_p] = _reduce_sum
+lowering_rules[transpose_p] = _transpose
+lowering_rules[reshape_p] = _reshape
+lowering_rules[broadcast_in_dim_p] = _broadcast_in_dim
+lowering_rules[dot_general_p] = _dot_general
+# --8<-- [end:structural]

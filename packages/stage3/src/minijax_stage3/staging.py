@@ -1,0 +1,165 @@
+"""Staging: running a Python function once, on types alone, to write it down as a jaxpr."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from minijax_stage1.interpreter import leaked_value_error
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
+from minijax_stage2.argument_names import argument_name
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.tree import tree_flatten_with_path
+from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+
+
+# --8<-- [start:trace]
+class JaxprTracer(Tracer):
+    """A value of which only the type is known: the variable that will hold it."""
+
+    __slots__ = ("aval", "var")
+
+    def __init__(self, trace: "JaxprTrace", var: Var, source: Any):
+        self.interpreter = trace
+        self.source = source
+        self.var = var
+        self.aval = var.aval
+
+    def why_unknown(self) -> str:
+        return self.interpreter.why_unknown(self)  # type: ignore[attr-defined, no-any-return]
+
+
+class JaxprTrace(Trace):
+    """Computes nothing but types, and writes an equation for every primitive applied.
+
+    As the current interpreter it sees all primitives, also those of constants only.
+    """
+
+    def __init__(self, transformation: str, f: Any = None):
+        super().__init__(f)
+        self.transformation = transformation
+        self.invars: list[Var] = []
+        self.eqns: list[JaxprEqn] = []
+        self.constants: dict[int, tuple[Var, Any]] = {}
+        self.argument_names: Callable[[], Sequence[str]] = lambda: ()
+
+    def new_arg(self, aval: ShapedArray) -> JaxprTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return JaxprTracer(self, var, user_source())
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        invars = [self.to_atom(x) for x in args]
+        out_avals = abstract_eval_rules[primitive](*[atom.aval for atom in invars], **params)
+        outvars = [Var(aval) for aval in out_avals]
+        source = user_source()
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
+        return [JaxprTracer(self, var, source) for var in outvars]
+
+    def to_atom(self, x: Any) -> Atom:
+        """Our own tracers stand for variables; scalars are literals; the rest is constants."""
+        if type(x) is JaxprTracer and x.interpreter is self:
+            return x.var
+        if isinstance(x, (*python_scalars, np.generic)):
+            return Literal(x)
+        if isinstance(x, Tracer) and not x.interpreter.encloses(self):
+            raise leaked_value_error(x, x.interpreter, x.source)
+        if id(x) not in self.constants:
+            self.constants[id(x)] = Var(typeof(x)), x
+        return self.constants[id(x)][0]
+
+    def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
+        outvars = [self.to_atom(out) for out in outs]
+        constvars = [var for var, _ in self.constants.values()]
+        consts = [value for _, value in self.constants.values()]
+        return ClosedJaxpr(Jaxpr(constvars, self.invars, self.eqns, outvars), consts)
+
+    # --8<-- [end:trace]
+
+    def why_unknown(self, tracer: JaxprTracer) -> str:
+        names = self.argument_names()
+        needed = [name for name, var in zip(names, self.invars, strict=False) if var is tracer.var]
+        if needed:
+            what = f"it is argument {needed[0]}"
+        else:
+            behind = self._arguments_behind(tracer.var)
+            needed = [name for name, var in zip(names, self.invars, strict=False) if var in behind]
+            what = f"it was computed at {tracer.source}"
+            what += f" from argument {', '.join(needed)}" if needed else ""
+        return (
+            f"the value is abstract, {tracer.aval}: {what} of `{self.function_name}`, "
+            f"which {self.transformation} traces once for all values"
+        )
+
+    def _arguments_behind(self, var: Var) -> set[Atom]:
+        needed: set[Atom] = {var}
+        for eqn in reversed(self.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                needed.update(eqn.invars)
+        return needed
+
+
+# --8<-- [start:make_jaxpr]
+def trace_to_jaxpr(
+    f: Callable[..., Sequence[Any]],
+    in_avals: Sequence[ShapedArray],
+    transformation: str,
+    name: Any,
+    argument_names: Callable[[], Sequence[str]] = lambda: (),
+) -> ClosedJaxpr:
+    """Stages a function of arrays that returns a list of arrays."""
+    trace = JaxprTrace(transformation, name)
+    trace.argument_names = argument_names
+    with trace.run():
+        outs = f(*[trace.new_arg(aval) for aval in in_avals])
+    return trace.to_jaxpr(outs)
+
+
+def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
+    """Stages `fun` to a jaxpr.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+
+    Returns:
+        A function of the same arguments, of which only the types matter: a `ShapedArray` may
+        stand for an array. It returns a `ClosedJaxpr`.
+
+    >>> from minijax_stage2 import sin
+    >>> make_jaxpr(lambda x: 2.0 * sin(x))(1.0)
+    { lambda ; a:f64[]. let b:f64[] = sin a; c:f64[] = mul 2.0:f64[] b in (c,) }
+    """
+
+    def make(*args: Any, **kwargs: Any) -> ClosedJaxpr:
+        paths_and_leaves, in_tree = tree_flatten_with_path((args, kwargs))
+        names = [argument_name(fun, path) for path, _ in paths_and_leaves]
+        in_avals = abstractify("make_jaxpr", fun, names, [x for _, x in paths_and_leaves])
+        flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
+        return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, lambda: names)
+
+    return make
+
+
+# --8<-- [end:make_jaxpr]
+
+
+def abstractify(
+    caller: str, fun: Any, names: Sequence[str], leaves: Sequence[Any]
+) -> list[ShapedArray]:
+    """The types of arguments; a type may stand for itself."""
+    avals = []
+    for name, leaf in zip(names, leaves, strict=True):
+        try:
+            avals.append(leaf if isinstance(leaf, ShapedArray) else typeof(leaf))
+        except TypeError as error:
+            raise TypeError(
+                f"{caller} of `{name_of(fun)}`: argument {name}: {error} An argument that is "
+                "no array can be closed over, or made static where the caller offers it."
+            ) from None
+    return avals
+
+

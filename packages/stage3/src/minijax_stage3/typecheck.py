@@ -1,0 +1,67 @@
+"""The verifier of jaxprs: every variable bound once and before its use, every type right."""
+
+from minijax_stage2 import ShapedArray
+from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not well formed. Whoever made it is at fault, not the user."""
+
+
+# --8<-- [start:typecheck]
+def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]:
+    """Verifies `jaxpr` and the jaxprs inside it.
+
+    Returns:
+        The types of its arguments and of its results.
+
+    Raises:
+        JaxprTypeError: a variable is used before it is bound, or bound twice, or the type of
+            an equation's result is not what its operands give.
+    """
+    bound: set[Var] = set()
+    for var in (*jaxpr.constvars, *jaxpr.invars):
+        _bind(var, bound, "the parameters")
+    for eqn in jaxpr.eqns:
+        where = f"equation `{eqn}`"
+        for atom in eqn.invars:
+            _check_use(atom, bound, where)
+        _check_types(eqn, where)
+        for var in eqn.outvars:
+            _bind(var, bound, where)
+    for atom in jaxpr.outvars:
+        _check_use(atom, bound, "the results")
+    return jaxpr.in_avals, jaxpr.out_avals
+
+
+def _check_types(eqn: JaxprEqn, where: str) -> None:
+    for inner in inner_jaxprs(eqn):
+        typecheck_jaxpr(inner)
+    expected = abstract_eval_rules[eqn.primitive](*[x.aval for x in eqn.invars], **eqn.params)
+    found = [var.aval for var in eqn.outvars]
+    if found != expected:
+        raise JaxprTypeError(f"{where}: its results have types {expected}, bound as {found}")
+
+
+# --8<-- [end:typecheck]
+
+
+def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
+    """The jaxprs among the parameters of an equation."""
+    found: list[Jaxpr] = []
+    for value in eqn.params.values():
+        candidates = value if isinstance(value, tuple) else (value,)
+        found.extend(x for x in candidates if isinstance(x, Jaxpr))
+    return found
+
+
+def _bind(var: Var, bound: set[Var], where: str) -> None:
+    if var in bound:
+        raise JaxprTypeError(f"{where}: a variable of type {var.aval} is bound twice")
+    bound.add(var)
+
+
+def _check_use(atom: Atom, bound: set[Var], where: str) -> None:
+    if not isinstance(atom, Literal) and atom not in bound:
+        raise JaxprTypeError(f"{where}: a variable of type {atom.aval} is used before it is bound")
