@@ -1,0 +1,27 @@
+"""Stage 4: reverse-mode differentiation, by partial evaluation and transposition.
+
+`linearize`, `vjp`, `grad`, `cond`; and beside them the other road to the same gradients, a
+tape (`minijax_stage4.tape`). Needs nothing new.
+"""
+
+# ruff: noqa: F401
+from minijax_stage1.source import hide_frames_of
+from minijax_stage4 import jit_rules as _jit_rules, transpose_rules as _transpose_rules
+from minijax_stage4.grad import grad, value_and_grad, vjp
+from minijax_stage4.jacobian import hessian, jacobian, jacrev
+from minijax_stage4.linearize import linearize
+from minijax_stage4.partial_eval import (
+    PartialVal,
+    partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+)
+from minijax_stage4.transpose import (
+    UndefPrimal,
+    deftranspose,
+    linear_transpose,
+    transpose_rules,
+)
+
+hide_frames_of(__file__)

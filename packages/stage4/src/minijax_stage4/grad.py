@@ -1,0 +1,178 @@
+"""Reverse-mode differentiation: linearize, then transpose. `vjp`, and `grad` on top of it."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.source import name_of
+from minijax_stage2 import Zero, float0, full_like, typeof
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.jvp import check_argnums
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage4.aux import WithAux
+from minijax_stage4.linearize import LinearProgram, linearize_flat
+from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
+
+
+# --8<-- [start:pull_back]
+def pull_back(linear: LinearProgram, cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the arguments from those of the results, by transposing the program."""
+    given = [ct for ct, t in zip(cts, linear.constant_outs, strict=True) if t is None]
+    undefined = [UndefPrimal(var.aval) for var in linear.jaxpr.invars]
+    program = consts_as_invars(linear.jaxpr)
+    in_cts = backward_pass(program, [*linear.consts, *undefined], given)
+    computed = iter(in_cts[len(linear.consts) :])
+    return [
+        next(computed) if varies else Zero(tangent_type(aval))
+        for varies, aval in zip(linear.varies_in, linear.in_avals, strict=True)
+    ]
+
+
+# --8<-- [end:pull_back]
+
+
+# --8<-- [start:vjp]
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Evaluates `fun` and returns the function that pulls cotangents back through it.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments at which to evaluate.
+        has_aux: whether `fun` returns a pair of which only the first is differentiated.
+
+    Returns:
+        The result of `fun`, and a function from a cotangent of the result to the tuple of
+        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the
+        second part of what `fun` returns comes third.
+
+    Raises:
+        TypeError: a cotangent does not have the structure, shapes and dtypes of the result.
+
+    >>> from minijax_stage2 import sin
+    >>> y, f_vjp = vjp(lambda x, y: x * sin(y), 3.0, 0.0)
+    >>> f_vjp(1.0)
+    (0.0, 3.0)
+    """
+    with_aux = WithAux(fun) if has_aux else None
+    leaves, in_tree = tree_flatten(primals)
+    flat_fun = FlatFunction(with_aux or fun, in_tree)
+    outs, linear = linearize_flat(flat_fun, leaves, fun)
+    out_tree = flat_fun.out_tree.children()[0] if with_aux else flat_fun.out_tree
+    count = out_tree.num_leaves
+    out_avals = linear.out_avals[:count]
+    aux_cts = [Zero(tangent_type(aval)) for aval in linear.out_avals[count:]]
+
+    def f_vjp(ct: Any) -> Any:
+        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", out_tree, out_avals, ct)
+        in_cts = pull_back(linear, [*cts, *aux_cts])
+        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
+
+    out = tree_unflatten(out_tree, outs[:count])
+    return (out, f_vjp, with_aux.rebuild(outs[count:])) if with_aux else (out, f_vjp)
+
+
+# --8<-- [end:vjp]
+
+
+# --8<-- [start:grad]
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Like `grad`, but returns the value of `fun` with the gradient.
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        check_argnums("grad", fun, chosen, len(args))
+        inputs = tuple(args[i] for i in chosen)
+        for argnum, arg in zip(chosen, inputs, strict=True):
+            _require_inexact_leaves(fun, argnum, arg)
+
+        @functools.wraps(fun)
+        def of_inputs(*inputs: Any) -> Any:
+            whole = list(args)
+            for i, arg in zip(chosen, inputs, strict=True):
+                whole[i] = arg
+            return fun(*whole, **kwargs)
+
+        out, f_vjp, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
+        gradient = f_vjp(_one_like(fun, out))
+        value = (out, *aux) if has_aux else out
+        return value, gradient[0] if isinstance(argnums, int) else gradient
+
+    return value_and_gradient
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The gradient of a function whose result is one real number.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+        has_aux: whether `fun` returns a pair of which only the first is differentiated.
+
+    Returns:
+        A function of the same arguments. It returns the gradient, with the structure, shapes
+        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence. With
+        `has_aux`, a pair of that and the second part of what `fun` returns.
+
+    Raises:
+        TypeError: the result of `fun` is not one real number, or an argument to differentiate
+            has an integer leaf.
+
+    >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
+    {'b': 1.0, 'w': 3.0}
+    """
+    of_both = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = of_both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return gradient
+
+
+# --8<-- [end:grad]
+
+
+def _require_inexact_leaves(fun: Any, argnum: int, arg: Any) -> None:
+    for path, leaf in tree_flatten_with_path(arg)[0]:
+        aval = typeof(leaf)
+        if not is_inexact(aval.dtype):
+            raise TypeError(
+                f"grad: argument {argnum}{keystr(path)} of `{name_of(fun)}` has type {aval}, and "
+                "integers have no gradient. Convert it to a float, or choose other arguments "
+                "by argnums."
+            )
+        if aval.dtype.kind == "c":
+            raise TypeError(
+                f"grad: argument {argnum}{keystr(path)} of `{name_of(fun)}` is complex, {aval}; "
+                "differentiate with respect to its real and imaginary parts, or use vjp"
+            )
+
+
+def _one_like(fun: Any, out: Any) -> Any:
+    """The cotangent 1 of a scalar result."""
+    leaves, tree = tree_flatten(out)
+    if len(leaves) != 1 or tree.num_nodes != 1:
+        raise TypeError(
+            f"grad: the result of `{name_of(fun)}` must be one real number, found a pytree of "
+            f"{len(leaves)} leaves, {tree}. With has_aux=True a function may return (out, aux)."
+        )
+    aval = typeof(out)
+    if aval.shape or not is_inexact(aval.dtype) or aval.dtype.kind == "c" or aval.dtype == float0:
+        raise TypeError(
+            f"grad: the result of `{name_of(fun)}` must be one real number, found {aval}. Sum "
+            "over it, or use vjp or jacrev."
+        )
+    return full_like(out, 1)

@@ -1,0 +1,83 @@
+"""Jacobians by reverse mode, and Hessians by both."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
+from minijax_stage2.jacobian import require_inexact, standard_basis
+from minijax_stage2.jvp import check_argnums
+from minijax_stage2.tangent import Zero, instantiate, tangent_type
+from minijax_stage4.grad import vjp
+
+
+# --8<-- [start:jacrev]
+def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The Jacobian of `fun`, row by row, by reverse mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+
+    Returns:
+        What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
+
+    Raises:
+        TypeError: an argument to differentiate, or a result, is integer or boolean.
+
+    >>> import numpy as np
+    >>> jacrev(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def jacobian(*args: Any) -> Any:
+        check_argnums("jacrev", fun, chosen, len(args))
+        inputs = tuple(args[i] for i in chosen)
+        for x in tree_flatten(inputs)[0]:
+            require_inexact("jacrev", fun, x)
+
+        def of_inputs(*inputs: Any) -> Any:
+            whole = list(args)
+            for i, arg in zip(chosen, inputs, strict=True):
+                whole[i] = arg
+            return fun(*whole)
+
+        out, f_vjp = vjp(of_inputs, *inputs)
+        flat_out, out_tree = tree_flatten(out)
+        rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
+        if isinstance(argnums, int):
+            rows = [row[0] for row in rows]
+        return tree_unflatten(out_tree, rows)
+
+    return jacobian
+
+
+def _rows(f_vjp: Callable[..., Any], outs: Sequence[Any], out_tree: Any, which: int) -> Any:
+    """The derivative of one result with respect to all inputs, the result's axes first."""
+    aval = typeof(outs[which])
+    zeros = [instantiate(Zero(tangent_type(typeof(out)))) for out in outs]
+
+    def pull(ct: Any) -> Any:
+        return f_vjp(tree_unflatten(out_tree, [*zeros[:which], ct, *zeros[which + 1 :]]))
+
+    rows = vmap(pull)(standard_basis(aval))
+    return tree_map(lambda row: reshape(row, aval.shape + typeof(row).shape[1:]), rows)
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
+
+    >>> import numpy as np
+    >>> from minijax_stage2 import reduce_sum
+    >>> hessian(lambda x: reduce_sum(x * x * x))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+    return jacfwd(jacrev(fun, argnums), argnums)
+
+
+# --8<-- [end:jacrev]

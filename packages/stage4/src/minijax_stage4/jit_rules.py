@@ -1,0 +1,117 @@
+"""What partial evaluation and transposition make of a jitted function."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import ShapedArray, Zero, bind
+from minijax_stage2.tangent import tangent_type
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit_rules import cached_by_jaxpr
+from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    PartialJaxprs,
+    merge,
+    partial_eval_jaxpr,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+)
+from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
+
+
+@cached_by_jaxpr
+def split_jaxpr(jaxpr: Jaxpr, unknown_ins: tuple[bool, ...]) -> PartialJaxprs:
+    """`partial_eval_jaxpr`, once for each program, so that its halves compile only once."""
+    return partial_eval_jaxpr(jaxpr, unknown_ins)
+
+
+# --8<-- [start:partial_eval]
+def _partial_eval(
+    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """Runs the known half now, and stages a call of the other half on its residuals."""
+    jaxpr, name = params["jaxpr"], params["name"]
+    unknown_ins = tuple(map(trace.is_unknown, args))
+    parts = split_jaxpr(jaxpr, unknown_ins)
+    known_args, unknown_args = partition(unknown_ins, args)
+    with set_interpreter(trace.parent):
+        known = bind(jit_p, *known_args, jaxpr=parts.known, name=f"known_{name}")
+    count = len(known) - parts.num_residuals
+    unknown: list[Any] = []
+    if any(parts.unknown_outs):
+        operands = [*known[count:], *unknown_args]
+        unknown = trace.stage(jit_p, operands, {"jaxpr": parts.unknown, "name": name})
+    return merge(parts.unknown_outs, known[:count], unknown)
+
+
+def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
+    parts = split_jaxpr(jaxpr, tuple(unknown_ins))
+    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
+    known_outs, waiting_outs = partition(parts.unknown_outs, eqn.outvars)
+    outs = parts.known.out_avals
+    residuals = [Var(aval) for aval in outs[len(outs) - parts.num_residuals :]]
+    known = {"jaxpr": parts.known, "name": f"known_{name}"}
+    waiting = {"jaxpr": parts.unknown, "name": name}
+    return PartialEqns(
+        JaxprEqn(jit_p, known_ins, [*known_outs, *residuals], known, eqn.source),
+        JaxprEqn(jit_p, [*residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
+    )
+
+
+partial_eval_rules[jit_p] = _partial_eval
+partial_eval_jaxpr_rules[jit_p] = _partial_eval_eqn
+# --8<-- [end:partial_eval]
+
+
+# --8<-- [start:transpose]
+def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
+    known = [x for x in args if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(
+        bind(jit_p, *consts, *known, *given, jaxpr=program, name=f"transpose_{name}")
+    )
+    return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
+
+
+@cached_by_jaxpr
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+) -> tuple[Jaxpr, list[Any], list[bool]]:
+    """The program from known arguments and nonzero cotangents to cotangents of linear arguments.
+
+    Returns:
+        The program, its constants, and for each argument whether its cotangent comes out.
+    """
+    nonzero_ins: list[bool] = []
+
+    def program(*known_and_cts: Any) -> list[Any]:
+        rest = iter(known_and_cts)
+        args = [
+            UndefPrimal(aval) if is_linear else next(rest)
+            for is_linear, aval in zip(linear, jaxpr.in_avals, strict=True)
+        ]
+        cts = [
+            next(rest) if is_nonzero else Zero(tangent_type(aval))
+            for is_nonzero, aval in zip(nonzero, jaxpr.out_avals, strict=True)
+        ]
+        in_cts = backward_pass(jaxpr, args, cts)
+        nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
+        return [ct for ct in in_cts if ct is not None and type(ct) is not Zero]
+
+    known_avals, _ = partition(linear, jaxpr.in_avals)
+    _, ct_avals = partition(nonzero, jaxpr.out_avals)
+    in_avals: list[ShapedArray] = [*known_avals, *ct_avals]
+    closed = trace_to_jaxpr(program, in_avals, "transposition", None)
+    return consts_as_invars(closed.jaxpr), closed.consts, nonzero_ins
+
+
+transpose_rules[jit_p] = _transpose
+# --8<-- [end:transpose]

@@ -1,0 +1,121 @@
+"""`linearize`: the jvp of a function, partially evaluated with primals known, tangents unknown."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.source import name_of
+from minijax_stage2 import ShapedArray, Zero, explain_mismatch, typeof
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.jvp import check_tangent, jvp_flat
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tree import (
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+from minijax_stage3 import Jaxpr, eval_jaxpr
+from minijax_stage4.partial_eval import PartialVal, partial_eval
+
+
+# --8<-- [start:linear]
+class LinearProgram:
+    """The derivative of a function at a point: a linear program from tangents to tangents.
+
+    Arguments:
+        jaxpr: takes the tangents of the inputs that can change, the real and complex ones, and
+            returns those tangents of the results that depend on them.
+        consts: the values of its constants, the residuals of evaluating the function.
+        in_avals, out_avals: the types of the function's arguments and results.
+        constant_outs: for each result its tangent where that is known, being zero, else None.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        constant_outs: Sequence[Any],
+    ):
+        self.jaxpr = jaxpr
+        self.consts = consts
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+        self.varies_in = [is_inexact(aval.dtype) for aval in in_avals]
+        self.constant_outs = constant_outs
+
+    def __call__(self, tangents: Sequence[Any]) -> list[Any]:
+        """Applies the program to one tangent, or `Zero`, for each argument."""
+        given = [instantiate(t) for t, v in zip(tangents, self.varies_in, strict=True) if v]
+        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *given))
+        return [next(outs) if t is None else instantiate(t) for t in self.constant_outs]
+
+
+def linearize_flat(
+    f: Callable[..., Sequence[Any]], primals: Sequence[Any], name: Any
+) -> tuple[list[Any], LinearProgram]:
+    """Evaluates `f`, a function of arrays that returns a list, and its derivative there."""
+    in_avals = [typeof(x) for x in primals]
+    outs: list[Any] = []
+    out_tangents: list[Any] = []
+
+    def program(*given: Any) -> list[Any]:
+        rest = iter(given)
+        tangents = [
+            next(rest) if is_inexact(aval.dtype) else Zero(tangent_type(aval))
+            for aval in in_avals
+        ]
+        outs[:], out_tangents[:] = jvp_flat(f, primals, tangents, name)
+        return [t for t in out_tangents if type(t) is not Zero]
+
+    pvals = [PartialVal.unknown(aval) for aval in in_avals if is_inexact(aval.dtype)]
+    jaxpr, out_pvals, consts = partial_eval(program, pvals, name)
+    computed = iter(out_pvals)
+    constant_outs = [t if type(t) is Zero else next(computed).const for t in out_tangents]
+    out_avals = [typeof(out) for out in outs]
+    return outs, LinearProgram(jaxpr, consts, in_avals, out_avals, constant_outs)
+
+
+# --8<-- [end:linear]
+
+
+# --8<-- [start:linearize]
+def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Evaluates `fun` once and returns its derivative at that point as a linear function.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments at which to evaluate.
+
+    Returns:
+        The result of `fun`, and a function from tangents of the arguments to the tangent of
+        the result, which does not evaluate `fun` again.
+
+    >>> from minijax_stage2 import sin
+    >>> y, f_jvp = linearize(lambda x: 2.0 * sin(x), 0.0)
+    >>> f_jvp(3.0)
+    6.0
+    """
+    leaves, in_tree = tree_flatten(primals)
+    flat_fun = FlatFunction(fun, in_tree)
+    outs, linear = linearize_flat(flat_fun, leaves, fun)
+
+    def f_jvp(*tangents: Any) -> Any:
+        paths_and_tangents, tangents_tree = tree_flatten_with_path(tangents)
+        if tangents_tree != in_tree:
+            raise TypeError(
+                f"linearized `{name_of(fun)}`: tangents must have the tree structure of the "
+                f"arguments: {explain_mismatch(primals, tangents)}"
+            )
+        given = [
+            check_tangent(f"linearized `{name_of(fun)}`", f"argument{keystr(path)}", aval, t)
+            for (path, t), aval in zip(paths_and_tangents, linear.in_avals, strict=True)
+        ]
+        return tree_unflatten(flat_fun.out_tree, linear(given))
+
+    return tree_unflatten(flat_fun.out_tree, outs), f_jvp
+
+
+# --8<-- [end:linearize]

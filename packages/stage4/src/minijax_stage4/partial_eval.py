@@ -1,0 +1,211 @@
+"""Partial evaluation: compute what is known now, and stage the rest as a jaxpr.
+
+In two forms: while a function is traced (`PartialEvalTrace`), and of a program that is staged
+already (`partial_eval_jaxpr`). Both keep program order, which is a topological order, so no
+graph has to be sorted.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr, typecheck_jaxpr
+from minijax_stage3.jaxpr import Atom
+from minijax_stage3.staging import JaxprTrace, JaxprTracer
+
+
+# --8<-- [start:partial_val]
+class PartialVal(NamedTuple):
+    """A value that may be known: its type, and the value itself or None."""
+
+    aval: ShapedArray
+    const: Any = None
+
+    @classmethod
+    def known(cls, x: Any) -> "PartialVal":
+        return cls(typeof(x), x)
+
+    @classmethod
+    def unknown(cls, aval: ShapedArray) -> "PartialVal":
+        return cls(aval)
+
+    @property
+    def is_known(self) -> bool:
+        return self.const is not None
+
+
+# --8<-- [end:partial_val]
+
+# For primitives that hold programs: `rule(trace, args, params) -> outs`.
+partial_eval_rules: dict[Primitive, Callable[..., list[Any]]] = {}
+
+
+# --8<-- [start:trace]
+class PartialEvalTrace(JaxprTrace):
+    """Stages what depends on its own tracers, the unknowns, and lets its parent do the rest."""
+
+    def __init__(self, f: Any = None):
+        super().__init__("partial evaluation", f)
+
+    def is_unknown(self, x: Any) -> bool:
+        return type(x) is JaxprTracer and x.interpreter is self
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        if not any(map(self.is_unknown, args)):
+            with set_interpreter(self.parent):
+                return bind(primitive, *args, **params)
+        rule = partial_eval_rules.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        return self.stage(primitive, args, params)
+
+    def stage(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """Writes an equation, whatever is known of its operands."""
+        return super().process(primitive, args, params)
+
+
+def partial_eval(
+    f: Callable[..., Sequence[Any]], in_pvals: Sequence[PartialVal], name: Any = None
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Runs `f`, a function of arrays that returns a list, on values some of which are unknown.
+
+    Returns:
+        A jaxpr from the unknown arguments to the unknown results; all results as far as they
+        are known; and the values of the jaxpr's constants, which are its residuals.
+    """
+    trace = PartialEvalTrace(name)
+    with trace.run():
+        args = [p.const if p.is_known else trace.new_arg(p.aval) for p in in_pvals]
+        outs = f(*args)
+    out_pvals = [
+        PartialVal.unknown(out.aval) if trace.is_unknown(out) else PartialVal.known(out)
+        for out in outs
+    ]
+    closed = trace.to_jaxpr([out for out in outs if trace.is_unknown(out)])
+    return without_dead_code(closed.jaxpr), out_pvals, closed.consts
+
+
+# --8<-- [end:trace]
+
+
+def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` without the equations that its results do not need, its arguments unchanged."""
+    smaller, _ = dce_jaxpr(jaxpr)
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, smaller.eqns, smaller.outvars)
+
+
+class PartialEqns(NamedTuple):
+    """What an equation with some unknown operands is split into."""
+
+    known: JaxprEqn | None
+    unknown: JaxprEqn
+
+
+# For primitives that hold programs: `rule(unknown_ins, eqn) -> PartialEqns`.
+partial_eval_jaxpr_rules: dict[Primitive, Callable[..., PartialEqns]] = {}
+
+
+# --8<-- [start:jaxpr]
+class PartialJaxprs(NamedTuple):
+    """A program split into the part that can run at once and the part that has to wait.
+
+    `known` takes the known arguments and returns the known results, then the residuals.
+    `unknown` takes the residuals, then the unknown arguments, and returns the unknown results.
+    """
+
+    known: Jaxpr
+    unknown: Jaxpr
+    unknown_outs: list[bool]
+    num_residuals: int
+
+
+def partial_eval_jaxpr(
+    jaxpr: Jaxpr, unknown_ins: Sequence[bool], instantiate: Sequence[bool] | None = None
+) -> PartialJaxprs:
+    """Splits `jaxpr`, which has no constants, by which of its arguments are unknown.
+
+    Arguments:
+        jaxpr: the program.
+        unknown_ins: for each argument whether it is unknown.
+        instantiate: for each result whether it counts as unknown in any case.
+    """
+    unknown: set[Atom] = {v for v, u in zip(jaxpr.invars, unknown_ins, strict=True) if u}
+    known_eqns: list[JaxprEqn] = []
+    unknown_eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        ins = [atom in unknown for atom in eqn.invars]
+        if not any(ins):
+            known_eqns.append(eqn)
+            continue
+        rule = partial_eval_jaxpr_rules.get(eqn.primitive)
+        parts = rule(ins, eqn) if rule else PartialEqns(None, eqn)
+        if parts.known is not None:
+            known_eqns.append(parts.known)
+        unknown_eqns.append(parts.unknown)
+        unknown.update(parts.unknown.outvars)
+
+    forced = instantiate or [False] * len(jaxpr.outvars)
+    unknown_outs = [
+        must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)
+    ]
+    outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
+    ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
+    waiting = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
+    residuals = free_variables(waiting)
+    at_once = without_dead_code(Jaxpr([], ins_known, known_eqns, [*outs_known, *residuals]))
+    waiting = Jaxpr([], [*residuals, *ins_unknown], waiting.eqns, waiting.outvars)
+    return PartialJaxprs(at_once, waiting, unknown_outs, len(residuals))
+
+
+# --8<-- [end:jaxpr]
+
+
+def free_variables(jaxpr: Jaxpr) -> list[Var]:
+    """The variables that `jaxpr` uses and does not bind, each once, in order of use."""
+    bound: set[Atom] = {*jaxpr.constvars, *jaxpr.invars}
+    free: dict[Var, None] = {}
+    for eqn in jaxpr.eqns:
+        free.update((x, None) for x in eqn.invars if type(x) is Var and x not in bound)
+        bound.update(eqn.outvars)
+    free.update((x, None) for x in jaxpr.outvars if type(x) is Var and x not in bound)
+    return list(free)
+
+
+def typecheck_partial_eval(jaxpr: Jaxpr, unknown_ins: Sequence[bool], parts: PartialJaxprs) -> None:
+    """Verifies that both halves are well formed and fit each other and the whole.
+
+    Raises:
+        TypeError: they do not.
+    """
+    known_in, known_out = typecheck_jaxpr(parts.known)
+    unknown_in, unknown_out = typecheck_jaxpr(parts.unknown)
+    ins_known, ins_unknown = partition(unknown_ins, jaxpr.in_avals)
+    outs_known, outs_unknown = partition(parts.unknown_outs, jaxpr.out_avals)
+    count = parts.num_residuals
+    residuals = known_out[len(known_out) - count :]
+    for what, found, expected in (
+        ("known arguments", known_in, ins_known),
+        ("known results", known_out[: len(known_out) - count], outs_known),
+        ("residuals", unknown_in[:count], residuals),
+        ("unknown arguments", unknown_in[count:], ins_unknown),
+        ("unknown results", unknown_out, outs_unknown),
+    ):
+        if found != expected:
+            raise TypeError(f"partial evaluation: {what} have types {found}, not {expected}")
+
+
+def partition(which: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The items for which `which` is false, and those for which it is true."""
+    lists: tuple[list[Any], list[Any]] = [], []
+    for is_second, item in zip(which, items, strict=True):
+        lists[is_second].append(item)
+    return lists
+
+
+def merge(which: Sequence[bool], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    """Undoes `partition`."""
+    rest = iter(first), iter(second)
+    return [next(rest[is_second]) for is_second in which]

@@ -1,0 +1,196 @@
+"""Transposition: running a linear program backwards, from cotangents of results to inputs.
+
+A linear function f has a transpose fT with <y, f(x)> = <fT(y), x> for all x and y. The
+transpose of a composition is the composition of transposes in reverse order, so a rule for
+each linear primitive is enough.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.source import name_of
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    add,
+    bind,
+    explain_mismatch,
+    reduce_sum,
+    typeof,
+)
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.jvp import check_tangent
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.trace import Rules
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage3 import Jaxpr
+from minijax_stage3.jaxpr import Atom, Literal
+from minijax_stage3.staging import trace_to_jaxpr
+
+transpose_rules = Rules("transposition", "transpose_rules")
+
+
+# --8<-- [start:undef]
+class UndefPrimal:
+    """The place of a linear argument, of which a transpose rule knows the type only."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefPrimal({self.aval})"
+
+
+def deftranspose(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
+    """Defines the transpose rule of a primitive of one result by one formula for each operand.
+
+    Arguments:
+        primitive: the primitive.
+        formulas: for each operand, a function `(ct, *operands, **params)` that returns what the
+            cotangent `ct` of the result adds to the cotangent of that operand, or None where
+            the primitive is not linear in it. Linear operands are `UndefPrimal`.
+    """
+
+    def rule(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        (ct,) = cts
+        return [
+            unspread(formula(ct, *operands, **params), operand.aval)
+            if isinstance(operand, UndefPrimal) and formula is not None
+            else None
+            for formula, operand in zip(formulas, operands, strict=True)
+        ]
+
+    transpose_rules[primitive] = rule
+
+
+def unspread(ct: Any, aval: ShapedArray) -> Any:
+    """The cotangent of a scalar that was spread over an array: the sum over the array."""
+    return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
+
+
+# --8<-- [end:undef]
+
+
+# --8<-- [start:backward_pass]
+def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """Transposes a program in its undefined arguments.
+
+    Arguments:
+        jaxpr: a program without constants, linear in its undefined arguments.
+        args: for each argument its value, or an `UndefPrimal`.
+        cts: for each result its cotangent, or `Zero`.
+
+    Returns:
+        For each argument its cotangent or `Zero`; None for those that are defined.
+    """
+    values: dict[Atom, Any] = {}
+    linear: set[Atom] = set()
+    for var, arg in zip(jaxpr.invars, args, strict=True):
+        if isinstance(arg, UndefPrimal):
+            linear.add(var)
+        else:
+            values[var] = arg
+
+    def read(atom: Atom) -> Any:
+        return atom.val if isinstance(atom, Literal) else values[atom]
+
+    # Forwards: compute what does not depend on the linear arguments.
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if any(atom in linear for atom in eqn.invars):
+            linear.update(eqn.outvars)
+            linear_eqns.append(eqn)
+        else:
+            outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+            values.update(zip(eqn.outvars, outs, strict=True))
+
+    # Backwards: from the cotangents of what is used to the cotangents of what uses it.
+    cotangents: dict[Atom, Any] = {}
+
+    def accumulate(atom: Atom, ct: Any) -> None:
+        if atom in linear and ct is not None and type(ct) is not Zero:
+            total = cotangents.get(atom)
+            cotangents[atom] = ct if total is None else add(total, ct)
+
+    for atom, ct in zip(jaxpr.outvars, cts, strict=True):
+        accumulate(atom, ct)
+    for eqn in reversed(linear_eqns):
+        out_cts = [cotangents.pop(var, None) for var in eqn.outvars]
+        if all(ct is None for ct in out_cts):
+            continue
+        out_cts = [
+            Zero(tangent_type(var.aval)) if ct is None else ct
+            for ct, var in zip(out_cts, eqn.outvars, strict=True)
+        ]
+        operands = [
+            UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars
+        ]
+        in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
+        for atom, ct in zip(eqn.invars, in_cts, strict=True):
+            accumulate(atom, ct)
+    return [
+        cotangents.get(var, Zero(tangent_type(var.aval))) if isinstance(arg, UndefPrimal) else None
+        for var, arg in zip(jaxpr.invars, args, strict=True)
+    ]
+
+
+# --8<-- [end:backward_pass]
+
+
+# --8<-- [start:linear_transpose]
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    """Transposes a function that is known to be linear.
+
+    Arguments:
+        fun: linear function of arrays and pytrees of arrays.
+        primals: arguments, of which only the types matter; a `ShapedArray` may stand for one.
+
+    Returns:
+        A function from a cotangent of the result to the tuple of cotangents of the arguments.
+
+    Raises:
+        MissingRuleError: when the result is called, `fun` proves not to be linear.
+        TypeError: a cotangent does not fit the result.
+
+    >>> import numpy as np
+    >>> from minijax_stage2 import reduce_sum
+    >>> linear_transpose(reduce_sum, np.zeros(3))(2.0)
+    (array([2., 2., 2.]),)
+    """
+    leaves, in_tree = tree_flatten(primals)
+    in_avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in leaves]
+    flat_fun = FlatFunction(fun, in_tree)
+    closed = trace_to_jaxpr(flat_fun, in_avals, "linear_transpose", fun)
+    jaxpr, consts = closed.jaxpr, closed.consts
+    whole = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+    undefined = [UndefPrimal(aval) for aval in in_avals]
+
+    def transposed(ct: Any) -> Any:
+        caller = f"transpose of `{name_of(fun)}`"
+        cts = flat_cotangents(caller, flat_fun.out_tree, jaxpr.out_avals, ct)
+        in_cts = backward_pass(whole, [*consts, *undefined], cts)[len(consts) :]
+        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
+
+    return transposed
+
+
+# --8<-- [end:linear_transpose]
+
+
+def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
+    """The leaves of a cotangent, checked against the results that it belongs to."""
+    leaves, tree = tree_flatten(ct)
+    if tree != out_tree:
+        raise TypeError(
+            f"{caller}: the cotangent must have the tree structure of the result: "
+            + explain_mismatch(out_tree, ct)
+        )
+    return [
+        check_tangent(caller, "the result", aval, leaf)
+        for aval, leaf in zip(out_avals, leaves, strict=True)
+    ]
+
+
