@@ -6,8 +6,8 @@ from typing import Any
 
 from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, unmapped_aval, vmap_flat
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval, vmap_flat
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.array import Array, call, call_primitives
 from minijax_stage3.dce import dce_jaxpr, dce_rules
@@ -60,8 +60,16 @@ def _jvp(
 
 
 @cached_by_jaxpr
-def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, list[Any], list[bool]]:
-    """The program of primals and nonzero tangents: constants, and which tangents come out."""
+def jvp_jaxpr(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
+) -> tuple[Jaxpr, list[Any], list[bool]]:
+    """The program from primals and nonzero tangents to results and nonzero tangents.
+
+    Returns:
+        The program, its constants, which come first among its arguments, and for each result
+        whether its tangent comes out. `instantiate_outs` says which must, be they zero.
+    """
+    must = instantiate_outs or (False,) * len(jaxpr.outvars)
     out_nonzero: list[bool] = []
 
     def program(*primals_and_tangents: Any) -> list[Any]:
@@ -74,6 +82,9 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, list[Any]
         outs, out_tangents = jvp_flat(
             lambda *args: eval_jaxpr(jaxpr, [], *args), primals, tangents, None
         )
+        out_tangents = [
+            instantiate(t) if keep else t for keep, t in zip(must, out_tangents, strict=True)
+        ]
         out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
         return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
@@ -98,16 +109,29 @@ def _vmap(
 
 @cached_by_jaxpr
 def vmap_jaxpr(
-    jaxpr: Jaxpr, axis_size: int, dims: tuple[BatchDim, ...]
+    jaxpr: Jaxpr,
+    axis_size: int,
+    dims: tuple[BatchDim, ...],
+    batch_outs: tuple[bool, ...] | None = None,
 ) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
-    """The program of whole batches: its constants, and where the batches of its results lie."""
+    """The program of whole batches.
+
+    Returns:
+        The program, its constants, which come first among its arguments, and the batch axis of
+        each result. `batch_outs` says which must have one; theirs is then the first.
+    """
+    must = batch_outs or (False,) * len(jaxpr.outvars)
     out_dims: list[BatchDim] = []
 
     def program(*values: Any) -> list[Any]:
-        outs, out_dims[:] = vmap_flat(
+        outs, natural_dims = vmap_flat(
             lambda *args: eval_jaxpr(jaxpr, [], *args), values, dims, axis_size, None
         )
-        return outs
+        out_dims[:] = [0 if batch else dim for batch, dim in zip(must, natural_dims, strict=True)]
+        return [
+            move_batch_dim(out, axis_size, dim, 0) if batch else out
+            for batch, out, dim in zip(must, outs, natural_dims, strict=True)
+        ]
 
     in_avals = [
         unmapped_aval(aval, dim, axis_size)

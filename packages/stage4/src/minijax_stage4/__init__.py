@@ -6,7 +6,12 @@ tape (`minijax_stage4.tape`). Needs nothing new.
 
 # ruff: noqa: F401
 from minijax_stage1.source import hide_frames_of
-from minijax_stage4 import jit_rules as _jit_rules, transpose_rules as _transpose_rules
+from minijax_stage4 import (
+    cond_rules as _cond_rules,
+    jit_rules as _jit_rules,
+    transpose_rules as _transpose_rules,
+)
+from minijax_stage4.cond import cond
 from minijax_stage4.grad import grad, value_and_grad, vjp
 from minijax_stage4.jacobian import hessian, jacobian, jacrev
 from minijax_stage4.linearize import linearize

@@ -103,7 +103,7 @@ def value_and_grad(
             return fun(*whole, **kwargs)
 
         out, f_vjp, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
-        gradient = f_vjp(_one_like(fun, out))
+        gradient = f_vjp(one_like(fun, out))
         value = (out, *aux) if has_aux else out
         return value, gradient[0] if isinstance(argnums, int) else gradient
 
@@ -161,7 +161,7 @@ def _require_inexact_leaves(fun: Any, argnum: int, arg: Any) -> None:
             )
 
 
-def _one_like(fun: Any, out: Any) -> Any:
+def one_like(fun: Any, out: Any) -> Any:
     """The cotangent 1 of a scalar result."""
     leaves, tree = tree_flatten(out)
     if len(leaves) != 1 or tree.num_nodes != 1:

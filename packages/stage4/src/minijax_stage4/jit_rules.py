@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, Zero, bind
-from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import cached_by_jaxpr
@@ -13,7 +13,6 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
     PartialEvalTrace,
-    PartialJaxprs,
     merge,
     partial_eval_jaxpr,
     partial_eval_jaxpr_rules,
@@ -23,10 +22,8 @@ from minijax_stage4.partial_eval import (
 from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 
 
-@cached_by_jaxpr
-def split_jaxpr(jaxpr: Jaxpr, unknown_ins: tuple[bool, ...]) -> PartialJaxprs:
-    """`partial_eval_jaxpr`, once for each program, so that its halves compile only once."""
-    return partial_eval_jaxpr(jaxpr, unknown_ins)
+# Once for each program, so that its halves compile only once.
+split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
 
 # --8<-- [start:partial_eval]
@@ -83,13 +80,18 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[
 
 @cached_by_jaxpr
 def transpose_jaxpr(
-    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+    jaxpr: Jaxpr,
+    linear: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
+    instantiate_ins: tuple[bool, ...] | None = None,
 ) -> tuple[Jaxpr, list[Any], list[bool]]:
     """The program from known arguments and nonzero cotangents to cotangents of linear arguments.
 
     Returns:
-        The program, its constants, and for each argument whether its cotangent comes out.
+        The program, its constants, which come first among its arguments, and for each argument
+        of `jaxpr` whether its cotangent comes out. `instantiate_ins` says which must.
     """
+    must = instantiate_ins or (False,) * len(linear)
     nonzero_ins: list[bool] = []
 
     def program(*known_and_cts: Any) -> list[Any]:
@@ -102,7 +104,10 @@ def transpose_jaxpr(
             next(rest) if is_nonzero else Zero(tangent_type(aval))
             for is_nonzero, aval in zip(nonzero, jaxpr.out_avals, strict=True)
         ]
-        in_cts = backward_pass(jaxpr, args, cts)
+        in_cts = [
+            instantiate(ct) if keep else ct
+            for keep, ct in zip(must, backward_pass(jaxpr, args, cts), strict=True)
+        ]
         nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
         return [ct for ct in in_cts if ct is not None and type(ct) is not Zero]
 

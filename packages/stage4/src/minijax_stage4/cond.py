@@ -1,0 +1,135 @@
+"""`cond`: one of two functions, chosen when the program runs.
+
+The first higher-order primitive beside `jit`: it holds a program for each branch.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from minijax_stage1.source import name_of
+from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
+from minijax_stage2.argument_names import argument_name
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.promotion import result_type
+from minijax_stage2.tree import (
+    explain_mismatch,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
+from minijax_stage3.staging import abstractify, trace_to_jaxpr
+
+cond_p = Primitive("cond")
+
+
+# --8<-- [start:cond]
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Calls `true_fun` or `false_fun` on the operands, as `pred` says when the program runs.
+
+    Arguments:
+        pred: a boolean scalar; a number counts as true unless it is zero.
+        true_fun: function of the operands.
+        false_fun: function of the operands whose result has the same structure and types.
+        operands: arrays and pytrees of arrays.
+
+    Returns:
+        The result of the function that is chosen. Only that one runs, except under `vmap` over
+        `pred`, where both do.
+
+    Raises:
+        TypeError: `pred` is no scalar, or the results differ in structure or types.
+
+    >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
+    4.0
+    """
+    pred = _as_predicate(pred)
+    leaves, in_tree = tree_flatten(operands)
+    paths = [path for path, _ in tree_flatten_with_path((operands, {}))[0]]
+    in_avals = abstractify(
+        "cond", true_fun, [argument_name(true_fun, path) for path in paths], leaves
+    )
+    functions = [FlatFunction(f, in_tree) for f in (false_fun, true_fun)]
+    closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
+    target = _common_avals(functions, closed)
+    if any(c.out_avals != target for c in closed):
+        closed = [trace_to_jaxpr(_casting(f, target), in_avals, "cond", f.fun) for f in functions]
+    branches, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
+    outs = bind(cond_p, pred, *consts, *leaves, branches=branches)
+    return tree_unflatten(functions[0].out_tree, outs)
+
+
+def join_consts(
+    programs: Sequence[tuple[Jaxpr, Sequence[Any]]],
+) -> tuple[tuple[Jaxpr, ...], list[Any]]:
+    """Makes the constants of all programs arguments of each of them, before its own arguments."""
+    branches = []
+    for which, (jaxpr, _) in enumerate(programs):
+        params: list[Var] = []
+        for other, (_, consts) in enumerate(programs):
+            params += jaxpr.constvars if other == which else [Var(typeof(c)) for c in consts]
+        branches.append(Jaxpr([], [*params, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars))
+    return tuple(branches), [const for _, consts in programs for const in consts]
+
+
+# --8<-- [end:cond]
+
+
+def _as_predicate(pred: Any) -> Any:
+    aval = typeof(pred)
+    if aval.shape:
+        raise TypeError(
+            f"cond: pred must be a scalar, found {aval}. To choose element by element use "
+            "where(pred, x, y); to choose for each example of a batch use vmap."
+        )
+    return pred if aval.dtype == np.bool_ else ne(pred, 0)
+
+
+def _common_avals(
+    functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
+) -> list[ShapedArray]:
+    """The types that the results of both branches can have; Python numbers adapt."""
+    false_fun, true_fun = functions
+    false_tree, true_tree = false_fun.out_tree, true_fun.out_tree
+    if false_tree != true_tree:
+        raise TypeError(
+            f"cond: `{name_of(true_fun.fun)}` and `{name_of(false_fun.fun)}` must return the same "
+            f"tree structure: {explain_mismatch(true_tree, false_tree)}"
+        )
+    pairs = list(zip(closed[0].out_avals, closed[1].out_avals, strict=True))
+    target = [_join(a, b) for a, b in pairs]
+    if None in target:
+        numbered = tree_unflatten(true_tree, range(len(pairs)))
+        rows = [
+            f"    {'result' + keystr(path):<24} {pairs[i][1]!s:<16} {pairs[i][0]}"
+            for path, i in tree_flatten_with_path(numbered)[0]
+            if target[i] is None
+        ]
+        table = "\n".join([f"    {'':<24} {'true_fun':<16} false_fun", *rows])
+        raise TypeError(f"cond: both functions must return the same types\n{table}")
+    return [aval for aval in target if aval is not None]
+
+
+def _join(a: ShapedArray, b: ShapedArray) -> ShapedArray | None:
+    if a == b:
+        return a
+    if a.shape == b.shape and (a.dtype == b.dtype or a.weak_type or b.weak_type):
+        return ShapedArray(a.shape, result_type(a, b).dtype)
+    return None
+
+
+def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
+    """`f` with results of the types `target`."""
+
+    def casting(*args: Any) -> list[Any]:
+        outs = f(*args)
+        return [
+            out if typeof(out) == aval else astype(out, aval.dtype)
+            for out, aval in zip(outs, target, strict=True)
+        ]
+
+    return casting

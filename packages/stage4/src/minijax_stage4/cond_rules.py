@@ -1,0 +1,305 @@
+"""What each interpreter makes of `cond`: it transforms the program of each branch alike.
+
+Branches must keep results of the same types. So where a transformation gives one branch a
+result that another does not have (a tangent, a batch axis, a residual), all branches get it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import (
+    ShapedArray,
+    Zero,
+    bind,
+    broadcast_in_dim,
+    broadcast_to,
+    impl_rules,
+    jvp_rules,
+    select_n,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    abstract_eval_rules,
+    dce_jaxpr,
+    eval_jaxpr,
+    lowering_rules,
+)
+from minijax_stage3.array import call_primitives
+from minijax_stage3.dce import dce_rules
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4.cond import cond_p, join_consts
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    PartialJaxprs,
+    merge,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+)
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+Branches = tuple[Jaxpr, ...]
+
+
+def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
+    """For each column whether it holds in any row."""
+    return tuple(map(any, zip(*rows, strict=True)))
+
+
+# --8<-- [start:evaluate]
+def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+    return eval_jaxpr(branches[bool(pred)], [], *operands)
+
+
+impl_rules[cond_p] = _evaluate
+call_primitives.add(cond_p)
+# --8<-- [end:evaluate]
+
+
+# --8<-- [start:jvp]
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
+) -> tuple[list[Any], list[Any]]:
+    nonzero = tuple(type(t) is not Zero for t in tangents[1:])
+    must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
+    jvp_branches, consts = join_consts_of(
+        jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches
+    )
+    given = [t for t in tangents[1:] if type(t) is not Zero]
+    pred, *operands = primals
+    results = bind(cond_p, pred, *consts, *operands, *given, branches=jvp_branches)
+    count = len(must)
+    zeros = [Zero(tangent_type(a)) for a, keep in zip(branches[0].out_avals, must, strict=True) if not keep]
+    return results[:count], merge(must, zeros, results[count:])
+
+
+jvp_rules[cond_p] = _jvp
+# --8<-- [end:jvp]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
+) -> tuple[list[Any], list[BatchDim]]:
+    (pred, *operands), (pred_dim, *operand_dims) = values, dims
+    key = axis_size, tuple(operand_dims)
+    natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
+    batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
+    if pred_dim is not None:  # different examples take different branches: all run
+        batched = (True,) * len(batched)
+    programs = [vmap_jaxpr(branch, *key, batched)[:2] for branch in branches]
+    out_dims: list[BatchDim] = [0 if b else None for b in batched]
+    if pred_dim is None:
+        vmap_branches, consts = join_consts_of(programs)
+        return bind(cond_p, pred, *consts, *operands, branches=vmap_branches), out_dims
+    which = move_batch_dim(pred, axis_size, pred_dim, 0)
+    on_false, on_true = (
+        eval_jaxpr(program, [], *consts, *operands) for program, consts in programs
+    )
+    return [_select(which, f, t) for f, t in zip(on_false, on_true, strict=True)], out_dims
+
+
+def _select(which: Any, on_false: Any, on_true: Any) -> Any:
+    """For each example, along the first axis, one of the two."""
+    return select_n(broadcast_in_dim(which, typeof(on_false).shape, (0,)), on_false, on_true)
+
+
+vmap_rules[cond_p] = _vmap
+# --8<-- [end:vmap]
+
+
+def join_consts_of(
+    programs: Iterable[tuple[Jaxpr, Sequence[Any]]],
+) -> tuple[Branches, list[Any]]:
+    """`join_consts` of programs whose constants are their first arguments."""
+    return join_consts(
+        [
+            (Jaxpr(p.invars[: len(consts)], p.invars[len(consts) :], p.eqns, p.outvars), consts)
+            for p, consts in programs
+        ]
+    )
+
+
+# --8<-- [start:types]
+def _abstract_eval(
+    pred: ShapedArray, *operands: ShapedArray, branches: Branches
+) -> list[ShapedArray]:
+    if pred.shape or pred.dtype != np.bool_:
+        raise TypeError(f"cond: the predicate must be a boolean scalar, found {pred}")
+    found = [aval.strip_weak_type() for aval in operands]
+    for branch in branches:
+        expected = [aval.strip_weak_type() for aval in branch.in_avals]
+        if found != expected:
+            raise TypeError(f"cond: a branch takes {expected}, found {found}")
+    return branches[0].out_avals
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    pred: Value,
+    *operands: Value,
+    branches: Branches,
+) -> list[Value]:
+    """Each branch becomes a function; the regions of the `if` do no more than call it."""
+    names = ", ".join(x.name for x in operands)
+    types = ", ".join(map(mlir_type, out_avals))
+
+    def region(branch: Jaxpr) -> str:
+        function = b.module.private_function(branch, "branch")
+        name = b.fresh_name()
+        count = len(out_avals)
+        outs = ", ".join(f"{name}#{i}" for i in range(count)) if count > 1 else name
+        binder = f"{name}:{count} = " if count else ""
+        call = f"{binder}func.call @{function}({names}) : {signature(operands, out_avals)}"
+        returned = f"stablehlo.return {outs} : {types}" if count else "stablehlo.return"
+        return f"{{ {call} {returned} }}"
+
+    on_false, on_true = map(region, branches)
+    result = signature([pred], out_avals)
+    return b.emit(f'"stablehlo.if"({pred.name}) ({on_true}, {on_false}) : {result}', *out_avals)
+
+
+abstract_eval_rules[cond_p] = _abstract_eval
+lowering_rules[cond_p] = _lower
+# --8<-- [end:types]
+
+
+# --8<-- [start:partial_eval]
+class _Split(NamedTuple):
+    """Branches split into what runs at once and what waits, with residuals for all of them."""
+
+    known: Branches
+    unknown: Branches
+    unknown_outs: tuple[bool, ...]
+    residuals: list[ShapedArray]
+
+
+def _split(branches: Branches, unknown_ins: tuple[bool, ...]) -> _Split:
+    unknown_outs = _any_of(split_jaxpr(branch, unknown_ins).unknown_outs for branch in branches)
+    parts = [split_jaxpr(branch, unknown_ins, unknown_outs) for branch in branches]
+    residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
+    known = tuple(_return_all_residuals(p, i, residuals) for i, p in enumerate(parts))
+    unknown = tuple(_take_all_residuals(p, i, residuals) for i, p in enumerate(parts))
+    return _Split(known, unknown, unknown_outs, [aval for row in residuals for aval in row])
+
+
+def _return_all_residuals(
+    parts: PartialJaxprs, which: int, residuals: Sequence[Sequence[ShapedArray]]
+) -> Jaxpr:
+    """The known half of one branch; zeros stand for the residuals of the others."""
+
+    def program(*args: Any) -> list[Any]:
+        outs = eval_jaxpr(parts.known, [], *args)
+        count = len(outs) - parts.num_residuals
+        rows = [
+            outs[count:]
+            if i == which
+            else [broadcast_to(aval.dtype.type(0), aval.shape) for aval in row]
+            for i, row in enumerate(residuals)
+        ]
+        return [*outs[:count], *(x for row in rows for x in row)]
+
+    return trace_to_jaxpr(program, parts.known.in_avals, "partial evaluation", None).jaxpr
+
+
+def _take_all_residuals(
+    parts: PartialJaxprs, which: int, residuals: Sequence[Sequence[ShapedArray]]
+) -> Jaxpr:
+    """The unknown half of one branch, which ignores the residuals of the others."""
+    jaxpr, count = parts.unknown, parts.num_residuals
+    rows = [
+        jaxpr.invars[:count] if i == which else [Var(aval) for aval in row]
+        for i, row in enumerate(residuals)
+    ]
+    invars = [*(var for row in rows for var in row), *jaxpr.invars[count:]]
+    return Jaxpr([], invars, jaxpr.eqns, jaxpr.outvars)
+
+
+def _partial_eval(
+    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    pred, *operands = args
+    if trace.is_unknown(pred):
+        return trace.stage(cond_p, args, params)
+    split = _split(params["branches"], tuple(map(trace.is_unknown, operands)))
+    known_args, unknown_args = partition(list(map(trace.is_unknown, operands)), operands)
+    with set_interpreter(trace.parent):
+        known = bind(cond_p, pred, *known_args, branches=split.known)
+    count = len(known) - len(split.residuals)
+    unknown: list[Any] = []
+    if any(split.unknown_outs):
+        waiting = [pred, *known[count:], *unknown_args]
+        unknown = trace.stage(cond_p, waiting, {"branches": split.unknown})
+    return merge(split.unknown_outs, known[:count], unknown)
+
+
+def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    if unknown_ins[0]:
+        return PartialEqns(None, eqn)
+    pred, *operands = eqn.invars
+    split = _split(eqn.params["branches"], tuple(unknown_ins[1:]))
+    known_ins, waiting_ins = partition(unknown_ins[1:], operands)
+    known_outs, waiting_outs = partition(split.unknown_outs, eqn.outvars)
+    residuals = [Var(aval) for aval in split.residuals]
+    known, waiting = {"branches": split.known}, {"branches": split.unknown}
+    return PartialEqns(
+        JaxprEqn(cond_p, [pred, *known_ins], [*known_outs, *residuals], known, eqn.source),
+        JaxprEqn(cond_p, [pred, *residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
+    )
+
+
+partial_eval_rules[cond_p] = _partial_eval
+partial_eval_jaxpr_rules[cond_p] = _partial_eval_eqn
+# --8<-- [end:partial_eval]
+
+
+# --8<-- [start:transpose]
+def _transpose(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+    linear = tuple(isinstance(x, UndefPrimal) for x in operands)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
+    programs, consts = join_consts_of(
+        transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches
+    )
+    known = [x for x in operands if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(bind(cond_p, pred, *consts, *known, *given, branches=programs))
+    return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+
+
+transpose_rules[cond_p] = _transpose
+# --8<-- [end:transpose]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
+    used_ins = _any_of(used for _, used in smaller)
+    branches = tuple(
+        Jaxpr(
+            [],
+            [var for var, used in zip(branch.invars, used_ins, strict=True) if used],
+            small.eqns,
+            small.outvars,
+        )
+        for branch, (small, _) in zip(eqn.params["branches"], smaller, strict=True)
+    )
+    used = [True, *used_ins]
+    invars = [x for x, u in zip(eqn.invars, used, strict=True) if u]
+    outvars = [x for x, u in zip(eqn.outvars, used_outs, strict=True) if u]
+    return used, JaxprEqn(cond_p, invars, outvars, {"branches": branches}, eqn.source)
+
+
+dce_rules[cond_p] = _dce

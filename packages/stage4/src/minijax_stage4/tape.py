@@ -1,0 +1,309 @@
+"""The other road to reverse mode: a tape.
+
+`grad` of this stage stages the derivative as a program and transposes that. A tape does both
+at once: while the function runs it notes for every result how to send a cotangent back to the
+operands. Running the notes in reverse order gives the gradient. It stands on stage 2 alone; what
+it lacks is the program, which could be shown, compiled or used again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2 import (
+    Primitive,
+    Trace,
+    Tracer,
+    Zero,
+    add,
+    bind,
+    cos,
+    full_like,
+    mul,
+    neg,
+    reciprocal,
+    select_n,
+    sin,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.jvp import check_argnums, int_to_float
+from minijax_stage2.primitives import (
+    COMPARISONS,
+    add_p,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    cos_p,
+    dot_general_p,
+    exp_p,
+    log_p,
+    mul_p,
+    neg_p,
+    reciprocal_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    sin_p,
+    transpose_p,
+)
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import ShapedArray
+from minijax_stage2.tangent import instantiate
+from minijax_stage2.trace import Rules
+from minijax_stage4.grad import one_like
+from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
+
+PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
+vjp_rules = Rules("the tape", "vjp_rules")
+
+
+# --8<-- [start:tape]
+class Node:
+    """A note on the tape: how to send the cotangent of a value on to its parents."""
+
+    __slots__ = ("number", "pull_backs")
+
+    def __init__(self, number: int, pull_backs: Sequence[tuple["Node", PullBack]] = ()):
+        self.number = number
+        self.pull_backs = pull_backs
+
+
+class TapeTracer(Tracer):
+    """A value with its node."""
+
+    __slots__ = ("node", "primal")
+
+    def __init__(self, trace: "TapeTrace", primal: Any, node: Node):
+        self.interpreter = trace
+        self.source = user_source()
+        self.primal = primal
+        self.node = node
+
+    @property
+    def aval(self) -> ShapedArray:
+        return typeof(self.primal)
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def why_unknown(self) -> str:
+        return self.primal.why_unknown()  # type: ignore[no-any-return]
+
+
+class TapeTrace(Trace):
+    """Evaluates, and notes on a tape how each result depends on its operands."""
+
+    transformation = "vjp on a tape"
+
+    def __init__(self, f: Any = None):
+        super().__init__(f)
+        self.length = 0
+
+    def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> TapeTracer:
+        self.length += 1
+        return TapeTracer(self, primal, Node(self.length, pull_backs))
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        nodes = [x.node if self.owns(x) else None for x in args]
+        primals = [x.primal if self.owns(x) else x for x in args]
+        with set_interpreter(self.parent):
+            outs = bind(primitive, *primals, **params)
+            if not any(nodes):
+                return outs
+            (out,) = outs
+            pull_backs = vjp_rules[primitive](out, *primals, **params)
+        noted = [(n, p) for n, p in zip(nodes, pull_backs, strict=True) if n and p]
+        return [self.box(out, noted) if noted else out]
+
+    def owns(self, x: Any) -> bool:
+        return isinstance(x, TapeTracer) and x.interpreter is self
+
+
+def play_back(out_nodes: Sequence[Node | None], cts: Sequence[Any]) -> dict[Node, Any]:
+    """Sends cotangents from results to everything they depend on, in reverse order of the tape.
+
+    A node is noted after its parents, so falling numbers are a topological order of the graph.
+    """
+    cotangents: dict[Node, Any] = {}
+
+    def accumulate(node: Node, ct: Any) -> None:
+        cotangents[node] = add(cotangents[node], ct) if node in cotangents else ct
+
+    for node, ct in zip(out_nodes, cts, strict=True):
+        if node is not None and type(ct) is not Zero:
+            accumulate(node, ct)
+    for node in sorted(_ancestors(cotangents), key=lambda node: -node.number):
+        for parent, pull_back in node.pull_backs:
+            accumulate(parent, pull_back(cotangents[node]))
+    return cotangents
+
+
+def _ancestors(nodes: Any) -> set[Node]:
+    found = set(nodes)
+    pending = list(found)
+    while pending:
+        for parent, _ in pending.pop().pull_backs:
+            if parent not in found:
+                found.add(parent)
+                pending.append(parent)
+    return found
+
+
+# --8<-- [end:tape]
+
+
+# --8<-- [start:rules]
+def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
+    """Defines how a primitive of one result sends cotangents back.
+
+    Arguments:
+        primitive: the primitive.
+        formulas: for each operand, a function `(ct, out, *operands, **params)` that returns
+            the cotangent of that operand from `ct`, that of the result `out`; or None where the
+            result does not depend on the operand smoothly.
+    """
+
+    def rule(out: Any, *operands: Any, **params: Any) -> list[PullBack | None]:
+        def pull_back(formula: Callable[..., Any], x: Any) -> PullBack:
+            return lambda ct: unspread(formula(ct, out, *operands, **params), typeof(x))
+
+        return [
+            pull_back(formula, x) if formula and is_inexact(typeof(x).dtype) else None
+            for formula, x in zip(formulas, operands, strict=True)
+        ]
+
+    vjp_rules[primitive] = rule
+
+
+def _by_transpose(primitive: Primitive, which: int = 0) -> Callable[..., Any]:
+    """The formula for an operand in which the primitive is linear: its transpose."""
+
+    def formula(ct: Any, out: Any, *operands: Any, **params: Any) -> Any:
+        linear = [
+            UndefPrimal(typeof(x)) if i == which else x for i, x in enumerate(operands)
+        ]
+        return transpose_rules[primitive]([ct], *linear, **params)[which]
+
+    return formula
+
+
+defvjp(neg_p, lambda ct, out, x: neg(ct))
+defvjp(sin_p, lambda ct, out, x: mul(ct, cos(x)))
+defvjp(cos_p, lambda ct, out, x: neg(mul(ct, sin(x))))
+defvjp(exp_p, lambda ct, out, x: mul(ct, out))
+defvjp(log_p, lambda ct, out, x: mul(ct, reciprocal(x)))
+defvjp(reciprocal_p, lambda ct, out, x: neg(mul(ct, mul(out, out))))
+
+defvjp(add_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
+defvjp(mul_p, lambda ct, out, x, y: mul(ct, y), lambda ct, out, x, y: mul(x, ct))
+
+for comparison_p in COMPARISONS:
+    defvjp(comparison_p, None, None)
+
+defvjp(
+    select_n_p,
+    None,
+    lambda ct, out, which, x, y: select_n(which, full_like(ct, 0), ct),
+    lambda ct, out, which, x, y: select_n(which, ct, full_like(ct, 0)),
+)
+
+for linear_p in (
+    convert_element_type_p,
+    reduce_sum_p,
+    transpose_p,
+    reshape_p,
+    broadcast_in_dim_p,
+):
+    defvjp(linear_p, _by_transpose(linear_p))
+defvjp(dot_general_p, _by_transpose(dot_general_p, 0), _by_transpose(dot_general_p, 1))
+# --8<-- [end:rules]
+
+
+# --8<-- [start:api]
+def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Evaluates `fun` on a tape and returns the function that plays it back.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments at which to evaluate.
+
+    Returns:
+        The result of `fun`, and a function from its cotangent to those of the arguments.
+
+    >>> y, f_vjp = vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> f_vjp(1.0)
+    (4.0, 3.0)
+    """
+    leaves, in_tree = tree_flatten(primals)
+    flat_fun = FlatFunction(fun, in_tree)
+    trace = TapeTrace(fun)
+    with trace.run():
+        args = [trace.box(x) if is_inexact(typeof(x).dtype) else x for x in leaves]
+        outs = flat_fun(*args)
+    in_nodes = [x.node if trace.owns(x) else None for x in args]
+    out_nodes = [out.node if trace.owns(out) else None for out in outs]
+    primal_outs = [out.primal if trace.owns(out) else out for out in outs]
+    out_avals = [typeof(out) for out in primal_outs]
+
+    def f_vjp(ct: Any) -> Any:
+        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
+        cotangents = play_back(out_nodes, cts)
+        in_cts = [
+            cotangents[node] if node in cotangents else Zero.like(x)
+            for node, x in zip(in_nodes, leaves, strict=True)
+        ]
+        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
+
+    return tree_unflatten(flat_fun.out_tree, primal_outs), f_vjp
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0
+) -> Callable[..., Any]:
+    """The value and the gradient of a function whose result is one real number.
+
+    Arguments:
+        fun: function of numbers, arrays and pytrees of them. Python ints count as floats.
+        argnums: the positional arguments to differentiate with respect to.
+
+    Returns:
+        A function of the same arguments that returns the pair of value and gradient; a tuple
+        of gradients where `argnums` is a sequence.
+
+    Raises:
+        TypeError: the result of `fun` is not one real number.
+
+    >>> value_and_grad(lambda x: x * x)(3)
+    (9.0, 6.0)
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def value_and_gradient(*args: Any) -> Any:
+        check_argnums("grad on a tape", fun, chosen, len(args))
+        args = tuple(
+            tree_map(int_to_float, arg) if i in chosen else arg for i, arg in enumerate(args)
+        )
+        out, f_vjp = vjp(fun, *args)
+        cts = f_vjp(one_like(fun, out))
+        gradient = cts[argnums] if isinstance(argnums, int) else tuple(cts[i] for i in chosen)
+        return out, gradient
+
+    return value_and_gradient
+
+
+def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The gradient alone of `value_and_grad`.
+
+    >>> grad(grad(lambda x: 3 * x * x * x + 2 * x * x + 2 * x))(2)
+    40.0
+    """
+    return lambda *args: value_and_grad(fun, argnums)(*args)[1]
+
+
+# --8<-- [end:api]
