@@ -678,11 +678,11 @@ def test_display_keeps_leaves_of_several_lines_in_their_column():
     ]
 
 
-MODULES = ["tree", "tree_display", "tree_path", "tree_registry", "tree_with_path", "treedef"]
+MODULES = ["display", "operations", "path", "registry", "treedef", "with_path"]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_the_docstrings_run(name):
-    result = doctest.testmod(importlib.import_module(f"minijax_stage2.{name}"))
+    result = doctest.testmod(importlib.import_module(f"minijax_stage2.tree.{name}"))
     assert result.attempted > 0
     assert result.failed == 0

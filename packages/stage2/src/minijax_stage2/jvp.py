@@ -250,7 +250,7 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 
     def derivative(*args: Any) -> Any:
         check_argnums("deriv", fun, chosen, len(args))
-        growing = [tree_map(_int_to_float, args[i]) for i in chosen]
+        growing = [tree_map(int_to_float, args[i]) for i in chosen]
 
         def of_growing(*growing: Any) -> Any:
             whole = list(args)
@@ -277,7 +277,7 @@ def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> 
             )
 
 
-def _int_to_float(x: Any) -> Any:
+def int_to_float(x: Any) -> Any:
     return float(x) if type(x) is int else x
 
 

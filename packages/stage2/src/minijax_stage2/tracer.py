@@ -77,7 +77,9 @@ class Tracer(ArrayOperators, Boxed):
         raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
 
     def __bool__(self) -> bool:
-        return bool(self._need_value(TracerBoolConversionError, "the truth of a traced value is needed"))
+        return bool(
+            self._need_value(TracerBoolConversionError, "the truth of a traced value is needed")
+        )
 
     def __int__(self) -> int:
         return int(self._need_integer())
@@ -95,12 +97,18 @@ class Tracer(ArrayOperators, Boxed):
         self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
     def __iter__(self) -> NoReturn:
-        self._refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
+        self._refuse(
+            ConcretizationTypeError, "the elements of a traced value are needed one by one"
+        )
 
     def _need_integer(self) -> Any:
         if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative
-            self._refuse(TracerIntegerConversionError, "a Python integer is needed of a traced value")
-        return self._need_value(TracerIntegerConversionError, "a Python integer is needed of a traced value")
+            self._refuse(
+                TracerIntegerConversionError, "a Python integer is needed of a traced value"
+            )
+        return self._need_value(
+            TracerIntegerConversionError, "a Python integer is needed of a traced value"
+        )
 
     def _need_value(self, error: type[ConcretizationTypeError], need: str) -> Any:
         value = self.concrete()

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minijax_stage2.tree_path import KeyPath
-from minijax_stage2.tree_registry import find_node_type
-from minijax_stage2.treedef import MAX_DEPTH, Node, PyTreeDef, flatten_up_to, too_deep
+from minijax_stage2.tree.path import KeyPath
+from minijax_stage2.tree.registry import find_node_type
+from minijax_stage2.tree.treedef import MAX_DEPTH, Node, PyTreeDef, flatten_up_to, too_deep
 
 
 def tree_flatten_with_path(
@@ -24,7 +24,7 @@ def tree_flatten_with_path(
     Raises:
         ValueError: as `tree_flatten`.
 
-    >>> from minijax_stage2.tree_path import keystr
+    >>> from minijax_stage2.tree.path import keystr
     >>> pairs, _ = tree_flatten_with_path({"w": [1, 2]})
     >>> [(keystr(path), leaf) for path, leaf in pairs]
     [("['w'][0]", 1), ("['w'][1]", 2)]
@@ -81,8 +81,10 @@ def tree_map_with_path(
 
     Arguments:
         f: `f(path, leaf, *others) -> leaf`.
-        tree, *rest: as for `tree_map`.
-        is_leaf, is_leaf_takes_path: as for `tree_flatten_with_path`.
+        tree: the first tree, as for `tree_map`.
+        *rest: further trees, as for `tree_map`.
+        is_leaf: as for `tree_flatten_with_path`.
+        is_leaf_takes_path: as for `tree_flatten_with_path`.
 
     Returns:
         A tree of the structure of `tree`, of the results of `f`.
@@ -90,7 +92,7 @@ def tree_map_with_path(
     Raises:
         ValueError: a tree of `rest` differs; the message gives the path and both sides.
 
-    >>> from minijax_stage2.tree_path import keystr
+    >>> from minijax_stage2.tree.path import keystr
     >>> tree_map_with_path(lambda path, x: f"{keystr(path)} is {x}", {"w": (1,)})
     {'w': ("['w'][0] is 1",)}
     """

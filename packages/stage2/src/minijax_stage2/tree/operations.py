@@ -1,8 +1,4 @@
-"""Pytrees: nested containers as one list of leaves and a structure.
-
-A tree is a leaf, or a node of a registered type whose children are trees. Transformations
-work on flat lists of arrays; these functions take the user's containers apart before, and
-put them together again after. Names and results are those of `jax.tree_util`.
+"""What is done with whole trees: taking apart, putting together, mapping.
 
 `is_leaf`, where a function has it, is asked at every node on the way down, the root first;
 where it says yes, the node is a leaf, whatever its type.
@@ -12,35 +8,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from minijax_stage2.tree_display import display_tree
-from minijax_stage2.tree_path import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyPath,
-    SequenceKey,
-    keystr,
-)
-from minijax_stage2.tree_registry import (
-    NodeType,
-    find_node_type,
-    is_namedtuple,
-    namedtuple_node,
-    on_register,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    registry,
-)
-from minijax_stage2.tree_with_path import (
-    tree_flatten_with_path,
-    tree_leaves_with_path,
-    tree_map_with_path,
-)
-from minijax_stage2.treedef import (
+from minijax_stage2.tree.registry import find_node_type, is_namedtuple, namedtuple_node, registry
+from minijax_stage2.tree.treedef import (
     MAX_DEPTH,
     Node,
     PyTreeDef,
@@ -48,42 +17,6 @@ from minijax_stage2.treedef import (
     flatten_up_to,
     too_deep,
 )
-
-__all__ = [
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "KeyPath",
-    "NodeType",
-    "PyTreeDef",
-    "SequenceKey",
-    "all_leaves",
-    "broadcast_prefix",
-    "display_tree",
-    "explain_mismatch",
-    "keystr",
-    "on_register",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "registry",
-    "tree_all",
-    "tree_broadcast",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
-    "tree_structure",
-    "tree_transpose",
-    "tree_unflatten",
-    "treedef_tuple",
-]
 
 IsLeaf = Callable[[Any], bool]
 

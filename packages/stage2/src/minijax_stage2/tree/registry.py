@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, TypeVar
 
-from minijax_stage2.tree_path import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from minijax_stage2.tree.path import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, tuple[Any, ...]], Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minijax_stage2.tree_registry import find_node_type
+from minijax_stage2.tree.registry import find_node_type
 
 
 def display_tree(tree: Any) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any
 
-from minijax_stage2.tree_path import keystr
-from minijax_stage2.tree_registry import NodeType, find_node_type, is_namedtuple, registry
+from minijax_stage2.tree.path import keystr
+from minijax_stage2.tree.registry import NodeType, find_node_type, is_namedtuple, registry
 
 # An inner node is (type, aux_data, number of children); a leaf is None.
 Node = tuple[type[Any], Any, int]
