@@ -111,7 +111,11 @@ CALLS = [
         "reshape: f64[3] of 3 elements does not fit shape (2, -1)",
     ),
     (lambda: reshape(ones(4), (-1, -1)), ValueError, "does not fit shape (-1, -1)"),
-    (lambda: reshape(ones(4), (2.0, 2)), TypeError, "cannot be interpreted as an integer"),
+    (
+        lambda: reshape(ones(4), (2.0, 2)),
+        TypeError,
+        "reshape: shape must be an int or a sequence of ints",
+    ),
     (lambda: neg(True), TypeError, "neg: found a boolean array; to negate one use `x == False`"),
     (lambda: absolute(1j), TypeError, "abs: expected integers or reals, found c128[]"),
     # a rule that is missing

@@ -38,6 +38,14 @@ class FlatFunction:
         return outs
 
 
+def require_function(caller: str, fun: Any) -> None:
+    """Raises the error due when `fun` is no function."""
+    if not callable(fun):
+        raise TypeError(
+            f"{caller}: expected a function, found {fun!r:.60} of type {type(fun).__name__}"
+        )
+
+
 def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyTreeDef]:
     """Flattens what `fun` returned, which must be a pytree of arrays and numbers.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Op
+from minijax_stage2.errors import ConcretizationTypeError
 from minijax_stage2.primitives import (
     DotDimensionNumbers,
     add_p,
@@ -44,7 +45,7 @@ from minijax_stage2.promotion import (
     result_type,
     to_inexact,
 )
-from minijax_stage2.shaped_array import Shape, typeof
+from minijax_stage2.shaped_array import Shape, dtype_of_numbers, typeof
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -162,6 +163,8 @@ ge = _comparison(ge_p, ">=")
 
 def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
     """Element by element `on_true` where `which` holds, else `on_false`; no promotion."""
+    if typeof(which).dtype != np.bool_:
+        raise TypeError(f"select_n: the first operand must be boolean, found {typeof(which)}")
     return bind1(select_n_p, which, on_false, on_true)
 
 
@@ -177,7 +180,7 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 
 def astype(x: Array, dtype: Any) -> Array:
     """`x` with another dtype."""
-    dtype = np.dtype(dtype)
+    dtype = dtype_of_numbers("astype", dtype)
     aval = typeof(x)
     if aval.dtype == dtype and not aval.weak_type:
         return x
@@ -202,7 +205,7 @@ def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     aval = typeof(x)
     if aval.dtype == np.bool_:
         x = cast(x, aval, np.dtype(np.int64))
-    return bind1(reduce_sum_p, x, axes=_axes("reduce_sum", axis, aval.ndim))
+    return bind1(reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
 
 
 def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
@@ -214,7 +217,7 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
     ndim = typeof(x).ndim
     if permutation is None:
         permutation = range(ndim)[::-1]
-    axes = _axes("transpose", permutation, ndim)
+    axes = canonical_axes("transpose", permutation, ndim)
     if len(axes) != ndim:
         raise ValueError(
             f"transpose: expected a permutation of {ndim} axes, found {tuple(permutation)}"
@@ -224,8 +227,8 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
 
 def moveaxis(x: Array, source: int, destination: int) -> Array:
     """`x` with one axis moved, the others in their order."""
-    (source,) = _axes("moveaxis", source, typeof(x).ndim)
-    (destination,) = _axes("moveaxis", destination, typeof(x).ndim)
+    (source,) = canonical_axes("moveaxis", source, typeof(x).ndim)
+    (destination,) = canonical_axes("moveaxis", destination, typeof(x).ndim)
     order = [axis for axis in range(typeof(x).ndim) if axis != source]
     order.insert(destination, source)
     return transpose(x, order)
@@ -238,12 +241,11 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ValueError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    new_sizes = tuple(operator.index(size) for size in sizes)
+    sizes = new_sizes = _ints("reshape: shape", shape)
     known = int(np.prod([size for size in new_sizes if size != -1]))
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
-    if -1 in new_sizes or int(np.prod(new_sizes)) != aval.size:
+    if any(size < 0 for size in new_sizes) or int(np.prod(new_sizes)) != aval.size:
         raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
     return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
 
@@ -260,8 +262,14 @@ def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers) -> A
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
     """
     x, y = _same_dtype(x, y)
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    numbers = ((tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch)))
+    try:
+        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+        numbers = ((tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch)))
+    except (TypeError, ValueError):
+        raise TypeError(
+            "dot_general: dimension_numbers must be ((x_contract, y_contract), "
+            f"(x_batch, y_batch)), four sequences of ints, found {dimension_numbers!r:.60}"
+        ) from None
     return bind1(dot_general_p, x, y, dimension_numbers=numbers)
 
 
@@ -303,18 +311,30 @@ def _same_dtype(*operands: Array) -> list[Array]:
     return [cast(x, aval, dtype) for x, aval in zip(operands, avals, strict=True)]
 
 
-def _axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    axes = tuple(operator.index(a) for a in given)
+    axes = _ints(f"{name}: axis", axis)
     if not all(-ndim <= a < ndim for a in axes):
         raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
     axes = tuple(a % ndim for a in axes)
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis given twice in {axis}")
     return axes
+
+
+def _ints(role: str, given: Any) -> tuple[int, ...]:
+    """An int or several, as a tuple."""
+    several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
+    try:
+        return tuple(map(operator.index, given if several else (given,)))
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(
+            f"{role} must be an int or a sequence of ints, found {given!r:.60}"
+        ) from None
 
 
 function_of_op[Op.add] = add

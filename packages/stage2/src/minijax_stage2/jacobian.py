@@ -1,5 +1,6 @@
 """Jacobians by forward mode: one directional derivative for each input, all of them at once."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
-from minijax_stage2.jvp import check_argnums, jvp_flat
+from minijax_stage2.jvp import check_argnums, chosen_argnums, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
@@ -42,8 +43,9 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = chosen_argnums("jacfwd", fun, argnums)
 
+    @functools.wraps(fun)
     def jacobian(*args: Any) -> Any:
         check_argnums("jacfwd", fun, chosen, len(args))
         inputs = args[chosen[0]] if isinstance(argnums, int) else tuple(args[i] for i in chosen)

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, user_source
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
@@ -168,6 +168,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     >>> jvp(lambda x: {"y": 2.0 * sin(x)}, (0.0,), (1.0,))
     ({'y': 0.0}, {'y': 2.0})
     """
+    require_function("jvp", fun)
     for role, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
             raise TypeError(
@@ -200,7 +201,9 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
 # --8<-- [end:jvp]
 
 
-def check_tangent(caller: str, role: str, aval: ShapedArray, tangent: Any) -> Any:
+def check_tangent(
+    caller: str, role: str, aval: ShapedArray, tangent: Any, kind: str = "tangent"
+) -> Any:
     """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
 
     Raises:
@@ -209,7 +212,7 @@ def check_tangent(caller: str, role: str, aval: ShapedArray, tangent: Any) -> An
     if type(tangent) is Zero:
         return tangent
     expected = tangent_type(aval)
-    found = typeof_named(f"{caller}: the tangent of {role}", tangent)
+    found = typeof_named(f"{caller}: the {kind} of {role}", tangent)
     if expected.dtype == float0:
         if found.dtype == float0 and found.shape == expected.shape:
             return Zero(expected)
@@ -219,15 +222,17 @@ def check_tangent(caller: str, role: str, aval: ShapedArray, tangent: Any) -> An
         if type(tangent) in python_scalars and not isinstance(tangent, complex):
             return cast(tangent, found, expected.dtype)
     raise TypeError(
-        f"{caller}: the tangent of {role}, of type {aval}, must have type {expected}; "
-        f"found {found}. {_tangent_remedy(expected)}"
+        f"{caller}: the {kind} of {role}, of type {aval}, must have type {expected}; "
+        f"found {found}. {_tangent_remedy(expected, kind)}"
     )
 
 
-def _tangent_remedy(expected: ShapedArray) -> str:
-    if expected.dtype == float0:
-        return "Integers have no tangents: make the argument a float, or close over it."
-    return "Make the tangent an array of the shape and dtype of its primal."
+def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
+    if expected.dtype != float0:
+        return f"Make the {kind} an array of the shape and dtype of its primal."
+    if kind == "cotangent":
+        return "Integers have no cotangents: give an array of dtype float0."
+    return "Integers have no tangents: make the argument a float, or close over it."
 
 
 # --8<-- [start:deriv]
@@ -246,7 +251,7 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     >>> deriv(lambda x: x * x * x)(2.0)
     12.0
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = chosen_argnums("deriv", fun, argnums)
 
     def derivative(*args: Any) -> Any:
         check_argnums("deriv", fun, chosen, len(args))
@@ -267,14 +272,30 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 # --8<-- [end:deriv]
 
 
+def chosen_argnums(caller: str, fun: Any, argnums: int | Sequence[int]) -> tuple[int, ...]:
+    """The positions that `argnums` names, one or several, once `fun` is known to be a function."""
+    require_function(caller, fun)
+    if isinstance(argnums, int):
+        return (argnums,)
+    if isinstance(argnums, Sequence) and all(isinstance(i, int) for i in argnums):
+        return tuple(argnums)
+    raise TypeError(
+        f"{caller}: argnums must be an int or a sequence of ints, found {argnums!r:.60}"
+    )
+
+
 def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> None:
     """Raises the error due when `argnums` does not fit a call with `count` arguments."""
     for i in argnums:
-        if not isinstance(i, int) or not -count <= i < count:
+        if not -count <= i < count:
             raise ValueError(
                 f"{caller}: argnums names argument {i!r} of `{name_of(fun)}`, which was called "
                 f"with {count} positional arguments"
             )
+    if len({i % count for i in argnums}) < len(argnums):
+        raise ValueError(
+            f"{caller}: argnums {tuple(argnums)} name an argument of `{name_of(fun)}` twice"
+        )
 
 
 def int_to_float(x: Any) -> Any:

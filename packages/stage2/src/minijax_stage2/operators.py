@@ -40,7 +40,6 @@ class ArrayOperators:
 
     # numpy leaves an operator to us, also where its own array stands on the left.
     __array_priority__ = 1000
-    __array_ufunc__ = None
 
     __hash__ = None  # type: ignore[assignment]  # because == compares element by element
 

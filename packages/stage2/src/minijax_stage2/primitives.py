@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.shaped_array import Shape
-from minijax_stage2.trace import Primitive, impl_rules
+from minijax_stage2.shaped_array import Shape, ShapedArray, check_shape, typeof
+from minijax_stage2.trace import Primitive, impl_rules, typed_primitives
 
 # --8<-- [start:declare]
 neg_p = Primitive("neg")
@@ -75,7 +75,8 @@ impl_rules[gt_p] = _by(np.greater)
 impl_rules[ge_p] = _by(np.greater_equal)
 
 impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
-impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [np.asarray(x).astype(new_dtype)[()]]
+impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [_convert(x, new_dtype)]
+typed_primitives.add(convert_element_type_p)
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]
@@ -83,15 +84,58 @@ impl_rules[reshape_p] = lambda x, *, new_sizes: [np.reshape(x, new_sizes)]
 # --8<-- [end:impl]
 
 
+def _convert(x: Any, new_dtype: np.dtype[Any]) -> Any:
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and new_dtype.kind in "iuf":  # the imaginary part is dropped
+        x = x.real
+    return x.astype(new_dtype)[()]
+
+
+def check_broadcast_in_dim(x: ShapedArray, shape: Shape, broadcast_dimensions: Shape) -> None:
+    """Raises the error due when the axes of `x` cannot become these axes of `shape`."""
+    check_shape("broadcast_in_dim", shape)
+    fits = len(broadcast_dimensions) == x.ndim and all(
+        0 <= axis < len(shape) and size in (1, shape[axis])
+        for axis, size in zip(broadcast_dimensions, x.shape, strict=False)
+    )
+    if not fits or list(broadcast_dimensions) != sorted(set(broadcast_dimensions)):
+        raise TypeError(
+            f"broadcast_in_dim: {x} does not fit axes {broadcast_dimensions} of shape {shape}"
+        )
+
+
 def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+    check_broadcast_in_dim(typeof(x), shape, broadcast_dimensions)
     aligned = [1] * len(shape)
     for axis, size in zip(broadcast_dimensions, np.shape(x), strict=True):
         aligned[axis] = size
     return [np.broadcast_to(np.reshape(x, aligned), shape)]
 
 
+def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbers) -> None:
+    """Raises the error due when operands cannot be multiplied along these axes."""
+    (x_contract, y_contract), (x_batch, y_batch) = numbers
+    for role, operand, axes in (
+        ("first", x, x_contract + x_batch),
+        ("second", y, y_contract + y_batch),
+    ):
+        if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
+            raise TypeError(
+                f"dot_general: {axes} are no distinct axes of the {role} operand, {operand}"
+            )
+    for role, x_axes, y_axes in (
+        ("contracted", x_contract, y_contract),
+        ("batch", x_batch, y_batch),
+    ):
+        if [x.shape[a] for a in x_axes] != [y.shape[a] for a in y_axes]:
+            raise TypeError(
+                f"dot_general: {role} axes {x_axes} of {x} and {y_axes} of {y} differ in size"
+            )
+
+
 def _dot_general(x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers) -> list[Any]:
     """By matrix product: batch axes first, free and contracted axes each flattened to one."""
+    check_dot_general(typeof(x), typeof(y), dimension_numbers)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     x_free = free_axes(x.ndim, x_contract, x_batch)
     y_free = free_axes(y.ndim, y_contract, y_batch)

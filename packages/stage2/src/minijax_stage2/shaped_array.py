@@ -27,7 +27,8 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
     if dtype == float0:
         return "float0"
     if dtype.isbuiltin == 2:  # defined by ml_dtypes: bfloat16, float8_e4m3fn, int4, ...
-        return dtype.name.replace("bfloat", "bf").replace("float", "f").replace("int", "i")
+        name = dtype.name.replace("bfloat", "bf").replace("float", "f")
+        return name.replace("uint", "u").replace("int", "i")
     if dtype.kind == "b":
         return "bool"
     return f"{_SHORT_KINDS.get(dtype.kind, dtype.name)}{8 * dtype.itemsize}"
@@ -86,6 +87,24 @@ def _numeric_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
     if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
         return dtype.newbyteorder("=") if not dtype.isnative else dtype
     return None
+
+
+def check_shape(caller: str, shape: Shape) -> None:
+    """Raises the error due when `shape` is no tuple of sizes."""
+    if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
+        raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
+
+
+def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
+    """`dtype` as numpy's class of dtypes, when it is one of numbers.
+
+    Raises:
+        TypeError: it is none, or one of strings, dates or objects.
+    """
+    found: np.dtype[Any] = np.dtype(dtype)
+    if _numeric_dtype(found) is None:
+        raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
+    return found
 
 
 def _of_numpy(x: Any) -> ShapedArray:

@@ -113,13 +113,17 @@ def draw_stack() -> str:
 # --8<-- [start:eval]
 impl_rules = Rules("evaluation", "impl_rules")
 
+# Primitives whose results are as their rule returns them, also of operands that are Python
+# numbers: those that say a dtype, and those that hold programs.
+typed_primitives: set[Primitive] = set()
+
 
 class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
 
     A value of another array type brings its own evaluator, `evaluate_primitive`. Python
-    numbers stay Python numbers, so what they meet later still decides their dtype, unless the
-    primitive is told a `new_dtype`.
+    numbers stay Python numbers, so what they meet later still decides their dtype, except where
+    a primitive decides it.
     """
 
     transformation = "evaluation"
@@ -137,7 +141,9 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if args and "new_dtype" not in params and all(type(x) in python_scalars for x in args):
+        if not args or primitive in typed_primitives:
+            return outs
+        if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]
         return outs
 

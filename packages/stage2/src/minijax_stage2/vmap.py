@@ -6,7 +6,7 @@ from typing import Any
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2.argument_names import argument_name
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
@@ -152,6 +152,9 @@ def vmap(
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     """
+    require_function("vmap", fun)
+    if axis_size is not None and not isinstance(axis_size, int):
+        raise TypeError(f"vmap: axis_size must be an int, found {axis_size!r:.60}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes_are_ints("in_axes", in_axes)

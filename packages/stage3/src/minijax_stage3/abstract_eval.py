@@ -1,8 +1,10 @@
 """The types of results from the types of operands, and what does not fit said exactly."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.primitives import (
     ARITHMETIC,
@@ -10,9 +12,13 @@ from minijax_stage2.primitives import (
     UNARY,
     DotDimensionNumbers,
     broadcast_in_dim_p,
+    check_broadcast_in_dim,
+    check_dot_general,
     convert_element_type_p,
     dot_general_p,
+    eq_p,
     free_axes,
+    ne_p,
     neg_p,
     reduce_sum_p,
     reshape_p,
@@ -31,8 +37,9 @@ Avals = list[ShapedArray]
 # --8<-- [start:elementwise]
 def unary(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray) -> Avals:
-        if primitive is not neg_p and not is_inexact(x.dtype):
-            raise TypeError(f"{primitive}: expected a real or complex operand, found {x}")
+        if x.dtype == np.bool_ if primitive is neg_p else not is_inexact(x.dtype):
+            expected = "a numeric" if primitive is neg_p else "a real or complex"
+            raise TypeError(f"{primitive}: expected {expected} operand, found {x}")
         return [x]
 
     return rule
@@ -50,6 +57,8 @@ def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
 def comparison(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         _require_one_dtype(primitive, x, y)
+        if x.dtype.kind == "c" and primitive not in (eq_p, ne_p):
+            raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
         return [ShapedArray(_spread_shape(primitive, x, y), np.bool_)]
 
     return rule
@@ -81,40 +90,38 @@ def _spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
 # --8<-- [end:elementwise]
 
 
-def _convert_element_type(x: ShapedArray, *, new_dtype: np.dtype) -> Avals:  # type: ignore[type-arg]
+def _convert_element_type(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> Avals:
     return [ShapedArray(x.shape, new_dtype)]
 
 
 # --8<-- [start:structural]
+def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
+    """The type of the elements of `x` in another shape. Only scalars are weak."""
+    return ShapedArray(shape, x.dtype, x.weak_type and not shape)
+
+
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise TypeError(f"reduce_sum: axes {axes} are no distinct axes of {x}")
-    return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
+    return [_rearranged(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
 
 
 def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(f"transpose: {permutation} does not permute the axes of {x}")
-    return [ShapedArray(tuple(x.shape[axis] for axis in permutation), x.dtype)]
+    return [_rearranged(x, tuple(x.shape[axis] for axis in permutation))]
 
 
 def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
-    out = ShapedArray(new_sizes, x.dtype)
+    out = _rearranged(x, new_sizes)
     if out.size != x.size:
         raise TypeError(f"reshape: {x} has {x.size} elements, {out} has {out.size}")
     return [out]
 
 
 def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
-    fits = len(broadcast_dimensions) == x.ndim and all(
-        0 <= axis < len(shape) and size in (1, shape[axis])
-        for axis, size in zip(broadcast_dimensions, x.shape, strict=False)
-    )
-    if not fits or list(broadcast_dimensions) != sorted(set(broadcast_dimensions)):
-        raise TypeError(
-            f"broadcast_in_dim: {x} does not fit axes {broadcast_dimensions} of shape {shape}"
-        )
-    return [ShapedArray(shape, x.dtype)]
+    check_broadcast_in_dim(x, shape, broadcast_dimensions)
+    return [_rearranged(x, shape)]
 
 
 def _dot_general(
@@ -122,14 +129,7 @@ def _dot_general(
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     _require_one_dtype(dot_general_p, x, y)
-    for role, x_axes, y_axes in (
-        ("contracted", x_contract, y_contract),
-        ("batch", x_batch, y_batch),
-    ):
-        if [x.shape[a] for a in x_axes] != [y.shape[a] for a in y_axes]:
-            raise TypeError(
-                f"dot_general: {role} axes {x_axes} of {x} and {y_axes} of {y} differ in size"
-            )
+    check_dot_general(x, y, dimension_numbers)
     batch = tuple(x.shape[axis] for axis in x_batch)
     rows = tuple(x.shape[axis] for axis in free_axes(x.ndim, x_contract, x_batch))
     columns = tuple(y.shape[axis] for axis in free_axes(y.ndim, y_contract, y_batch))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax_stage2.shaped_array import typeof
+from minijax_stage2 import Tracer, typeof
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
-from minijax_stage3.array import call
+from minijax_stage3.array import array, call
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import lower_to_module
@@ -44,6 +44,7 @@ class Compiled:
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
         self.compiled = CompiledJaxpr(lowered.jaxpr, lowered.as_text())
+        self.consts = [array(x) for x in lowered.consts]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Executes the program.
@@ -53,19 +54,24 @@ class Compiled:
         """
         lowered = self.lowered
         leaves, in_tree = tree_flatten((args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            raise TypeError(
+                f"`{lowered.name}` is compiled, so nothing can transform it any more; "
+                "transform the function itself, and compile the result"
+            )
         if in_tree != lowered.in_tree:
             raise TypeError(
                 f"`{lowered.name}` was compiled for arguments of structure {lowered.in_tree}, "
                 f"called with {in_tree}"
             )
-        expected = self.compiled.in_avals[len(lowered.consts) :]
+        expected = self.compiled.in_avals[len(self.consts) :]
         found = [typeof(leaf) for leaf in leaves]
         if [aval.strip_weak_type() for aval in found] != [a.strip_weak_type() for a in expected]:
             raise TypeError(
                 f"`{lowered.name}` was compiled for {', '.join(map(str, expected))}, "
                 f"called with {', '.join(map(str, found))}"
             )
-        outs = call(self.compiled, [*lowered.consts, *leaves])
+        outs = call(self.compiled, [*self.consts, *leaves])
         return tree_unflatten(lowered.out_tree, outs)
 
     def as_text(self) -> str:

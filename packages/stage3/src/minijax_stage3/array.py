@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
 from minijax_stage2.functions import astype, reshape, transpose
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, dtype_of_numbers, float0
 from minijax_stage2.trace import impl_rules
 from minijax_stage3 import backend
-from minijax_stage3.executable import CompiledJaxpr, compile_primitive
+from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
+from minijax_stage3.lowering import element_type
 
 # Primitives that hold programs, whose rule for evaluation executes them on the device itself.
 call_primitives: set[Primitive] = set()
@@ -89,17 +91,31 @@ class Array(ArrayOperators):
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array; without a copy where memory is shared."""
         if self._host is None:
-            self._host = backend.get(self.buffer)
+            is_float0 = self.dtype == float0  # which holds no bits, and is booleans on the device
+            self._host = np.zeros(self.shape, float0) if is_float0 else backend.get(self.buffer)
         return self._host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype, copy=copy)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **kwargs: Any) -> Any:
-        return backend.to_dlpack(self.buffer, max_version)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
+        buffer = backend.put(self.numpy(), self.aval) if copy else self.buffer
+        return backend.to_dlpack(buffer, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return backend.dlpack_device(self.buffer)
+
+    def __reduce__(self) -> Any:
+        return _from_numpy, (np.array(self.numpy()), self.weak_type)
 
     def item(self) -> Any:
         """The number that an array of one element holds, as a Python number."""
@@ -161,23 +177,30 @@ class Array(ArrayOperators):
         return f"Array({numbers}{shape}, dtype={self.dtype}{weak})"
 
 
-def array(x: Any, dtype: Any = None) -> Array:
+def array(x: Any, dtype: Any = None) -> Any:
     """Copies numbers to the device.
 
     Arguments:
-        x: a number, a numpy array, an Array, or nested lists of numbers.
+        x: a number, a numpy array, an Array, or nested lists of numbers. A tracer stays one.
         dtype: the dtype of the result; that of `x` by default.
 
     Raises:
-        TypeError: `x` does not hold numbers.
+        TypeError: `x` does not hold numbers, or XLA does not have their dtype.
     """
-    if isinstance(x, Array):
-        return x if dtype is None or x.dtype == dtype else astype(x, dtype)  # type: ignore[no-any-return]
+    if isinstance(x, Array | Tracer):
+        return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if isinstance(x, list | tuple):
         x = np.asarray(x)
     aval = typeof(x)
     if dtype is not None:
-        aval = ShapedArray(aval.shape, dtype)
+        aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))
+    element_type(aval.dtype)
+    return Array(to_buffer(x, aval), aval)
+
+
+def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """What a pickle of an Array calls."""
+    aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(to_buffer(x, aval), aval)
 
 
@@ -188,6 +211,8 @@ def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
         return x.buffer
     if isinstance(x, Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
+    if aval.dtype == float0:
+        x, aval = np.zeros(aval.shape, np.bool_), device_type(aval)
     return backend.put(x, aval)
 
 

@@ -11,9 +11,7 @@ dce_rules: dict[Primitive, DceRule] = {}
 
 
 # --8<-- [start:dce]
-def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None
-) -> tuple[Jaxpr, list[bool]]:
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
     """Keeps the chosen results of `jaxpr` (all by default) and what they need.
 
     Returns:
@@ -30,14 +28,17 @@ def dce_jaxpr(
         if not any(used_outs):
             continue
         kept: JaxprEqn | None = eqn
-        if rule is not None and not all(used_outs):
+        if rule is not None:
             _, kept = rule(used_outs, eqn)
         if kept is not None:
             needed.update(atom for atom in kept.invars if type(atom) is Var)
             eqns.append(kept)
     used_inputs = [var in needed for var in jaxpr.invars]
     invars = [var for var, used in zip(jaxpr.invars, used_inputs, strict=True) if used]
-    return Jaxpr(jaxpr.constvars, invars, eqns[::-1], outvars), used_inputs
+    eqns.reverse()
+    if eqns == jaxpr.eqns and len(outvars) == len(jaxpr.outvars) and all(used_inputs):
+        return jaxpr, used_inputs  # the very same, for which something may be cached
+    return Jaxpr(jaxpr.constvars, invars, eqns, outvars), used_inputs
 
 
 # --8<-- [end:dce]

@@ -5,23 +5,30 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from minijax_stage2 import Primitive, ShapedArray
+import numpy as np
+
+from minijax_stage2 import Primitive, ShapedArray, float0
 from minijax_stage3 import backend
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
 from minijax_stage3.lowering import lower_to_module
 
 
+def device_type(aval: ShapedArray) -> ShapedArray:
+    """The type on the device, where booleans stand for float0, which holds no bits."""
+    return ShapedArray(aval.shape, np.bool_) if aval.dtype == float0 else aval
+
+
 # --8<-- [start:executable]
 class CompiledJaxpr:
     """A jaxpr that XLA has compiled, for the default device."""
 
-    __slots__ = ("execute", "executable", "in_avals", "out_avals")
+    __slots__ = ("executable", "execute", "in_avals", "out_avals")
 
     def __init__(self, jaxpr: Jaxpr, text: str):
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
-        self.executable = backend.compile(text, self.out_avals)
+        self.executable = backend.compile(text, [device_type(aval) for aval in self.out_avals])
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
 

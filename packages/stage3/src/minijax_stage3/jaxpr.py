@@ -187,4 +187,3 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     """The program as a Python function of its arguments that returns a list of results."""
     return lambda *args: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
-

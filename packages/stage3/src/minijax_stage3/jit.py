@@ -9,21 +9,24 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, current_trace, typeof
 from minijax_stage2.argument_names import argument_name
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.trace import eval_trace
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
     tree_flatten_with_path,
+    tree_structure,
     tree_unflatten,
 )
 from minijax_stage3.aot import Lowered
-from minijax_stage3.array import call
+from minijax_stage3.array import array, call
 from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
@@ -31,12 +34,18 @@ from minijax_stage3.staging import abstractify, trace_to_jaxpr
 jit_p = Primitive("jit")
 
 
-class Traced(NamedTuple):
+class Traced:
     """What tracing a function at certain types gives: a program, constants first."""
 
-    jaxpr: Jaxpr
-    consts: Sequence[Any]
-    out_tree: PyTreeDef
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: PyTreeDef):
+        self.jaxpr = jaxpr
+        self.consts = consts
+        self.out_tree = out_tree
+
+    @functools.cached_property
+    def device_consts(self) -> list[Any]:
+        """The constants on the device, where the first execution brings them."""
+        return [array(x) if isinstance(x, np.ndarray) else x for x in self.consts]
 
 
 # --8<-- [start:jitted]
@@ -62,11 +71,11 @@ class JittedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traced, leaves = self.trace_once(args, kwargs)
-        operands = [*traced.consts, *leaves]
         if current_trace() is eval_trace:
-            outs: list[Any] = call(compile_jaxpr(traced.jaxpr, f"jit_{self.name}"), operands)
+            compiled = compile_jaxpr(traced.jaxpr, f"jit_{self.name}")
+            outs: list[Any] = call(compiled, [*traced.device_consts, *leaves])
         else:
-            outs = bind(jit_p, *operands, jaxpr=traced.jaxpr, name=self.name)
+            outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self.name)
         return tree_unflatten(traced.out_tree, outs)
 
     def trace_once(self, args: Any, kwargs: Any) -> tuple[Traced, list[Any]]:
@@ -75,7 +84,7 @@ class JittedFunction:
         leaves, in_tree = tree_flatten((args, kwargs))
         try:
             in_avals = tuple([typeof(leaf) for leaf in leaves])
-        except TypeError:
+        except (TypeError, OverflowError):
             in_avals = tuple(abstractify("jit", self.fun, self.names(args, kwargs), leaves))
         key = in_tree, in_avals, static
         traced = self.cache.get(key)
@@ -128,13 +137,21 @@ class JittedFunction:
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces and lowers for the types of these arguments, of which nothing is computed.
 
-        A `ShapedArray` may stand for an array. The result can be shown and compiled.
+        A `ShapedArray` may stand for an array. The result can be shown and compiled; what was
+        compiled is called without the static arguments, whose values it has in it.
         """
         static, args, kwargs = self.split_static(args, kwargs)
         leaves, in_tree = tree_flatten((args, kwargs))
-        in_avals = abstractify("jit", self.fun, self.names(args, kwargs), leaves)
+        in_avals = abstractify("jit", self.fun, self.names(args, kwargs), leaves, types=True)
         traced = self.trace(static, in_tree, in_avals, args, kwargs)
-        return Lowered(traced.jaxpr, traced.consts, in_tree, traced.out_tree, self.name)
+        chosen = {which for which, _, _ in static}
+        call_tree = tree_structure(
+            (
+                tuple(x for position, x in enumerate(args) if position not in chosen),
+                {name: x for name, x in kwargs.items() if name not in chosen},
+            )
+        )
+        return Lowered(traced.jaxpr, traced.consts, call_tree, traced.out_tree, self.name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance becomes the first argument, which must be static or a tree."""
@@ -175,8 +192,7 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
         )
-    if not callable(fun):
-        raise TypeError(f"jit: expected a function, found {fun!r} of type {type(fun).__name__}")
+    require_function("jit", fun)
     return JittedFunction(fun, static_argnums, static_argnames)
 
 
@@ -226,14 +242,15 @@ def _resolve_static(
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Static positions and names, each completed by the other from the signature of `fun`."""
-    numbers = () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    names = () if argnames is None else (argnames,) if isinstance(argnames, str) else argnames
-    names = tuple(names)
+    numbers: tuple[int, ...] = _as_tuple("static_argnums", argnums, int)
+    names: tuple[str, ...] = _as_tuple("static_argnames", argnames, str)
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (TypeError, ValueError):  # builtins do not say
         return numbers, names
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     kinds = {p.kind for p in parameters}
     count = len(positional)
     for number in numbers:
@@ -251,3 +268,13 @@ def _resolve_static(
     all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
     all_names = {*names, *(positional[number] for number in numbers if number < count)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
+    """None, one value of `kind`, or several, as a tuple."""
+    one = given is None or isinstance(given, kind) or not isinstance(given, Iterable)
+    values = () if given is None else (given,) if one else tuple(given)
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {value!r:.60}")
+    return values

@@ -134,8 +134,7 @@ def vmap_jaxpr(
         ]
 
     in_avals = [
-        unmapped_aval(aval, dim, axis_size)
-        for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
+        unmapped_aval(aval, dim, axis_size) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
     ]
     return *_stage(program, in_avals, "vmap"), out_dims
 
@@ -156,7 +155,8 @@ def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[Shap
     expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
     found = [aval.strip_weak_type() for aval in in_avals]
     if found != expected:
-        raise TypeError(f"jit of `{name}` takes {expected}, found {found}")
+        takes, given = (", ".join(map(str, avals)) for avals in (expected, found))
+        raise TypeError(f"jit of `{name}` takes {takes}, found {given}")
     return jaxpr.out_avals
 
 
@@ -177,8 +177,19 @@ lowering_rules[jit_p] = _lower
 # --8<-- [end:lowering]
 
 
+# --8<-- [start:dce]
+@cached_by_jaxpr
+def smaller_jaxpr(jaxpr: Jaxpr, used_outs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]] | None:
+    """`jaxpr` without dead code; None where there is none: a cache must not hold its own key."""
+    smaller, used_ins = dce_jaxpr(jaxpr, used_outs)
+    return None if smaller is jaxpr else (smaller, used_ins)
+
+
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    jaxpr, used_ins = dce_jaxpr(eqn.params["jaxpr"], used_outs)
+    found = smaller_jaxpr(eqn.params["jaxpr"], tuple(used_outs))
+    if found is None:
+        return [True] * len(eqn.invars), eqn
+    jaxpr, used_ins = found
     invars = [x for x, used in zip(eqn.invars, used_ins, strict=True) if used]
     outvars = [x for x, used in zip(eqn.outvars, used_outs, strict=True) if used]
     params = {**eqn.params, "jaxpr": jaxpr}
@@ -186,3 +197,4 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 
 
 dce_rules[jit_p] = _dce
+# --8<-- [end:dce]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from minijax_stage1.source import Source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import Shape, float0, short_dtype
@@ -28,10 +29,14 @@ def element_type(dtype: np.dtype[Any]) -> str:
     """A dtype as MLIR writes it: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
     if dtype.kind == "b" or dtype == float0:
         return "i1"
+    bits = int("".join(filter(str.isdigit, dtype.name.partition("_")[0])))
+    if not 8 <= bits <= (128 if dtype.kind == "c" else 64):
+        raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
     if dtype.kind == "c":
         return f"complex<f{4 * dtype.itemsize}>"
-    if dtype.name.startswith("float8"):
-        return dtype.name.upper().replace("FLOAT8_", "f8")
+    if dtype.name.startswith("float") and "_" in dtype.name:
+        width, layout = dtype.name.removeprefix("float").split("_")
+        return f"f{width}{layout.upper()}"
     return short_dtype(dtype).replace("u", "ui")
 
 
@@ -67,6 +72,7 @@ class ModuleBuilder:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.names: dict[Jaxpr, str] = {}
+        self.locations: dict[tuple[int, int], str] = {}
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
         """The name of the function that `jaxpr` has become."""
@@ -74,6 +80,16 @@ class ModuleBuilder:
             self.names[jaxpr] = f"{symbol(name)}_{len(self.names)}"
             self.add_function(jaxpr, self.names[jaxpr], "private")
         return self.names[jaxpr]
+
+    def location(self, source: Source | None) -> str:
+        """A place in the user's program as MLIR writes it; each is worked out once."""
+        if source is None:
+            return "loc(unknown)"
+        place = id(source.code), source.offset
+        if place not in self.locations:
+            file = re.sub(r'[\\"\n]', _escape, source.file)
+            self.locations[place] = f'loc("{file}":{source.line}:1)'
+        return self.locations[place]
 
     def add_function(self, jaxpr: Jaxpr, name: str, visibility: str) -> None:
         builder = FunctionBuilder(self)
@@ -141,11 +157,10 @@ class FunctionBuilder:
             for number, var in enumerate([*jaxpr.constvars, *jaxpr.invars])
         ]
 
+    # --8<-- [start:lower_jaxpr]
     def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
         """Writes the equations of `jaxpr`, in order, and returns its results."""
-        values: dict[Var, Value] = dict(
-            zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True)
-        )
+        values: dict[Var, Value] = dict(zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True))
 
         def read(atom: Atom) -> Value:
             if isinstance(atom, Literal):
@@ -153,8 +168,8 @@ class FunctionBuilder:
             return values[atom]
 
         for eqn in jaxpr.eqns:
+            self.location = self.module.location(eqn.source)
             operands = [read(atom) for atom in eqn.invars]
-            self.location = location(eqn.source)
             outs = self.lower_eqn(eqn, operands)
             values.update(zip(eqn.outvars, outs, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
@@ -162,6 +177,8 @@ class FunctionBuilder:
     def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> list[Value]:
         out_avals = [var.aval for var in eqn.outvars]
         return lowering_rules[eqn.primitive](self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
+
+    # --8<-- [end:lower_jaxpr]
 
 
 def lower_to_module(jaxpr: Jaxpr, name: str) -> str:
@@ -181,15 +198,11 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
     return f"({ins}) -> {outs[0] if len(outs) == 1 else '(' + ', '.join(outs) + ')'}"
 
 
-def location(source: Source | None) -> str:
-    if source is None:
-        return "loc(unknown)"
-    file = source.file.replace("\\", "\\\\").replace('"', '\\"')
-    return f'loc("{file}":{source.line}:1)'
+def _escape(match: re.Match[str]) -> str:
+    """A character as it stands inside the quotes of MLIR."""
+    return f"\\{ord(match[0]):02x}"
 
 
 def symbol(name: str) -> str:
     """`name` as MLIR accepts it after an @."""
-    return re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
-
-
+    return re.sub(r"\W|^(?=\d|$)", "_", name, flags=re.ASCII)

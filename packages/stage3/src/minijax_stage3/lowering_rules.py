@@ -4,8 +4,10 @@ A rule `(builder, out_avals, *operands, **params)` emits lines and returns the r
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+
 from minijax_stage2 import ShapedArray
 from minijax_stage2.primitives import (
     DotDimensionNumbers,
@@ -102,9 +104,16 @@ lowering_rules[select_n_p] = _select_n
 
 
 def _convert_element_type(
-    b: FunctionBuilder, out_avals: Avals, x: Value, *, new_dtype: np.dtype  # type: ignore[type-arg]
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    *,
+    new_dtype: np.dtype[Any],
 ) -> list[Value]:
     (out,) = out_avals
+    if new_dtype == np.bool_:
+        zero = b.constant(np.zeros((), x.aval.dtype)[()], ShapedArray((), x.aval.dtype))
+        return comparison("NE")(b, out_avals, x, zero)
     if x.aval.dtype.kind == "c" and new_dtype.kind != "c":  # the imaginary part is dropped
         real = ShapedArray(x.aval.shape, np.finfo(x.aval.dtype).dtype)
         (x,) = b.emit(f"stablehlo.real {x.name} : {signature([x], [real])}", real)

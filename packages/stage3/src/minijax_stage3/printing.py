@@ -1,6 +1,5 @@
 """Jaxprs as text, in JAX's notation: `{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`."""
 
-import itertools
 import string
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,11 @@ LINE_WIDTH = 80
 
 
 def _all_names() -> Iterator[str]:
-    """a, b, ..., z, aa, ab, ..."""
-    for length in itertools.count(1):
-        for letters in itertools.product(string.ascii_lowercase, repeat=length):
-            yield "".join(letters)
+    """a, b, ..., z, ba, bb, ...: as JAX does, numbers in base 26 whose digit 0 is a."""
+    yield from string.ascii_lowercase
+    for leading in _all_names():
+        if leading != "a":
+            yield from (leading + letter for letter in string.ascii_lowercase)
 
 
 class Names(dict["Var", str]):
@@ -63,12 +63,14 @@ def _eqn_lines(eqn: "JaxprEqn", names: Names, used: set[int] | None) -> list[str
         f"{names[var] if used is None or id(var) in used else '_'}:{var.aval}"
         for var in eqn.outvars
     )
-    params = [_param_lines(key, value, names) for key, value in sorted(eqn.params.items())]
+    programs_last = sorted(eqn.params.items(), key=lambda item: (_holds_jaxprs(item[1]), item[0]))
+    params = [_param_lines(key, value, names) for key, value in programs_last]
     head = f"{outs} = {eqn.primitive}"
     if not params:
         return [head + operands]
-    if all(len(lines) == 1 for lines in params):
-        return [f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"]
+    line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"
+    if all(len(lines) == 1 for lines in params) and len(line) <= LINE_WIDTH:
+        return [line]
     body = [f"  {line}" for lines in params for line in lines]
     return [f"{head}[", *body, f"]{operands}"]
 
@@ -76,8 +78,8 @@ def _eqn_lines(eqn: "JaxprEqn", names: Names, used: set[int] | None) -> list[str
 def _param_lines(key: str, value: Any, names: Names) -> list[str]:
     if _is_jaxpr(value):
         first, *rest = _jaxpr_lines(value, names)
-        return [f"{key}={first}", *(f"  {line}" for line in rest)]
-    if isinstance(value, tuple) and value and all(map(_is_jaxpr, value)):
+        return [f"{key}={first}", *rest]
+    if _holds_jaxprs(value):
         inner = [f"  {line}" for x in value for line in _jaxpr_lines(x, names)]
         return [f"{key}=(", *inner, ")"]
     if isinstance(value, np.dtype):
@@ -87,6 +89,10 @@ def _param_lines(key: str, value: Any, names: Names) -> list[str]:
 
 def _is_jaxpr(x: Any) -> bool:
     return hasattr(x, "eqns")
+
+
+def _holds_jaxprs(x: Any) -> bool:
+    return _is_jaxpr(x) or (isinstance(x, tuple) and bool(x) and all(map(_is_jaxpr, x)))
 
 
 def _binders(variables: Sequence["Var"], names: Names) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_name
-from minijax_stage2.flat_function import FlatFunction
-from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.tree import tree_flatten_with_path
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -20,6 +21,8 @@ class JaxprTracer(Tracer):
     """A value of which only the type is known: the variable that will hold it."""
 
     __slots__ = ("aval", "var")
+
+    aval: ShapedArray
 
     def __init__(self, trace: "JaxprTrace", var: Var, source: Any):
         self.interpreter = trace
@@ -133,11 +136,13 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
     >>> make_jaxpr(lambda x: 2.0 * sin(x))(1.0)
     { lambda ; a:f64[]. let b:f64[] = sin a; c:f64[] = mul 2.0:f64[] b in (c,) }
     """
+    require_function("make_jaxpr", fun)
 
     def make(*args: Any, **kwargs: Any) -> ClosedJaxpr:
         paths_and_leaves, in_tree = tree_flatten_with_path((args, kwargs))
         names = [argument_name(fun, path) for path, _ in paths_and_leaves]
-        in_avals = abstractify("make_jaxpr", fun, names, [x for _, x in paths_and_leaves])
+        leaves = [x for _, x in paths_and_leaves]
+        in_avals = abstractify("make_jaxpr", fun, names, leaves, types=True)
         flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
         return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, lambda: names)
 
@@ -148,18 +153,24 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
 
 
 def abstractify(
-    caller: str, fun: Any, names: Sequence[str], leaves: Sequence[Any]
+    caller: str, fun: Any, names: Sequence[str], leaves: Sequence[Any], types: bool = False
 ) -> list[ShapedArray]:
-    """The types of arguments; a type may stand for itself."""
+    """The types of arguments; with `types`, a type may stand for a value.
+
+    Raises:
+        TypeError: an argument is no array; the message says which.
+        OverflowError: an argument is a Python int of more than 64 bits.
+    """
     avals = []
     for name, leaf in zip(names, leaves, strict=True):
+        if types and isinstance(leaf, ShapedArray):
+            avals.append(leaf)
+            continue
         try:
-            avals.append(leaf if isinstance(leaf, ShapedArray) else typeof(leaf))
+            avals.append(typeof_named(f"{caller} of `{name_of(fun)}`: argument {name}", leaf))
         except TypeError as error:
             raise TypeError(
-                f"{caller} of `{name_of(fun)}`: argument {name}: {error} An argument that is "
-                "no array can be closed over, or made static where the caller offers it."
+                f"{error} An argument that is no array can be closed over, or made static where "
+                "the caller offers it."
             ) from None
     return avals
-
-

@@ -1,6 +1,6 @@
 """The verifier of jaxprs: every variable bound once and before its use, every type right."""
 
-from minijax_stage2 import ShapedArray
+from minijax_stage2 import ShapedArray, typeof
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
@@ -38,7 +38,10 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
 def _check_types(eqn: JaxprEqn, where: str) -> None:
     for inner in inner_jaxprs(eqn):
         typecheck_jaxpr(inner)
-    expected = abstract_eval_rules[eqn.primitive](*[x.aval for x in eqn.invars], **eqn.params)
+    try:
+        expected = abstract_eval_rules[eqn.primitive](*[x.aval for x in eqn.invars], **eqn.params)
+    except TypeError as error:
+        raise JaxprTypeError(f"{where}: {error}") from error
     found = [var.aval for var in eqn.outvars]
     if found != expected:
         raise JaxprTypeError(f"{where}: its results have types {expected}, bound as {found}")
@@ -63,5 +66,8 @@ def _bind(var: Var, bound: set[Var], where: str) -> None:
 
 
 def _check_use(atom: Atom, bound: set[Var], where: str) -> None:
-    if not isinstance(atom, Literal) and atom not in bound:
+    if isinstance(atom, Literal):
+        if typeof(atom.val) != atom.aval:
+            raise JaxprTypeError(f"{where}: the literal {atom.val} is not of type {atom.aval}")
+    elif atom not in bound:
         raise JaxprTypeError(f"{where}: a variable of type {atom.aval} is used before it is bound")

@@ -6,27 +6,54 @@ tape (`minijax_stage4.tape`). Needs nothing new.
 
 # ruff: noqa: F401
 from minijax_stage1.source import hide_frames_of
-from minijax_stage4 import (
-    cond_rules as _cond_rules,
-    jit_rules as _jit_rules,
-    transpose_rules as _transpose_rules,
-)
-from minijax_stage4.cond import cond
+from minijax_stage4 import cond_rules as _cond_rules
+from minijax_stage4 import jit_rules as _jit_rules
+from minijax_stage4 import transpose_rules as _transpose_rules
+from minijax_stage4.cond import cond, cond_p
 from minijax_stage4.grad import grad, value_and_grad, vjp
 from minijax_stage4.jacobian import hessian, jacobian, jacrev
 from minijax_stage4.linearize import linearize
 from minijax_stage4.partial_eval import (
+    PartialJaxprs,
     PartialVal,
     partial_eval,
     partial_eval_jaxpr,
     partial_eval_jaxpr_rules,
     partial_eval_rules,
+    typecheck_partial_eval,
 )
 from minijax_stage4.transpose import (
+    NonlinearError,
     UndefPrimal,
+    backward_pass,
     deftranspose,
     linear_transpose,
     transpose_rules,
 )
+
+__all__ = [
+    "NonlinearError",
+    "PartialJaxprs",
+    "PartialVal",
+    "UndefPrimal",
+    "backward_pass",
+    "cond",
+    "cond_p",
+    "deftranspose",
+    "grad",
+    "hessian",
+    "jacobian",
+    "jacrev",
+    "linear_transpose",
+    "linearize",
+    "partial_eval",
+    "partial_eval_jaxpr",
+    "partial_eval_jaxpr_rules",
+    "partial_eval_rules",
+    "transpose_rules",
+    "typecheck_partial_eval",
+    "value_and_grad",
+    "vjp",
+]
 
 hide_frames_of(__file__)

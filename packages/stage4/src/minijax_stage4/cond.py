@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
 from minijax_stage2.argument_names import argument_name
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import result_type
 from minijax_stage2.tree import (
     explain_mismatch,
@@ -47,6 +48,8 @@ def cond(
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
     4.0
     """
+    for branch in (true_fun, false_fun):
+        require_function("cond", branch)
     pred = _as_predicate(pred)
     leaves, in_tree = tree_flatten(operands)
     paths = [path for path, _ in tree_flatten_with_path((operands, {}))[0]]

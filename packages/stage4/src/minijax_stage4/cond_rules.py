@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
     Zero,
     bind,
     broadcast_in_dim,
-    broadcast_to,
+    full_like,
     impl_rules,
     jvp_rules,
     select_n,
@@ -22,6 +23,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.tangent import tangent_type
+from minijax_stage2.trace import typed_primitives
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
@@ -48,7 +50,7 @@ from minijax_stage4.partial_eval import (
     partial_eval_rules,
     partition,
 )
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
 
 Branches = tuple[Jaxpr, ...]
 
@@ -65,6 +67,7 @@ def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
 
 impl_rules[cond_p] = _evaluate
 call_primitives.add(cond_p)
+typed_primitives.add(cond_p)
 # --8<-- [end:evaluate]
 
 
@@ -81,7 +84,8 @@ def _jvp(
     pred, *operands = primals
     results = bind(cond_p, pred, *consts, *operands, *given, branches=jvp_branches)
     count = len(must)
-    zeros = [Zero(tangent_type(a)) for a, keep in zip(branches[0].out_avals, must, strict=True) if not keep]
+    zero_avals, _ = partition(must, branches[0].out_avals)
+    zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
     return results[:count], merge(must, zeros, results[count:])
 
 
@@ -143,7 +147,12 @@ def _abstract_eval(
         expected = [aval.strip_weak_type() for aval in branch.in_avals]
         if found != expected:
             raise TypeError(f"cond: a branch takes {expected}, found {found}")
-    return branches[0].out_avals
+    return [_common_aval(avals) for avals in zip(*(b.out_avals for b in branches), strict=True)]
+
+
+def _common_aval(avals: Sequence[ShapedArray]) -> ShapedArray:
+    """The type of a result that is weak only if every branch has it so."""
+    return avals[0] if len(set(avals)) == 1 else avals[0].strip_weak_type()
 
 
 def _lower(
@@ -205,9 +214,7 @@ def _return_all_residuals(
         outs = eval_jaxpr(parts.known, [], *args)
         count = len(outs) - parts.num_residuals
         rows = [
-            outs[count:]
-            if i == which
-            else [broadcast_to(aval.dtype.type(0), aval.shape) for aval in row]
+            outs[count:] if i == which else [full_like(Var(aval), 0) for aval in row]
             for i, row in enumerate(residuals)
         ]
         return [*outs[:count], *(x for row in rows for x in row)]
@@ -268,6 +275,8 @@ partial_eval_jaxpr_rules[cond_p] = _partial_eval_eqn
 
 # --8<-- [start:transpose]
 def _transpose(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+    if isinstance(pred, UndefPrimal):
+        raise nonlinear_in(cond_p, [0])
     linear = tuple(isinstance(x, UndefPrimal) for x in operands)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)

@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.source import name_of
-from minijax_stage2 import Zero, float0, full_like, typeof
-from minijax_stage2.flat_function import FlatFunction
-from minijax_stage2.jvp import check_argnums
+from minijax_stage2 import Zero, full_like, typeof
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.jvp import check_argnums, chosen_argnums
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage4.aux import WithAux
+from minijax_stage4.has_aux import WithAux
 from minijax_stage4.linearize import LinearProgram, linearize_flat
 from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
 
@@ -56,6 +57,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> f_vjp(1.0)
     (0.0, 3.0)
     """
+    require_function("vjp", fun)
     with_aux = WithAux(fun) if has_aux else None
     leaves, in_tree = tree_flatten(primals)
     flat_fun = FlatFunction(with_aux or fun, in_tree)
@@ -86,14 +88,14 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = chosen_argnums("grad", fun, argnums)
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         check_argnums("grad", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
         for argnum, arg in zip(chosen, inputs, strict=True):
-            _require_inexact_leaves(fun, argnum, arg)
+            require_real_leaves("grad", fun, argnum, arg)
 
         @functools.wraps(fun)
         def of_inputs(*inputs: Any) -> Any:
@@ -103,7 +105,7 @@ def value_and_grad(
             return fun(*whole, **kwargs)
 
         out, f_vjp, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
-        gradient = f_vjp(one_like(fun, out))
+        gradient = f_vjp(one_like("grad", fun, out))
         value = (out, *aux) if has_aux else out
         return value, gradient[0] if isinstance(argnums, int) else gradient
 
@@ -145,34 +147,35 @@ def grad(
 # --8<-- [end:grad]
 
 
-def _require_inexact_leaves(fun: Any, argnum: int, arg: Any) -> None:
+def require_real_leaves(caller: str, fun: Any, argnum: int, arg: Any) -> None:
+    """Raises the error due when an argument to differentiate is not made of real numbers."""
     for path, leaf in tree_flatten_with_path(arg)[0]:
-        aval = typeof(leaf)
+        what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
+        aval = typeof_named(what, leaf)
         if not is_inexact(aval.dtype):
             raise TypeError(
-                f"grad: argument {argnum}{keystr(path)} of `{name_of(fun)}` has type {aval}, and "
-                "integers have no gradient. Convert it to a float, or choose other arguments "
-                "by argnums."
+                f"{what} has type {aval}, and integers have no gradient. Convert it to a float, "
+                "or choose other arguments by argnums."
             )
         if aval.dtype.kind == "c":
             raise TypeError(
-                f"grad: argument {argnum}{keystr(path)} of `{name_of(fun)}` is complex, {aval}; "
-                "differentiate with respect to its real and imaginary parts, or use vjp"
+                f"{what} is complex, {aval}. Differentiate with respect to its real and "
+                "imaginary parts, or use vjp."
             )
 
 
-def one_like(fun: Any, out: Any) -> Any:
+def one_like(caller: str, fun: Any, out: Any) -> Any:
     """The cotangent 1 of a scalar result."""
+    expected = f"{caller}: the result of `{name_of(fun)}` must be one real number"
     leaves, tree = tree_flatten(out)
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise TypeError(
-            f"grad: the result of `{name_of(fun)}` must be one real number, found a pytree of "
-            f"{len(leaves)} leaves, {tree}. With has_aux=True a function may return (out, aux)."
+            f"{expected}, found a pytree of {len(leaves)} leaves, {tree}. To return more than "
+            "what is differentiated return (out, aux) and give has_aux=True."
         )
     aval = typeof(out)
-    if aval.shape or not is_inexact(aval.dtype) or aval.dtype.kind == "c" or aval.dtype == float0:
-        raise TypeError(
-            f"grad: the result of `{name_of(fun)}` must be one real number, found {aval}. Sum "
-            "over it, or use vjp or jacrev."
-        )
+    if aval.shape:
+        raise TypeError(f"{expected}, found {aval}. Sum over it, or use vjp or jacrev.")
+    if not is_inexact(aval.dtype) or aval.dtype.kind == "c":
+        raise TypeError(f"{expected}, found {aval}. Convert it, or use vjp.")
     return full_like(out, 1)

@@ -1,12 +1,16 @@
 """Jacobians by reverse mode, and Hessians by both."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
 from minijax_stage2.jacobian import require_inexact, standard_basis
-from minijax_stage2.jvp import check_argnums
+from minijax_stage2.jvp import check_argnums, chosen_argnums
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import Zero, instantiate, tangent_type
+from minijax_stage2.tree import keystr, tree_flatten_with_path
 from minijax_stage4.grad import vjp
 
 
@@ -29,8 +33,9 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = chosen_argnums("jacrev", fun, argnums)
 
+    @functools.wraps(fun)
     def jacobian(*args: Any) -> Any:
         check_argnums("jacrev", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
@@ -45,6 +50,13 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
         out, f_vjp = vjp(of_inputs, *inputs)
         flat_out, out_tree = tree_flatten(out)
+        for path, leaf in tree_flatten_with_path(out)[0]:
+            aval = typeof(leaf)
+            if not is_inexact(aval.dtype):
+                raise TypeError(
+                    f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
+                    f"found {aval}. Convert it to a float, or do not return it."
+                )
         rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
         if isinstance(argnums, int):
             rows = [row[0] for row in rows]

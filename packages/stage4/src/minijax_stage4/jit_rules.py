@@ -21,7 +21,6 @@ from minijax_stage4.partial_eval import (
 )
 from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 
-
 # Once for each program, so that its halves compile only once.
 split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
@@ -35,8 +34,10 @@ def _partial_eval(
     unknown_ins = tuple(map(trace.is_unknown, args))
     parts = split_jaxpr(jaxpr, unknown_ins)
     known_args, unknown_args = partition(unknown_ins, args)
-    with set_interpreter(trace.parent):
-        known = bind(jit_p, *known_args, jaxpr=parts.known, name=f"known_{name}")
+    known: list[Any] = []
+    if parts.known.outvars:
+        with set_interpreter(trace.parent):
+            known = bind(jit_p, *known_args, jaxpr=parts.known, name=f"known_{name}")
     count = len(known) - parts.num_residuals
     unknown: list[Any] = []
     if any(parts.unknown_outs):
@@ -72,9 +73,7 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[
     program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
     known = [x for x in args if not isinstance(x, UndefPrimal)]
     given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(
-        bind(jit_p, *consts, *known, *given, jaxpr=program, name=f"transpose_{name}")
-    )
+    outs = iter(bind(jit_p, *consts, *known, *given, jaxpr=program, name=f"transpose_{name}"))
     return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
 
 

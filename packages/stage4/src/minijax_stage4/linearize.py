@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Zero, explain_mismatch, typeof
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -64,8 +64,7 @@ def linearize_flat(
     def program(*given: Any) -> list[Any]:
         rest = iter(given)
         tangents = [
-            next(rest) if is_inexact(aval.dtype) else Zero(tangent_type(aval))
-            for aval in in_avals
+            next(rest) if is_inexact(aval.dtype) else Zero(tangent_type(aval)) for aval in in_avals
         ]
         outs[:], out_tangents[:] = jvp_flat(f, primals, tangents, name)
         return [t for t in out_tangents if type(t) is not Zero]
@@ -99,6 +98,7 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...
     6.0
     """
     leaves, in_tree = tree_flatten(primals)
+    require_function("linearize", fun)
     flat_fun = FlatFunction(fun, in_tree)
     outs, linear = linearize_flat(flat_fun, leaves, fun)
 

@@ -85,7 +85,12 @@ def partial_eval(
         for out in outs
     ]
     closed = trace.to_jaxpr([out for out in outs if trace.is_unknown(out)])
-    return without_dead_code(closed.jaxpr), out_pvals, closed.consts
+    waiting = without_dead_code(closed.jaxpr)
+    used = {*waiting.outvars, *(atom for eqn in waiting.eqns for atom in eqn.invars)}
+    is_used = [var in used for var in waiting.constvars]
+    _, waiting.constvars = partition(is_used, waiting.constvars)
+    _, residuals = partition(is_used, closed.consts)
+    return waiting, out_pvals, residuals
 
 
 # --8<-- [end:trace]
@@ -148,9 +153,7 @@ def partial_eval_jaxpr(
         unknown.update(parts.unknown.outvars)
 
     forced = instantiate or [False] * len(jaxpr.outvars)
-    unknown_outs = [
-        must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)
-    ]
+    unknown_outs = [must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
     waiting = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))

@@ -30,8 +30,8 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
-from minijax_stage2.flat_function import FlatFunction
-from minijax_stage2.jvp import check_argnums, int_to_float
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float
 from minijax_stage2.primitives import (
     COMPARISONS,
     add_p,
@@ -54,7 +54,7 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
-from minijax_stage4.grad import one_like
+from minijax_stage4.grad import one_like, require_real_leaves
 from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
@@ -113,11 +113,11 @@ class TapeTrace(Trace):
         nodes = [x.node if self.owns(x) else None for x in args]
         primals = [x.primal if self.owns(x) else x for x in args]
         with set_interpreter(self.parent):
-            outs = bind(primitive, *primals, **params)
             if not any(nodes):
-                return outs
-            (out,) = outs
-            pull_backs = vjp_rules[primitive](out, *primals, **params)
+                return bind(primitive, *primals, **params)
+            rule = vjp_rules[primitive]
+            (out,) = bind(primitive, *primals, **params)
+            pull_backs = rule(out, *primals, **params)
         noted = [(n, p) for n, p in zip(nodes, pull_backs, strict=True) if n and p]
         return [self.box(out, noted) if noted else out]
 
@@ -185,9 +185,7 @@ def _by_transpose(primitive: Primitive, which: int = 0) -> Callable[..., Any]:
     """The formula for an operand in which the primitive is linear: its transpose."""
 
     def formula(ct: Any, out: Any, *operands: Any, **params: Any) -> Any:
-        linear = [
-            UndefPrimal(typeof(x)) if i == which else x for i, x in enumerate(operands)
-        ]
+        linear = [UndefPrimal(typeof(x)) if i == which else x for i, x in enumerate(operands)]
         return transpose_rules[primitive]([ct], *linear, **params)[which]
 
     return formula
@@ -209,8 +207,8 @@ for comparison_p in COMPARISONS:
 defvjp(
     select_n_p,
     None,
-    lambda ct, out, which, x, y: select_n(which, full_like(ct, 0), ct),
     lambda ct, out, which, x, y: select_n(which, ct, full_like(ct, 0)),
+    lambda ct, out, which, x, y: select_n(which, full_like(ct, 0), ct),
 )
 
 for linear_p in (
@@ -241,6 +239,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     (4.0, 3.0)
     """
     leaves, in_tree = tree_flatten(primals)
+    require_function("vjp on a tape", fun)
     flat_fun = FlatFunction(fun, in_tree)
     trace = TapeTrace(fun)
     with trace.run():
@@ -263,9 +262,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     return tree_unflatten(flat_fun.out_tree, primal_outs), f_vjp
 
 
-def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0
-) -> Callable[..., Any]:
+def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The value and the gradient of a function whose result is one real number.
 
     Arguments:
@@ -277,20 +274,22 @@ def value_and_grad(
         of gradients where `argnums` is a sequence.
 
     Raises:
-        TypeError: the result of `fun` is not one real number.
+        TypeError: the result of `fun` is not one real number, or an argument to differentiate
+            has a leaf that is not real.
 
     >>> value_and_grad(lambda x: x * x)(3)
     (9.0, 6.0)
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = chosen_argnums("grad on a tape", fun, argnums)
 
     def value_and_gradient(*args: Any) -> Any:
         check_argnums("grad on a tape", fun, chosen, len(args))
-        args = tuple(
-            tree_map(int_to_float, arg) if i in chosen else arg for i, arg in enumerate(args)
-        )
-        out, f_vjp = vjp(fun, *args)
-        cts = f_vjp(one_like(fun, out))
+        whole = list(args)
+        for i in chosen:
+            whole[i] = tree_map(int_to_float, args[i])
+            require_real_leaves("grad on a tape", fun, i, whole[i])
+        out, f_vjp = vjp(fun, *whole)
+        cts = f_vjp(one_like("grad on a tape", fun, out))
         gradient = cts[argnums] if isinstance(argnums, int) else tuple(cts[i] for i in chosen)
         return out, gradient
 
@@ -303,7 +302,8 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
     >>> grad(grad(lambda x: 3 * x * x * x + 2 * x * x + 2 * x))(2)
     40.0
     """
-    return lambda *args: value_and_grad(fun, argnums)(*args)[1]
+    of_both = value_and_grad(fun, argnums)
+    return lambda *args: of_both(*args)[1]
 
 
 # --8<-- [end:api]

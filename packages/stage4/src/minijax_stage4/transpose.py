@@ -10,6 +10,7 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
+    MissingRuleError,
     Primitive,
     ShapedArray,
     Zero,
@@ -19,16 +20,44 @@ from minijax_stage2 import (
     reduce_sum,
     typeof,
 )
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.tree import (
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
 from minijax_stage3 import Jaxpr
-from minijax_stage3.jaxpr import Atom, Literal
+from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
 
-transpose_rules = Rules("transposition", "transpose_rules")
+
+class NonlinearError(MissingRuleError):
+    """A program that is to be transposed is not linear."""
+
+
+class TransposeRules(Rules):
+    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+        raise NonlinearError(
+            f"the primitive `{primitive}` has no rule for transposition, so it is taken not to "
+            f"be linear. If it is, say how it is transposed: deftranspose({primitive}_p, formula)"
+        )
+
+
+transpose_rules = TransposeRules("transposition", "transpose_rules")
+
+
+def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
+    """The error for linear arguments in operands in which a primitive is not linear."""
+    plural = len(operands) > 1
+    return NonlinearError(
+        "the program to be transposed is not linear: it depends on its arguments through "
+        f"operand{'s' if plural else ''} {' and '.join(map(str, operands))} of `{primitive}`, "
+        f"which is not linear in {'both together' if plural else 'it'}"
+    )
 
 
 # --8<-- [start:undef]
@@ -44,7 +73,9 @@ class UndefPrimal:
         return f"UndefPrimal({self.aval})"
 
 
-def deftranspose(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
+def deftranspose(
+    primitive: Primitive, *formulas: Callable[..., Any] | None, jointly: bool = False
+) -> None:
     """Defines the transpose rule of a primitive of one result by one formula for each operand.
 
     Arguments:
@@ -52,15 +83,23 @@ def deftranspose(primitive: Primitive, *formulas: Callable[..., Any] | None) -> 
         formulas: for each operand, a function `(ct, *operands, **params)` that returns what the
             cotangent `ct` of the result adds to the cotangent of that operand, or None where
             the primitive is not linear in it. Linear operands are `UndefPrimal`.
+        jointly: whether the primitive is linear in several operands that vary together, as a
+            sum is. A product is not: it is linear in each while the others stay as they are.
     """
 
     def rule(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         (ct,) = cts
+        linear = [i for i, x in enumerate(operands) if isinstance(x, UndefPrimal)]
+        not_linear_in = [i for i in linear if formulas[i] is None]
+        if len(linear) > 1 and not jointly:
+            not_linear_in = linear
+        if not_linear_in:
+            raise nonlinear_in(primitive, not_linear_in)
         return [
-            unspread(formula(ct, *operands, **params), operand.aval)
-            if isinstance(operand, UndefPrimal) and formula is not None
+            unspread(formula(ct, *operands, **params), x.aval)
+            if formula is not None and isinstance(x, UndefPrimal)
             else None
-            for formula, operand in zip(formulas, operands, strict=True)
+            for formula, x in zip(formulas, operands, strict=True)
         ]
 
     transpose_rules[primitive] = rule
@@ -125,9 +164,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
             Zero(tangent_type(var.aval)) if ct is None else ct
             for ct, var in zip(out_cts, eqn.outvars, strict=True)
         ]
-        operands = [
-            UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars
-        ]
+        operands = [UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars]
         in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
         for atom, ct in zip(eqn.invars, in_cts, strict=True):
             accumulate(atom, ct)
@@ -152,7 +189,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         A function from a cotangent of the result to the tuple of cotangents of the arguments.
 
     Raises:
-        MissingRuleError: when the result is called, `fun` proves not to be linear.
+        NonlinearError: when the result is called, `fun` proves not to be linear.
         TypeError: a cotangent does not fit the result.
 
     >>> import numpy as np
@@ -162,16 +199,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     """
     leaves, in_tree = tree_flatten(primals)
     in_avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in leaves]
+    require_function("linear_transpose", fun)
     flat_fun = FlatFunction(fun, in_tree)
     closed = trace_to_jaxpr(flat_fun, in_avals, "linear_transpose", fun)
-    jaxpr, consts = closed.jaxpr, closed.consts
-    whole = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+    program, consts = consts_as_invars(closed.jaxpr), closed.consts
     undefined = [UndefPrimal(aval) for aval in in_avals]
 
     def transposed(ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
-        cts = flat_cotangents(caller, flat_fun.out_tree, jaxpr.out_avals, ct)
-        in_cts = backward_pass(whole, [*consts, *undefined], cts)[len(consts) :]
+        cts = flat_cotangents(caller, flat_fun.out_tree, closed.out_avals, ct)
+        in_cts = backward_pass(program, [*consts, *undefined], cts)[len(consts) :]
         return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 
     return transposed
@@ -182,15 +219,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
 def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
     """The leaves of a cotangent, checked against the results that it belongs to."""
-    leaves, tree = tree_flatten(ct)
+    paths_and_leaves, tree = tree_flatten_with_path(ct)
     if tree != out_tree:
         raise TypeError(
             f"{caller}: the cotangent must have the tree structure of the result: "
             + explain_mismatch(out_tree, ct)
         )
     return [
-        check_tangent(caller, "the result", aval, leaf)
-        for aval, leaf in zip(out_avals, leaves, strict=True)
+        check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")
+        for aval, (path, leaf) in zip(out_avals, paths_and_leaves, strict=True)
     ]
-
-

@@ -6,6 +6,7 @@ In a formula `ct` is the cotangent of the result; linear operands are known by t
 from typing import Any
 
 import numpy as np
+
 from minijax_stage2 import (
     astype,
     broadcast_in_dim,
@@ -88,7 +89,7 @@ def _dot_y(ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNu
 # --8<-- [start:table]
 deftranspose(neg_p, lambda ct, x: neg(ct))
 
-deftranspose(add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+deftranspose(add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
 deftranspose(mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
 
 deftranspose(
@@ -96,6 +97,7 @@ deftranspose(
     None,
     lambda ct, which, x, y: select_n(which, ct, full_like(ct, 0)),
     lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
+    jointly=True,
 )
 deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype: astype(ct, x.aval.dtype))
 

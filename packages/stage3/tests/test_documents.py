@@ -1,0 +1,84 @@
+"""What the documentation shows is what runs."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minijax_stage2
+import minijax_stage3
+
+README = Path(__file__).parents[1] / "README.md"
+FILES = [
+    module.name.removeprefix("minijax_stage3.")
+    for module in pkgutil.walk_packages(minijax_stage3.__path__, "minijax_stage3.")
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"minijax_stage3.{name}")
+    namespace = {**vars(minijax_stage2), **vars(minijax_stage3), **vars(module)}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder().find(module, extraglobs=namespace):
+        runner.run(test)
+    assert runner.summarize().failed == 0
+
+
+def test_the_program_in_the_readme_prints_what_the_readme_shows():
+    blocks = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", readme(), re.DOTALL)
+    program, output = blocks.groups()
+    assert run(program) == output
+
+
+def test_the_readme_lists_every_file_once_in_reading_order():
+    listed = re.findall(r"\(src/minijax_stage3/(\w+)\.py\)", readme())
+    assert sorted(listed) == sorted(FILES)
+    for position, name in enumerate(listed):
+        imports = set(re.findall(r"^from minijax_stage3\.(\w+) import", source(name), re.M))
+        assert imports <= set(listed[:position]), f"{name} needs what is later"
+
+
+def test_one_file_knows_jaxlib():
+    """One door: no other file names it in its code."""
+    for name in FILES:
+        if name != "backend":
+            assert not re.search(r"^\s*(import|from) jaxlib", source(name), re.M)
+
+
+def test_the_stage_needs_nothing_but_jaxlib_and_the_stages_before():
+    """And jaxlib only once something is compiled, and never jax."""
+    imported = run(
+        "import sys; before = set(sys.modules); import minijax_stage3\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})\n"
+        "minijax_stage3.jit(lambda x: x + 1)(1.0)\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    first, then = (
+        {name for name in line.split() if not name.startswith("_")} - sys.stdlib_module_names
+        for line in imported.splitlines()
+    )
+    own = {"minijax_stage1", "minijax_stage2", "minijax_stage3", "numpy"}
+    assert first <= own
+    assert {"jaxlib"} <= then - own <= {"jaxlib", "ml_dtypes"}
+
+
+def readme():
+    return README.read_text(encoding="utf-8")
+
+
+def source(name):
+    path = Path(minijax_stage3.__file__).parent / f"{name}.py"
+    return path.read_text(encoding="utf-8")
+
+
+def run(program):
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return result.stdout
