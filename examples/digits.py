@@ -1,0 +1,184 @@
+"""Learns to read handwritten digits.
+
+A small neural network is trained on four fifths of 1,797 images and tested on the rest:
+
+    python examples/digits.py
+
+Everything is made of three transformations of plain Python functions: `value_and_grad` says how
+to change the parameters, `vmap` makes a function of one image a function of many, and `jit`
+compiles the whole step.
+"""
+
+import argparse
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from rich.progress import track
+
+import minijax.numpy as jnp
+from minijax import block_until_ready, grad, jit, jvp, make_jaxpr, nn, tree, value_and_grad, vmap
+
+HERE = Path(__file__).parent
+LAYERS = (64, 128, 10)  # pixels, hidden units, digits
+BATCH_SIZE = 64
+LEARNING_RATE = 0.2
+MOMENTUM = 0.9
+WANTED_ACCURACY = 0.96
+
+
+# The data
+
+
+def load_digits(rng):
+    """Images (pixels from 0 to 1) and labels, first to train with, then to test with."""
+    table = np.loadtxt(HERE / "data" / "digits.csv.gz", delimiter=",", dtype=np.float32)
+    rng.shuffle(table)
+    images, labels = table[:, :-1] / 16, table[:, -1].astype(np.int32)
+    fifth = len(table) // 5
+    return (images[fifth:], labels[fifth:]), (images[:fifth], labels[:fifth])
+
+
+def batches(rng, images, labels):
+    """One epoch: all images in random order, a batch at a time. An incomplete batch is left out."""
+    order = rng.permutation(len(images))
+    for start in range(0, len(order) - BATCH_SIZE + 1, BATCH_SIZE):
+        chosen = order[start : start + BATCH_SIZE]
+        yield images[chosen], labels[chosen]
+
+
+# The network
+
+
+def init_parameters(rng):
+    """Random weights, scaled so that signals keep their size from layer to layer; no bias."""
+    return [
+        {
+            "weights": jnp.array(
+                rng.normal(0, np.sqrt(2 / inputs), (inputs, outputs)), jnp.float32
+            ),
+            "bias": jnp.zeros(outputs, jnp.float32),
+        }
+        for inputs, outputs in pairwise(LAYERS)
+    ]
+
+
+def scores(parameters, image):
+    """A number for each digit: the larger, the more the image looks like it."""
+    *hidden, last = parameters
+    for layer in hidden:
+        image = nn.relu(image @ layer["weights"] + layer["bias"])
+    return image @ last["weights"] + last["bias"]
+
+
+def loss(parameters, images, labels):
+    """How surprised the network is by the right answers, on average."""
+    log_probabilities = nn.log_softmax(scores(parameters, images))
+    right = nn.one_hot(labels, LAYERS[-1], dtype=jnp.float32)
+    return -jnp.mean(jnp.sum(log_probabilities * right, axis=-1))
+
+
+def predict(parameters, image):
+    """The digit in one image."""
+    return jnp.argmax(scores(parameters, image))
+
+
+# The transformations
+
+loss_and_gradient = jit(value_and_grad(loss))
+predict_all = jit(vmap(predict, in_axes=(None, 0)))
+
+
+@jit
+def update(parameters, velocity, gradient):
+    """One step of gradient descent with momentum."""
+    velocity = tree.map(lambda v, g: MOMENTUM * v - LEARNING_RATE * g, velocity, gradient)
+    parameters = tree.map(lambda p, v: p + v, parameters, velocity)
+    return parameters, velocity
+
+
+def train(rng, parameters, images, labels, epochs):
+    """Returns the trained parameters, the loss of every step, and the seconds that each took."""
+    velocity = tree.map(jnp.zeros_like, parameters)
+    losses, seconds = [], []
+    for _ in track(range(epochs), description="training"):
+        for batch in batches(rng, images, labels):
+            start = time.perf_counter()
+            value, gradient = loss_and_gradient(parameters, *batch)
+            parameters, velocity = update(parameters, velocity, gradient)
+            block_until_ready(parameters)
+            losses.append(float(value))
+            seconds.append(time.perf_counter() - start)
+    return parameters, losses, seconds
+
+
+# What is shown
+
+
+def show_transformations():
+    """Prints a small function as the program that `jit` sees, and what becomes of it."""
+
+    def f(x):
+        return jnp.tanh(x) * x
+
+    print("f(x) = tanh(x) * x, as a program, and the programs that jvp and grad make of it:\n")
+    print("f      ", make_jaxpr(f)(1.0))
+    print("jvp(f) ", make_jaxpr(lambda x, t: jvp(f, (x,), (t,)))(1.0, 1.0))
+    print("grad(f)", make_jaxpr(grad(f))(1.0), "\n")
+
+
+def draw(path, losses, images, labels, predictions):
+    """Writes a picture: the loss of every step, and some images with what was read in them."""
+    matplotlib.use("Agg")  # draws without a screen
+    from matplotlib import pyplot as plt
+
+    figure = plt.figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subfigures(1, 2)
+    axes = left.subplots()
+    axes.semilogy(losses)
+    axes.set(title="learning", xlabel="step", ylabel="loss")
+    right.suptitle("test images and what was read in them, mistakes first")
+    order = np.argsort(predictions == labels, kind="stable")
+    for axes, i in zip(right.subplots(3, 8).flat, order, strict=False):
+        axes.imshow(images[i].reshape(8, 8), cmap="gray_r")
+        is_mistake = predictions[i] != labels[i]
+        axes.set_title(predictions[i], color="red" if is_mistake else "black")
+        axes.axis("off")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0, help="of the split and the parameters")
+    parser.add_argument("--epochs", type=int, default=40, help="how often each image is seen")
+    parser.add_argument("--quick", action="store_true", help="15 epochs, to see that it runs")
+    options = parser.parse_args()
+    epochs = 15 if options.quick else options.epochs
+
+    show_transformations()
+    rng = np.random.default_rng(options.seed)
+    (train_images, train_labels), (test_images, test_labels) = load_digits(rng)
+    parameters, losses, seconds = train(
+        rng, init_parameters(rng), train_images, train_labels, epochs
+    )
+    predictions = np.asarray(predict_all(parameters, test_images))
+    accuracy = np.mean(predictions == test_labels)
+    compilations = sum(len(f.cache) for f in (loss_and_gradient, update, predict_all))
+    picture = HERE / "output" / "digits.png"
+    draw(picture, losses, test_images, test_labels, predictions)
+
+    print(f"seed           {options.seed}")
+    print(f"training       {len(losses)} steps, {1e3 * np.median(seconds):.2f} ms each")
+    print(f"compilations   {compilations}")
+    print(f"test accuracy  {accuracy:.4f} of {len(test_labels)} images")
+    print(f"picture        {picture}")
+    if accuracy < WANTED_ACCURACY:
+        sys.exit(f"The accuracy should be at least {WANTED_ACCURACY}.")
+
+
+if __name__ == "__main__":
+    main()

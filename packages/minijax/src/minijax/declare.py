@@ -1,0 +1,257 @@
+"""Declaring a primitive once, with all its rules.
+
+The stages own one table of rules for each interpreter, and fill it column by column. Here a
+primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
+`reduction` know the rules that rows of one shape have in common. A factory returns the function
+that users call.
+
+In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
+`ct` is the cotangent of the result.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.arrays import all_on_device, on_device
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind1,
+    defjvp,
+    defzero,
+    impl_rules,
+    jvp_rules,
+    promote,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.promotion import kind_of, to_inexact
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.abstract_eval import arithmetic
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage3.lowering_rules import elementwise as lower_elementwise
+from minijax_stage4 import deftranspose, transpose_rules
+
+Formula = Callable[..., Any]
+Rule = Callable[..., Any]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+
+primitives: list[Primitive] = []  # all that were declared here, in order
+
+
+# --8<-- [start:declare]
+def declare(
+    primitive: Primitive,
+    *,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule | None = None,
+    jvp: Sequence[Formula | None] | Rule = (),
+    transpose: Sequence[Formula | None] | Rule = (),
+) -> None:
+    """Enters a primitive of one result in the table of every interpreter.
+
+    Arguments:
+        primitive: the primitive.
+        abstract_eval: from the types of operands to the list of types of results.
+        lower: writes StableHLO; evaluation compiles what it writes.
+        vmap: from operands and their batch axes to results and theirs. A primitive without
+            operands needs none.
+        jvp: a formula for each operand, as `defjvp` takes them. None at all: the result is
+            piecewise constant, and its tangent zero.
+        transpose: a formula for each operand, as `deftranspose` takes them. None at all: the
+            primitive is linear in no operand, and has no transpose.
+
+    Where the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
+    """
+    primitives.append(primitive)
+    impl_rules[primitive] = _through_xla(primitive)
+    abstract_eval_rules[primitive] = abstract_eval
+    lowering_rules[primitive] = lower
+    if vmap is not None:
+        vmap_rules[primitive] = vmap
+    if callable(jvp):
+        jvp_rules[primitive] = jvp
+    elif jvp:
+        defjvp(primitive, *jvp)
+    else:
+        defzero(primitive)
+    if callable(transpose):
+        transpose_rules[primitive] = transpose
+    elif transpose:
+        deftranspose(primitive, *transpose)
+
+
+def _through_xla(primitive: Primitive) -> Rule:
+    def evaluate(*operands: Any, **params: Any) -> list[Any]:
+        in_avals = tuple(map(typeof, operands))
+        return list(call(compile_primitive(primitive, in_avals, tuple(params.items())), operands))
+
+    return evaluate
+
+
+# --8<-- [end:declare]
+
+
+# --8<-- [start:unary]
+def unary(name: str, doc: str, *, hlo: str, kinds: str = "fc", jvp: Formula | None = None) -> Unary:
+    """Declares an elementwise primitive of one operand, whose result has the operand's type.
+
+    Arguments:
+        name: of the primitive and of the function returned.
+        doc: the docstring of that function.
+        hlo: the operation of StableHLO.
+        kinds: the dtypes it takes: b(ool), i(nt), u(nsigned), f(loat), c(omplex). Where these
+            are no integers, the function converts integers to floats.
+        jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
+    """
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray) -> list[ShapedArray]:
+        _require_kind(name, kinds, x)
+        return [x]
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower_elementwise(hlo),
+        vmap=vmap_elementwise(primitive),
+        jvp=() if jvp is None else (jvp,),
+    )
+
+    def function(x: Any) -> Any:
+        x = on_device(x)
+        return bind1(primitive, x if "i" in kinds else to_inexact(x))
+
+    return _named(function, name, doc)
+
+
+# --8<-- [end:unary]
+
+
+# --8<-- [start:binary]
+def binary(
+    name: str,
+    doc: str,
+    *,
+    hlo: str,
+    kinds: str = "iufc",
+    jvp: Sequence[Formula] = (),
+    transpose: Sequence[Formula | None] = (),
+) -> Binary:
+    """Declares an elementwise primitive of two operands; the arguments are those of `unary`.
+
+    The formulas come in pairs, one for each operand. The function returned promotes its
+    operands to one dtype and shape.
+    """
+    primitive = Primitive(name)
+    type_of_result = arithmetic(primitive)
+
+    def abstract_eval(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
+        _require_kind(name, kinds, x, y)
+        return type_of_result(x, y)
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower_elementwise(hlo),
+        vmap=vmap_elementwise(primitive),
+        jvp=jvp,
+        transpose=transpose,
+    )
+
+    def function(x: Any, y: Any) -> Any:
+        operands = promote(*all_on_device(x, y))
+        return bind1(primitive, *(operands if "i" in kinds else map(to_inexact, operands)))
+
+    return _named(function, name, doc)
+
+
+# --8<-- [end:binary]
+
+
+# --8<-- [start:reduction]
+def reduction(
+    name: str,
+    doc: str,
+    *,
+    hlo: str,
+    init: Callable[[np.dtype[Any]], Any],
+    kinds: str,
+    jvp: Formula | None = None,
+) -> Callable[[Any, Sequence[int]], Any]:
+    """Declares a primitive that combines the elements along some axes.
+
+    Arguments:
+        hlo: the operation of StableHLO that combines two elements.
+        init: the element of a dtype that changes nothing when combined with another.
+        jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
+
+    The others are those of `unary`. The function returned takes an array and the axes.
+    """
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
+        _require_kind(name, kinds, x)
+        if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
+            raise TypeError(f"{name}: axes {axes} are no distinct axes of {x}")
+        return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
+
+    def lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
+    ) -> list[Value]:
+        (out,) = out_avals
+        start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
+        return b.emit(
+            f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{hlo} "
+            f"across dimensions = {list(axes)} : {signature([x, start], out_avals)}",
+            out,
+        )
+
+    def vmap(
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, axes=tuple(axis + 1 for axis in axes))], [0]
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower,
+        vmap=vmap,
+        jvp=() if jvp is None else (jvp,),
+    )
+
+    def function(operand: Any, axes: Sequence[int]) -> Any:
+        operand = on_device(operand)
+        return bind1(primitive, operand, axes=tuple(axes))
+
+    return _named(function, name, doc)
+
+
+# --8<-- [end:reduction]
+
+_KINDS = {0: "b", 1: "i", 2: "f", 3: "c"}
+_KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
+
+
+def _require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
+    for aval in avals:
+        kind = "u" if aval.dtype.kind == "u" else _KINDS[kind_of(aval.dtype)]
+        if kind not in kinds:
+            expected = ", ".join(_KIND_NAMES[kind] for kind in kinds)
+            raise TypeError(f"{name}: found {aval}; the dtypes it takes are {expected}")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

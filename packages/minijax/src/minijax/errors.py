@@ -1,0 +1,23 @@
+"""The errors that a program can meet, by the names of `jax.errors`."""
+
+from minijax_stage2.errors import (
+    ConcretizationTypeError,
+    MissingRuleError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+from minijax_stage3 import JaxprTypeError
+from minijax_stage3.backend import CompileError
+
+__all__ = [
+    "CompileError",
+    "ConcretizationTypeError",
+    "JaxprTypeError",
+    "MissingRuleError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]

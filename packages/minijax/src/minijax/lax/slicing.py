@@ -1,0 +1,307 @@
+"""Functions that cut arrays, and put them together.
+
+Each is the transpose of another: what `slice` cuts out, `pad` puts among zeros, and back; and
+`concatenate` is undone by slices.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.arrays import all_on_device, on_device
+from minijax.declare import declare
+from minijax.lax.elementwise import select
+from minijax.lax.reductions import reduce_sum
+from minijax.lax.structural import broadcast_in_dim, full, full_like
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.tangent import instantiate
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage4 import UndefPrimal
+
+slice_p = Primitive("slice")
+pad_p = Primitive("pad")
+concatenate_p = Primitive("concatenate")
+
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+Batched = tuple[list[Any], list[BatchDim]]
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+# --8<-- [start:slice]
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """Every `strides`-th element of `operand`, from the start to the limit, exclusive.
+
+    Arguments:
+        operand: the array.
+        start_indices: where to start, for each axis.
+        limit_indices: where to stop, for each axis; not beyond the end.
+        strides: how far to step, for each axis; 1 if not given.
+
+    Raises:
+        TypeError: they do not fit the shape of `operand`.
+    """
+    operand = on_device(operand)
+    strides = [1] * typeof(operand).ndim if strides is None else strides
+    return bind1(
+        slice_p,
+        operand,
+        start_indices=tuple(start_indices),
+        limit_indices=tuple(limit_indices),
+        strides=tuple(strides),
+    )
+
+
+def _slice_type(
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+) -> list[ShapedArray]:
+    cuts = [start_indices, limit_indices, strides]
+    if not all(len(cut) == x.ndim for cut in cuts) or not all(
+        0 <= start <= limit <= size and stride > 0
+        for start, limit, stride, size in zip(*cuts, x.shape, strict=True)
+    ):
+        raise TypeError(
+            f"slice: {x} has no elements from {start_indices} to {limit_indices} in steps of "
+            f"{strides}"
+        )
+    return [ShapedArray(tuple(map(_count, *cuts)), x.dtype)]
+
+
+def _count(start: int, limit: int, stride: int) -> int:
+    return len(range(start, limit, stride))
+
+
+def _lower_slice(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape) -> list[Value]:
+    cuts = zip(params["start_indices"], params["limit_indices"], params["strides"], strict=True)
+    text = ", ".join(f"{start}:{limit}:{stride}" for start, limit, stride in cuts)
+    return b.emit(f"stablehlo.slice {x.name} [{text}] : {signature([x], out_avals)}", *out_avals)
+
+
+def _vmap_slice(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: Shape,
+) -> Batched:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return [slice(x, (0, *start_indices), (axis_size, *limit_indices), (1, *strides))], [0]
+
+
+def _unslice(
+    ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+) -> Any:
+    """Puts the cotangent where the elements were, among zeros."""
+    config = []
+    for size, start, count, stride in zip(
+        x.aval.shape, start_indices, typeof(ct).shape, strides, strict=True
+    ):
+        width = 1 + (count - 1) * stride if count else 0
+        config.append((start, size - start - width, stride - 1))
+    return pad(ct, full((), 0, x.aval.dtype), config)
+
+
+declare(
+    slice_p,
+    abstract_eval=_slice_type,
+    lower=_lower_slice,
+    vmap=_vmap_slice,
+    jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
+    transpose=[_unslice],
+)
+# --8<-- [end:slice]
+
+
+# --8<-- [start:pad]
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """`operand` with `padding_value` before, after and between its elements.
+
+    Arguments:
+        operand: the array.
+        padding_value: a scalar of its dtype.
+        padding_config: for each axis how many to add before, after, and between any two
+            elements; none negative.
+
+    Raises:
+        TypeError: dtypes differ, or the configuration does not fit.
+    """
+    operand, padding_value = all_on_device(operand, padding_value)
+    config = tuple((low, high, interior) for low, high, interior in padding_config)
+    return bind1(pad_p, operand, padding_value, padding_config=config)
+
+
+def _pad_type(
+    x: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
+) -> list[ShapedArray]:
+    if padding_value.shape or padding_value.dtype != x.dtype:
+        raise TypeError(f"pad: {x} takes a scalar of its dtype, found {padding_value}")
+    if len(padding_config) != x.ndim or any(n < 0 for config in padding_config for n in config):
+        raise TypeError(
+            f"pad: {x} takes {x.ndim} triples of numbers from 0 on, found {padding_config}"
+        )
+    sizes = [
+        low + high + size + interior * max(size - 1, 0)
+        for size, (low, high, interior) in zip(x.shape, padding_config, strict=True)
+    ]
+    return [ShapedArray(tuple(sizes), x.dtype)]
+
+
+def _lower_pad(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    padding_value: Value,
+    *,
+    padding_config: PaddingConfig,
+) -> list[Value]:
+    low, high, interior = ([config[i] for config in padding_config] for i in range(3))
+    return b.emit(
+        f"stablehlo.pad {x.name}, {padding_value.name}, low = {low}, high = {high}, "
+        f"interior = {interior} : {signature([x, padding_value], out_avals)}",
+        *out_avals,
+    )
+
+
+def _vmap_pad(
+    axis_size: int, values: Values, dims: Dims, *, padding_config: PaddingConfig
+) -> Batched:
+    (x, padding_value), (x_dim, padding_dim) = values, dims
+    x = move_batch_dim(x, axis_size, x_dim, 0)
+    config = ((0, 0, 0), *padding_config)
+    if padding_dim is None:
+        return [pad(x, padding_value, config)], [0]
+    # Each example has its own value: pad with anything, and put the value in its place.
+    padded = pad(x, full((), 0, typeof(x).dtype), config)
+    shape = typeof(padded).shape
+    own = broadcast_in_dim(padding_value, shape, (0,))
+    return [select(_is_padding(typeof(x).shape, config), own, padded)], [0]
+
+
+def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
+    return pad(full(shape, False), True, padding_config)
+
+
+def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
+    """Cuts the elements out."""
+    low, high, interior = ([config[i] for config in padding_config] for i in range(3))
+    limits = [size - n for size, n in zip(typeof(ct).shape, high, strict=True)]
+    return slice(ct, low, limits, [n + 1 for n in interior])
+
+
+def _sum_of_padding(
+    ct: Any, x: Any, padding_value: UndefPrimal, *, padding_config: PaddingConfig
+) -> Any:
+    shape = x.aval.shape if isinstance(x, UndefPrimal) else typeof(x).shape
+    padding = select(_is_padding(shape, padding_config), ct, full_like(ct, 0))
+    return reduce_sum(padding, range(typeof(ct).ndim))
+
+
+declare(
+    pad_p,
+    abstract_eval=_pad_type,
+    lower=_lower_pad,
+    vmap=_vmap_pad,
+    jvp=[
+        lambda t, out, x, padding_value, *, padding_config: pad(
+            t, full_like(padding_value, 0), padding_config
+        ),
+        lambda t, out, x, padding_value, *, padding_config: pad(full_like(x, 0), t, padding_config),
+    ],
+    transpose=[_unpad, _sum_of_padding],
+)
+# --8<-- [end:pad]
+
+
+# --8<-- [start:concatenate]
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """The operands one after the other along an axis.
+
+    Arguments:
+        operands: arrays whose shapes differ along the axis `dimension` only; at least one.
+        dimension: the axis, counted from 0.
+
+    Raises:
+        TypeError: the shapes do not fit.
+    """
+    avals = [typeof(x) for x in operands]
+    dtype = result_type(*avals).dtype
+    operands = [
+        cast(x, aval, dtype) for x, aval in zip(all_on_device(*operands), avals, strict=True)
+    ]
+    return bind1(concatenate_p, *operands, dimension=dimension)
+
+
+def _concatenate_type(*operands: ShapedArray, dimension: int) -> list[ShapedArray]:
+    first = operands[0]
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(f"concatenate: {first} has no axis {dimension}")
+    sizes = [_with_size(x, dimension, 0) for x in operands]
+    if any(x != sizes[0] for x in sizes):
+        found = ", ".join(map(str, operands))
+        raise TypeError(f"concatenate: operands may differ along axis {dimension} only: {found}")
+    return [_with_size(first, dimension, sum(x.shape[dimension] for x in operands))]
+
+
+def _with_size(x: ShapedArray, axis: int, size: int) -> ShapedArray:
+    if not 0 <= axis < x.ndim:
+        return x
+    return ShapedArray((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _lower_concatenate(
+    b: FunctionBuilder, out_avals: Avals, *operands: Value, dimension: int
+) -> list[Value]:
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f"stablehlo.concatenate {names}, dim = {dimension} : {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def _vmap_concatenate(axis_size: int, values: Values, dims: Dims, *, dimension: int) -> Batched:
+    operands = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    return [concatenate(operands, dimension + 1)], [0]
+
+
+def _jvp_concatenate(
+    primals: Values, tangents: Values, *, dimension: int
+) -> tuple[list[Any], list[Any]]:
+    out_tangent = concatenate([instantiate(t) for t in tangents], dimension)
+    return [concatenate(primals, dimension)], [out_tangent]
+
+
+def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[Any]:
+    """Cuts the cotangent where the operands meet."""
+    (ct,) = cts
+    shape = typeof(ct).shape
+    in_cts = []
+    start = 0
+    for operand in operands:
+        is_linear = isinstance(operand, UndefPrimal)
+        limit = start + (operand.aval if is_linear else typeof(operand)).shape[dimension]
+        starts = [start if axis == dimension else 0 for axis in range(len(shape))]
+        limits = [limit if axis == dimension else size for axis, size in enumerate(shape)]
+        in_cts.append(slice(ct, starts, limits) if is_linear else None)
+        start = limit
+    return in_cts
+
+
+declare(
+    concatenate_p,
+    abstract_eval=_concatenate_type,
+    lower=_lower_concatenate,
+    vmap=_vmap_concatenate,
+    jvp=_jvp_concatenate,
+    transpose=_transpose_concatenate,
+)
+# --8<-- [end:concatenate]

@@ -1,0 +1,129 @@
+"""Functions that make arrays, or move elements about without computing with them."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.arrays import all_on_device, on_device
+from minijax.declare import declare
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.primitives import DotDimensionNumbers
+from minijax_stage2.shaped_array import Shape, check_shape, python_scalars
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+
+
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array filled with the number `fill_value`, of its dtype unless another is given."""
+    if dtype is not None and isinstance(fill_value, python_scalars):
+        fill_value = np.dtype(dtype).type(fill_value)  # which staging keeps as a literal
+    elif dtype is not None:
+        fill_value = stage2.astype(fill_value, dtype)
+    fill_value = on_device(fill_value)
+    return stage2.broadcast_to(fill_value, _shape(shape))
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of the shape of `x`, and of its dtype unless another is given."""
+    aval = typeof(x)
+    return full(aval.shape, fill_value, aval.dtype if dtype is None else dtype)
+
+
+def _shape(shape: int | Sequence[int]) -> Shape:
+    sizes = (shape,) if isinstance(shape, int | np.integer) else shape
+    return tuple(map(operator.index, sizes))
+
+
+# --8<-- [start:iota]
+iota_p = Primitive("iota")
+
+
+def _iota_type(*, dtype: np.dtype[Any], shape: Shape, dimension: int) -> list[ShapedArray]:
+    check_shape("iota", shape)
+    if not 0 <= dimension < len(shape):
+        raise TypeError(f"iota: an array of shape {shape} has no axis {dimension}")
+    return [ShapedArray(shape, dtype)]
+
+
+def _lower_iota(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *,
+    dtype: np.dtype[Any],
+    shape: Shape,
+    dimension: int,
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.iota dim = {dimension} : {mlir_type(out)}", out)
+
+
+declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
+
+
+def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
+    """The array of `shape` whose elements are their own index along the axis `dimension`."""
+    return bind1(iota_p, dtype=np.dtype(dtype), shape=_shape(shape), dimension=dimension)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, 2, ... up to `size`, exclusive."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+# --8<-- [end:iota]
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` with another dtype."""
+    return stage2.astype(on_device(operand), new_dtype)
+
+
+def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
+    """`operand` with another shape of the same size; one size may be -1, to be worked out."""
+    return stage2.reshape(on_device(operand), new_sizes)
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """`operand` with its axes permuted."""
+    return stage2.transpose(on_device(operand), permutation)
+
+
+def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
+    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
+    return stage2.broadcast_in_dim(on_device(operand), shape, broadcast_dimensions)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """`array` with axes of size 1, where `dimensions` says they stand in the result."""
+    ndim = typeof(array).ndim + len(dimensions)
+    new = canonical_axes("expand_dims", dimensions, ndim)
+    sizes = iter(typeof(array).shape)
+    return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """`array` without the axes `dimensions`, which must have size 1."""
+    shape = typeof(array).shape
+    gone = canonical_axes("squeeze", dimensions, len(shape))
+    if any(shape[axis] != 1 for axis in gone):
+        raise ValueError(f"squeeze: axes {gone} of shape {shape} are not all of size 1")
+    return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
+
+
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> Any:
+    """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
+
+    Arguments:
+        lhs: the one operand.
+        rhs: the other operand.
+        dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
+            rhs_batch))`.
+
+    Returns:
+        An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
+    """
+    lhs, rhs = all_on_device(lhs, rhs)
+    return stage2.dot_general(lhs, rhs, dimension_numbers)

@@ -1,0 +1,98 @@
+"""Making arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage3 as stage3
+from minijax import lax
+from minijax.numpy.dtypes import default_float
+from minijax.numpy.manipulation import stack
+from minijax_stage2 import Tracer, tree_leaves, typeof
+from minijax_stage3 import Array
+
+Shape = int | Sequence[int]
+
+
+def array(object: Any, dtype: Any = None) -> Any:
+    """An Array of numbers.
+
+    Arguments:
+        object: a number, an array, or lists and tuples of these, nested to any depth.
+        dtype: the dtype of the result; by default that of `object`.
+
+    Raises:
+        TypeError: `object` holds something else.
+        ValueError: nested lists have different lengths.
+    """
+    if isinstance(object, list | tuple) and _holds_arrays(object):
+        return array(stack([array(item) for item in object]), dtype)
+    if isinstance(object, Tracer):
+        return object if dtype is None else lax.convert_element_type(object, dtype)
+    return stage3.array(object, dtype)
+
+
+def _holds_arrays(items: Any) -> bool:
+    """Whether some of the items live on the device, or are not known yet."""
+    return any(isinstance(leaf, Array | Tracer) for leaf in tree_leaves(items))
+
+
+def asarray(a: Any, dtype: Any = None) -> Any:
+    """`a` as an Array; itself where it is one of that dtype."""
+    return array(a, dtype)
+
+
+def zeros(shape: Shape, dtype: Any = None) -> Any:
+    """An array of zeros."""
+    return lax.full(shape, 0, default_float if dtype is None else dtype)
+
+
+def ones(shape: Shape, dtype: Any = None) -> Any:
+    """An array of ones."""
+    return lax.full(shape, 1, default_float if dtype is None else dtype)
+
+
+def full(shape: Shape, fill_value: Any, dtype: Any = None) -> Any:
+    """An array filled with `fill_value`, a number or what broadcasts to `shape`."""
+    return lax.full(shape, fill_value, dtype)
+
+
+def zeros_like(a: Any, dtype: Any = None) -> Any:
+    """Zeros in the shape of `a`, and in its dtype unless another is given."""
+    return full_like(a, 0, dtype)
+
+
+def ones_like(a: Any, dtype: Any = None) -> Any:
+    """Ones in the shape of `a`, and in its dtype unless another is given."""
+    return full_like(a, 1, dtype)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array filled with `fill_value`, in the shape of `a`, and in its dtype by default."""
+    aval = typeof(a)
+    return lax.full(aval.shape, fill_value, aval.dtype if dtype is None else dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None) -> Any:
+    """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`."""
+    numbers = np.arange(start, stop, step, dtype=dtype)
+    if stop is None and step is None and numbers.dtype.kind in "iu":
+        return lax.iota(numbers.dtype, len(numbers))
+    return stage3.array(numbers)
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, dtype: Any = None
+) -> Any:
+    """`num` numbers at equal distances from `start` to `stop`, which is the last by default."""
+    return stage3.array(np.linspace(start, stop, num, endpoint, dtype=dtype))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere."""
+    shape = (N, N if M is None else M)
+    rows = lax.broadcasted_iota(np.int64, shape, 0)
+    columns = lax.broadcasted_iota(np.int64, shape, 1)
+    on_diagonal = lax.eq(lax.add(rows, k), columns)
+    return lax.convert_element_type(on_diagonal, default_float if dtype is None else dtype)

@@ -1,0 +1,49 @@
+"""The dtypes, by their names.
+
+Dtypes are numpy's, and 64 bits are honest: Python numbers and numpy's own arrays compute in
+`float64` and `int64` where nothing says otherwise. (JAX makes them 32 bits wide unless it is
+told `jax_enable_x64`; say `dtype=jnp.float32` here for the same.)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
+
+bool_ = np.bool_
+int8 = np.int8
+int16 = np.int16
+int32 = np.int32
+int64 = np.int64
+uint8 = np.uint8
+uint16 = np.uint16
+uint32 = np.uint32
+uint64 = np.uint64
+float16 = np.float16
+float32 = np.float32
+float64 = np.float64
+complex64 = np.complex64
+complex128 = np.complex128
+
+dtype = np.dtype
+finfo = np.finfo
+iinfo = np.iinfo
+
+default_int = np.dtype(int64)
+default_float = np.dtype(float64)
+
+
+def dtype_of_sum(x: Any) -> np.dtype[Any]:
+    """The dtype in which elements are summed: that of `x`, or the widest integer of its kind."""
+    of_x = typeof(x).dtype
+    if of_x.kind in "bi":
+        return default_int
+    return np.dtype(uint64) if of_x.kind == "u" else of_x
+
+
+def dtype_of_mean(x: Any) -> np.dtype[Any]:
+    """The dtype in which a mean is taken: that of `x`, or a float."""
+    of_x = typeof(x).dtype
+    return of_x if is_inexact(of_x) else default_float

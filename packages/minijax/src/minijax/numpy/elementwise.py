@@ -1,0 +1,130 @@
+"""Functions of each element, by numpy's names."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.arrays import on_device
+from minijax.numpy.reductions import all
+from minijax_stage2 import typeof
+
+add = lax.add
+subtract = lax.sub
+multiply = lax.mul
+divide = lax.div
+true_divide = lax.div
+negative = lax.neg
+reciprocal = lax.reciprocal
+square = lax.square
+
+sin = lax.sin
+cos = lax.cos
+tan = lax.tan
+tanh = lax.tanh
+exp = lax.exp
+expm1 = lax.expm1
+log = lax.log
+log1p = lax.log1p
+sqrt = lax.sqrt
+
+where = lax.elementwise.where
+maximum = lax.max
+minimum = lax.min
+
+equal = lax.eq
+not_equal = lax.ne
+less = lax.lt
+less_equal = lax.le
+greater = lax.gt
+greater_equal = lax.ge
+
+bitwise_and = lax.bitwise_and
+bitwise_or = lax.bitwise_or
+bitwise_not = lax.bitwise_not
+
+
+def power(x1: Any, x2: Any) -> Any:
+    """`x1` to the power `x2`.
+
+    Raises:
+        TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
+    """
+    if isinstance(x2, int) and not isinstance(x2, bool):
+        if x2 < 0 and typeof(x1).dtype.kind in "biu":
+            raise TypeError(f"power: the integer {typeof(x1)} to the negative power {x2}")
+        return stage2.power(on_device(x1), x2)  # exact, also for negative x1
+    return lax.pow(x1, x2)
+
+
+def abs(x: Any) -> Any:
+    """The absolute value of a real `x`."""
+    return x if typeof(x).dtype.kind in "bu" else lax.abs(x)
+
+
+absolute = abs
+sign = lax.sign
+
+
+def floor(x: Any) -> Any:
+    """The largest whole number up to `x`."""
+    return x if typeof(x).dtype.kind in "biu" else lax.floor(x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest whole number from `x` on."""
+    return x if typeof(x).dtype.kind in "biu" else lax.ceil(x)
+
+
+def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
+    """`arr` with the elements below `min` raised to it, and those above `max` lowered to it."""
+    if min is not None:
+        arr = lax.max(arr, min)
+    return arr if max is None else lax.min(arr, max)
+
+
+def isnan(x: Any) -> Any:
+    """Where `x` is not a number."""
+    return lax.ne(x, x)
+
+
+def isfinite(x: Any) -> Any:
+    """Where `x` is neither infinite nor NaN."""
+    return lax.lt(abs(x), np.inf)
+
+
+def isinf(x: Any) -> Any:
+    """Where `x` is infinite."""
+    return lax.eq(abs(x), np.inf)
+
+
+def logical_and(x: Any, y: Any) -> Any:
+    """Where both `x` and `y` hold; numbers hold unless they are zero."""
+    return lax.bitwise_and(_truth(x), _truth(y))
+
+
+def logical_or(x: Any, y: Any) -> Any:
+    """Where `x` or `y` holds; numbers hold unless they are zero."""
+    return lax.bitwise_or(_truth(x), _truth(y))
+
+
+def logical_not(x: Any) -> Any:
+    """Where `x` does not hold; numbers hold unless they are zero."""
+    return lax.bitwise_not(_truth(x))
+
+
+def _truth(x: Any) -> Any:
+    return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
+    """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal."""
+    distance = abs(lax.sub(a, b))
+    is_near = lax.le(distance, lax.add(atol, lax.mul(rtol, abs(b))))
+    return lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
+    """Whether `isclose` holds everywhere."""
+    return all(isclose(a, b, rtol, atol))

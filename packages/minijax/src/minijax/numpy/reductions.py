@@ -1,0 +1,117 @@
+"""Sums, means, extremes: functions that take axes away."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax import lax
+from minijax.numpy.dtypes import default_int, dtype_of_mean, dtype_of_sum
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+
+Axes = int | Sequence[int] | None
+
+
+def sum(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """The sum over one axis, several, or (None) all of them.
+
+    Arguments:
+        a: the array. Integers are summed in 64 bits.
+        axis: the axes to sum over.
+        dtype: the dtype of the result, and of the summation.
+        keepdims: whether the axes stay, with size 1.
+    """
+    a = lax.convert_element_type(a, dtype_of_sum(a) if dtype is None else dtype)
+    return _reduce("sum", lax.reduce_sum, a, axis, keepdims)
+
+
+def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """The mean over one axis, several, or (None) all of them; that of integers is a float."""
+    a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
+    total = _reduce("mean", lax.reduce_sum, a, axis, keepdims)
+    return lax.div(total, _count("mean", a, axis))
+
+
+def var(
+    a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """The mean squared distance from the mean, with the count lessened by `ddof`."""
+    a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
+    centred = lax.sub(a, mean(a, axis, keepdims=True))
+    total = sum(lax.square(centred), axis, keepdims=keepdims)
+    return lax.div(total, _count("var", a, axis) - ddof)
+
+
+def std(
+    a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """The standard deviation: the square root of `var`."""
+    return lax.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+def max(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """The largest element along the axes; NaN where there is one.
+
+    Raises:
+        ValueError: there are no elements.
+    """
+    _require_elements("max", a, axis)
+    return _reduce("max", lax.reduce_max, a, axis, keepdims)
+
+
+def min(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """The smallest element along the axes; NaN where there is one.
+
+    Raises:
+        ValueError: there are no elements.
+    """
+    _require_elements("min", a, axis)
+    return _reduce("min", lax.reduce_min, a, axis, keepdims)
+
+
+def all(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """Whether all elements along the axes hold; numbers hold unless they are zero."""
+    return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, keepdims)
+
+
+def any(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """Whether some element along the axes holds; numbers hold unless they are zero."""
+    return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, keepdims)
+
+
+def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """The index of the first largest element along an axis; of all elements where it is None."""
+    return _arg("argmax", lax.argmax, a, axis, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """The index of the first smallest element along an axis; of all elements where it is None."""
+    return _arg("argmin", lax.argmin, a, axis, keepdims)
+
+
+def _reduce(name: str, reduction: Callable[..., Any], a: Any, axis: Axes, keepdims: bool) -> Any:
+    axes = canonical_axes(name, axis, typeof(a).ndim)
+    out = reduction(a, axes)
+    return lax.expand_dims(out, axes) if keepdims else out
+
+
+def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keepdims: bool) -> Any:
+    _require_elements(name, a, axis)
+    flat = lax.reshape(a, (-1,)) if axis is None else a
+    (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
+    out = function(flat, along, default_int)
+    if not keepdims:
+        return out
+    return lax.expand_dims(out, range(typeof(a).ndim) if axis is None else (along,))
+
+
+def _require_elements(name: str, a: Any, axis: Axes) -> None:
+    shape = typeof(a).shape
+    if 0 in [shape[i] for i in canonical_axes(name, axis, len(shape))]:
+        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
+
+
+def _count(name: str, a: Any, axis: Axes) -> int:
+    """How many elements make one element of the result."""
+    shape = typeof(a).shape
+    return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))

@@ -1,0 +1,161 @@
+"""The transformations of stages 2 and 4, made to take and return Arrays.
+
+A stage leaves to numpy what is given to it by numpy. Here arguments that are differentiated or
+mapped are brought to the device first, and what comes out is an Array, as in JAX.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+import minijax_stage4 as stage4
+from minijax.arrays import to_array, tree_on_device
+from minijax_stage2 import tree_map
+from minijax_stage3 import Array
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+def _documented_as(original: Function) -> Callable[[Function], Function]:
+    """Decorator: gives a function the docstring of the stage's function that it stands for.
+
+    The examples stay behind: they show what the stage returns.
+    """
+
+    def document(function: Function) -> Function:
+        function.__doc__ = (original.__doc__ or "").partition(">>>")[0].rstrip()
+        return function
+
+    return document
+
+
+# --8<-- [start:grad]
+@_documented_as(stage4.value_and_grad)
+def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    on_arrays = stage4.value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = on_arrays(*_chosen_on_device(argnums, args), **kwargs)
+        if has_aux:
+            out, aux = value
+            return (tree_on_device(out), aux), tree_on_device(gradient)
+        return tree_on_device((value, gradient))
+
+    return value_and_gradient
+
+
+@_documented_as(stage4.grad)
+def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    of_both = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = of_both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return gradient
+
+
+# --8<-- [end:grad]
+
+
+def _chosen_on_device(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments, those to differentiate on the device. The others are the user's affair."""
+    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    count = len(args)
+    return [
+        tree_on_device(arg) if i in chosen or i - count in chosen else arg
+        for i, arg in enumerate(args)
+    ]
+
+
+@_documented_as(stage4.vjp)
+def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    out, f_vjp, *aux = stage4.vjp(fun, *tree_on_device(primals), has_aux=has_aux)
+    return tree_on_device(out), _on_device(f_vjp), *aux
+
+
+@_documented_as(stage2.jvp)
+def jvp(fun: Function, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    out: tuple[Any, Any] = stage2.jvp(fun, tree_on_device(primals), tree_on_device(tangents))
+    return tree_on_device(out)  # type: ignore[no-any-return]
+
+
+@_documented_as(stage4.linearize)
+def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
+    out, f_jvp = stage4.linearize(fun, *tree_on_device(primals))
+    return tree_on_device(out), _on_device(f_jvp)
+
+
+@_documented_as(stage4.linear_transpose)
+def linear_transpose(fun: Function, *primals: Any) -> Function:
+    return _on_device(stage4.linear_transpose(fun, *primals))
+
+
+def _on_device(function: Function) -> Function:
+    @functools.wraps(function)
+    def on_device(*args: Any) -> Any:
+        return tree_on_device(function(*tree_on_device(args)))
+
+    return on_device
+
+
+# --8<-- [start:vmap]
+@_documented_as(stage2.vmap)
+def vmap(
+    fun: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
+) -> Function:
+    mapped = stage2.vmap(fun, in_axes, out_axes, axis_size)
+
+    @functools.wraps(fun)
+    def on_arrays(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
+        return tree_on_device(mapped(*args, **kwargs))
+
+    return on_arrays
+
+
+# --8<-- [end:vmap]
+
+
+def _numpy_to_array(x: Any) -> Any:
+    """Numbers stay: they are never mapped, and may be meant for Python."""
+    return to_array(x) if isinstance(x, np.ndarray) else x
+
+
+@_documented_as(stage2.jacfwd)
+def jacfwd(fun: Function, argnums: Argnums = 0) -> Function:
+    return _differentiated(stage2.jacfwd, fun, argnums)
+
+
+@_documented_as(stage4.jacrev)
+def jacrev(fun: Function, argnums: Argnums = 0) -> Function:
+    return _differentiated(stage4.jacrev, fun, argnums)
+
+
+jacobian = jacrev
+
+
+@_documented_as(stage4.hessian)
+def hessian(fun: Function, argnums: Argnums = 0) -> Function:
+    return _differentiated(stage4.hessian, fun, argnums)
+
+
+def _differentiated(transformation: Function, fun: Function, argnums: Argnums) -> Function:
+    of_arrays = transformation(fun, argnums)
+
+    @functools.wraps(fun)
+    def derivative(*args: Any) -> Any:
+        return tree_on_device(of_arrays(*_chosen_on_device(argnums, args)))
+
+    return derivative
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until all Arrays in the pytree `x` are computed, and returns it."""
+    return tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)

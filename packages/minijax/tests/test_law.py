@@ -1,0 +1,344 @@
+"""The law: every primitive declared here has every rule, and every rule is right.
+
+Each primitive brings examples; each law is tried on all of them.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minijax import jit, jvp, make_jaxpr, typeof, vjp, vmap
+from minijax.core import (
+    Primitive,
+    ShapedArray,
+    abstract_eval_rules,
+    bind,
+    impl_rules,
+    jvp_rules,
+    lowering_rules,
+    transpose_rules,
+    typecheck_jaxpr,
+    vmap_rules,
+)
+from minijax.declare import primitives
+
+F64, F32, C128, I32, U8, BOOL = map(
+    np.dtype, ("float64", "float32", "complex128", "int32", "uint8", "bool")
+)
+DTYPES = (F64, F32, C128, I32, U8, BOOL)
+BATCH = 2
+
+# What numpy calls the elementwise primitives; the others are in `examples` below.
+UNARY = {
+    "stop_gradient": np.array,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "abs": np.abs,
+    "sign": np.sign,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "not": np.invert,
+}
+BINARY = {
+    "sub": np.subtract,
+    "div": np.divide,
+    "pow": np.power,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
+REDUCTIONS = {
+    "reduce_max": np.max,
+    "reduce_min": np.min,
+    "reduce_and": np.bitwise_and.reduce,
+    "reduce_or": np.bitwise_or.reduce,
+}
+
+
+@dataclass
+class Example:
+    """A primitive, the types of its operands, and its parameters."""
+
+    primitive: Primitive
+    avals: tuple[ShapedArray, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self):
+        operands = ",".join(map(str, self.avals))
+        return f"{self.primitive}-{operands}" + "".join(f"-{v}" for v in self.params.values())
+
+    def draw(self, seed=0):
+        rng = np.random.default_rng([seed, *map(ord, self.primitive.name)])
+        return tuple(draw(rng, aval) for aval in self.avals)
+
+    def __call__(self, *args):
+        (out,) = bind(self.primitive, *args, **self.params)
+        return out
+
+    @property
+    def is_smooth(self):
+        return any(aval.dtype.kind in "fc" for aval in self.avals)
+
+
+def draw(rng, aval):
+    match aval.dtype.kind:
+        case "b":
+            x = rng.random(aval.shape) < 0.5
+        case "i" | "u":
+            x = rng.integers(1, 5, aval.shape)
+        case "c":
+            x = rng.uniform(0.5, 1.5, aval.shape) + 1j * rng.uniform(0.5, 1.5, aval.shape)
+        case _:
+            x = rng.uniform(0.5, 1.5, aval.shape)
+    return np.asarray(x, aval.dtype)
+
+
+def examples(primitive):
+    """Examples of a primitive in those dtypes that its abstract evaluation accepts."""
+    return [example for example in candidates(primitive) if accepts(primitive, example)]
+
+
+def accepts(primitive, example):
+    try:
+        abstract_eval_rules[primitive](*example.avals, **example.params)
+    except TypeError:
+        return False
+    return True
+
+
+def candidates(primitive):
+    name = primitive.name
+    if name in UNARY:
+        yield from (Example(primitive, avals) for avals in of_every_type((2, 3)))
+        yield from (Example(primitive, (ShapedArray(shape, F64),)) for shape in ((), (0,)))
+    elif name in BINARY:
+        yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3)))
+        for shapes in itertools.product([(), (2, 3)], repeat=2):
+            yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in shapes))
+    elif name in REDUCTIONS:
+        for avals in of_every_type((2, 3)):
+            yield Example(primitive, avals, {"axes": (1,)})
+        for shape, axes in [((3,), (0,)), ((2, 3, 4), (2, 0)), ((2, 3), ()), ((), ())]:
+            for dtype in (F64, BOOL):
+                yield Example(primitive, (ShapedArray(shape, dtype),), {"axes": axes})
+    elif name == "iota":
+        for dtype, (shape, axis) in itertools.product((F32, I32), [((4,), 0), ((2, 3), 1)]):
+            yield Example(primitive, (), {"dtype": dtype, "shape": shape, "dimension": axis})
+    elif name == "slice":
+        for shape, cuts in [
+            ((5,), ((1,), (4,), (1,))),
+            ((5,), ((1,), (5,), (3,))),
+            ((3, 4), ((0, 1), (3, 1), (2, 1))),
+            ((), ((), (), ())),
+        ]:
+            names = ("start_indices", "limit_indices", "strides")
+            for dtype in (F64, C128, BOOL):
+                params = dict(zip(names, cuts, strict=True))
+                yield Example(primitive, (ShapedArray(shape, dtype),), params)
+    elif name == "pad":
+        for shape, config in [
+            ((3,), ((1, 2, 0),)),
+            ((3,), ((0, 1, 2),)),
+            ((2, 0), ((1, 0, 1), (1, 1, 1))),
+            ((), ()),
+        ]:
+            for dtype in (F64, C128, I32):
+                avals = (ShapedArray(shape, dtype), ShapedArray((), dtype))
+                yield Example(primitive, avals, {"padding_config": config})
+    elif name == "concatenate":
+        for shapes, axis in [([(2,), (3,), (0,)], 0), ([(2, 1), (2, 3)], 1), ([(2,)], 0)]:
+            for dtype in (F64, C128, BOOL):
+                avals = tuple(ShapedArray(shape, dtype) for shape in shapes)
+                yield Example(primitive, avals, {"dimension": axis})
+
+
+def of_every_type(*shapes):
+    return [tuple(ShapedArray(shape, dtype) for shape in shapes) for dtype in DTYPES]
+
+
+EXAMPLES = [example for primitive in primitives for example in examples(primitive)]
+SMOOTH = [example for example in EXAMPLES if example.is_smooth]
+every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
+every_smooth_example = pytest.mark.parametrize("example", SMOOTH, ids=str)
+
+
+def tangents_for(args, seed):
+    rng = np.random.default_rng(seed)
+    return tuple(
+        np.asarray(rng.normal(size=x.shape), x.dtype)
+        if x.dtype.kind in "fc"
+        else np.zeros(x.shape, [("float0", np.void, 0)])
+        for x in args
+    )
+
+
+def is_close(x, y, tolerance=None):
+    x, y = np.asarray(x), np.asarray(y)
+    assert x.shape == y.shape
+    assert x.dtype == y.dtype
+    tolerance = tolerance or (1e-5 if x.dtype == F32 else 1e-12)
+    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("primitive", primitives, ids=str)
+def test_every_primitive_has_examples_and_rules(primitive):
+    assert examples(primitive)
+    for rules in (impl_rules, abstract_eval_rules, lowering_rules, jvp_rules):
+        assert primitive in rules
+    takes_operands = any(example.avals for example in examples(primitive))
+    assert takes_operands == (primitive in vmap_rules)
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, *REDUCTIONS])
+def test_values_are_those_of_numpy(name):
+    (primitive,) = (primitive for primitive in primitives if primitive.name == name)
+    for example in examples(primitive):
+        args = example.draw()
+        axes = {"axis": example.params["axes"]} if example.params else {}
+        expected = ({**UNARY, **BINARY, **REDUCTIONS})[name](*args, **axes)
+        is_close(example(*args), np.asarray(expected, args[0].dtype))
+
+
+@every_example
+def test_abstract_evaluation_and_jit_agree_with_evaluation(example):
+    args = example.draw()
+    out = example(*args)
+    is_close(jit(example)(*args), out)
+    jaxpr = make_jaxpr(example)(*args).jaxpr
+    typecheck_jaxpr(jaxpr)
+    assert jaxpr.out_avals == [typeof(out)]
+
+
+@every_smooth_example
+def test_jvp_is_the_limit_of_differences(example):
+    args = example.draw()
+    tangents = tangents_for(args, seed=1)
+    out, out_tangent = jvp(example, args, tangents)
+    is_close(out, example(*args))
+    if example.primitive.name == "stop_gradient":
+        is_close(out_tangent, np.zeros_like(out))
+        return
+    wide = [np.asarray(x, np.promote_types(x.dtype, F64)) for x in args]
+    h = 1e-5
+    above = example(*(x + h * t for x, t in zip(wide, tangents, strict=True)))
+    below = example(*(x - h * t for x, t in zip(wide, tangents, strict=True)))
+    expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
+    tolerance = 1e-4 if out.dtype == F32 else 1e-7
+    is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
+
+
+@every_smooth_example
+def test_vjp_is_the_transpose_of_jvp(example):
+    """<ct, J t> is <ct J, t>, whichever operands are constant."""
+    args = example.draw()
+    tangents = tangents_for(args, seed=1)
+    for chosen in itertools.product([False, True], repeat=len(args)):
+        if not any(chosen):
+            continue
+
+        def f(*variables, chosen=chosen):
+            given = iter(variables)
+            return example(*(next(given) if c else x for c, x in zip(chosen, args, strict=True)))
+
+        xs = list(itertools.compress(args, chosen))
+        ts = list(itertools.compress(tangents, chosen))
+        out, out_tangent = jvp(f, xs, ts)
+        (ct,) = tangents_for([np.asarray(out)], seed=2)
+        _, f_vjp = vjp(f, *xs)
+        forwards = np.sum(ct * np.asarray(out_tangent))
+        backwards = sum(np.sum(np.asarray(x) * t) for x, t in zip(f_vjp(ct), ts, strict=True))
+        assert forwards == pytest.approx(backwards, rel=1e-4 if out.dtype == F32 else 1e-12)
+
+
+@pytest.mark.parametrize("example", [e for e in SMOOTH if e.avals[0].dtype == F64], ids=str)
+def test_derivatives_have_derivatives(example):
+    """The rules are made of primitives with rules: forward over reverse, against differences."""
+    args = example.draw()
+    tangents = tangents_for(args, seed=1)
+    (ct,) = tangents_for([np.asarray(example(*args))], seed=2)
+
+    def gradient(*args):
+        return vjp(example, *args)[1](ct)
+
+    h = 1e-5
+    above = gradient(*(x + h * t for x, t in zip(args, tangents, strict=True)))
+    below = gradient(*(x - h * t for x, t in zip(args, tangents, strict=True)))
+    _, second = jvp(gradient, args, tangents)
+    for found, a, b in zip(second, above, below, strict=True):
+        is_close(found, (np.asarray(a) - np.asarray(b)) / (2 * h), tolerance=1e-6)
+
+
+def batches(example):
+    """Every choice of operands to batch, each along its first or its last axis."""
+    for which in itertools.product((False, True), repeat=len(example.avals)):
+        if any(which):
+            ends = [(0, -1) if is_batched else (None,) for is_batched in which]
+            yield from itertools.product(*ends)
+
+
+def batched(draws, in_axes):
+    return tuple(
+        xs[0] if axis is None else np.stack(xs, axis=axis)
+        for xs, axis in zip(zip(*draws, strict=True), in_axes, strict=True)
+    )
+
+
+@every_example
+def test_vmap_is_a_loop(example):
+    draws = [example.draw(seed) for seed in range(BATCH)]
+    for in_axes in batches(example):
+        loop = [
+            example(
+                *(xs[0] if a is None else xs[i] for xs, a in zip(columns, in_axes, strict=True))
+            )
+            for columns in [list(zip(*draws, strict=True))]
+            for i in range(BATCH)
+        ]
+        found = vmap(example, in_axes)(*batched(draws, in_axes))
+        is_close(found, np.stack([np.asarray(x) for x in loop]))
+
+
+@every_smooth_example
+def test_transformations_compose_in_every_order(example):
+    """jit(vmap(vjp)), vmap(jit(vjp)), vmap(vjp(jit)): all are vjp of one example at a time."""
+    draws = [example.draw(seed) for seed in range(BATCH)]
+    out = example(*draws[0])
+    (ct,) = tangents_for([np.asarray(out)], seed=2)
+
+    def pull(f):
+        return lambda *args: vjp(f, *args)[1](ct)
+
+    args = batched(draws, (0,) * len(example.avals))
+    loop = [pull(example)(*draw) for draw in draws]
+    expected = [np.stack([np.asarray(x) for x in xs]) for xs in zip(*loop, strict=True)]
+    for composed in (
+        jit(vmap(pull(example))),
+        vmap(jit(pull(example))),
+        vmap(pull(jit(example))),
+        lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)),
+    ):
+        for found, x in zip(composed(*args), expected, strict=True):
+            is_close(found, x)
+
+
+@pytest.mark.parametrize("primitive", primitives, ids=str)
+def test_what_has_a_transpose_is_linear(primitive):
+    """Doubling the operands in which it is linear doubles the result."""
+    if primitive not in transpose_rules:
+        return
+    for example in examples(primitive):
+        if not example.is_smooth:
+            continue
+        args = example.draw()
+        linear_in = args if primitive.name != "div" else args[:1]
+        doubled = [2 * x for x in linear_in] + list(args[len(linear_in) :])
+        is_close(example(*doubled), 2 * np.asarray(example(*args)))

@@ -1,0 +1,122 @@
+"""What the law does not say of single primitives: ties, NaN, zeros, and bad operands."""
+
+import numpy as np
+import pytest
+
+from minijax import Array, grad, jit, lax, vmap
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize("reduce", [lax.reduce_max, lax.reduce_min])
+def test_elements_that_tie_share_the_derivative(reduce):
+    x = np.array([[3.0, 1.0, 3.0], [3.0, 3.0, 3.0]])
+    expected = [[1, 0, 1], [1, 1, 1]] if reduce is lax.reduce_max else [[0, 1, 0], [1, 1, 1]]
+    expected = np.array(expected) / np.sum(expected, axis=1, keepdims=True)
+    found = grad(lambda x: lax.reduce_sum(reduce(x, (1,)), (0,)))(x)
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("function", [lax.max, lax.min])
+def test_operands_that_tie_share_the_derivative(function):
+    assert grad(function, (0, 1))(2.0, 2.0) == (0.5, 0.5)
+    assert sum(map(float, grad(function, (0, 1))(2.0, 3.0))) == 1.0
+
+
+@pytest.mark.parametrize("function", [lax.max, lax.min])
+def test_nan_wins(function):
+    assert np.isnan(function(NAN, 1.0))
+    assert np.isnan(function(1.0, NAN))
+
+
+@pytest.mark.parametrize(
+    ("elements", "largest", "smallest"),
+    [
+        ([1, 3, 3], 1, 0),
+        ([2.0, NAN, 5.0, NAN], 1, 1),
+        ([-INF, INF], 1, 0),
+        ([-INF, -INF], 0, 0),
+        ([False, True, False], 1, 0),
+    ],
+)
+def test_argmax_finds_the_first(elements, largest, smallest):
+    x = np.array(elements)
+    assert lax.argmax(x, 0, np.int32) == largest == np.argmax(x)
+    assert lax.argmin(x, 0, np.int32) == smallest == np.argmin(x)
+    assert lax.argmax(x, 0, np.int32).dtype == np.int32
+    assert vmap(lambda x: lax.argmax(x, 0, np.int32))(np.stack([x, x])).tolist() == [largest] * 2
+
+
+def test_powers_of_zero_have_derivatives():
+    """y * x ** (y - 1) and log(x) * x ** y are 0 * infinity where they are taken literally."""
+    assert grad(lax.pow)(0.0, 0.0) == 0.0
+    assert grad(lax.pow)(0.0, 1.0) == 1.0
+    assert grad(lax.pow)(0.0, 2.0) == 0.0
+    assert grad(lax.pow, 1)(0.0, 2.0) == 0.0
+    assert grad(lambda x: lax.pow(x, x))(1.0) == 1.0
+
+
+def test_the_derivative_of_abs_at_zero_is_that_of_jax():
+    assert grad(lax.abs)(0.0) == 1.0
+    assert grad(lax.abs)(-2.0) == -1.0
+
+
+def test_stop_gradient_takes_pytrees():
+    def f(x):
+        constant = lax.stop_gradient({"x": x, "n": 3})
+        return x * constant["x"] * constant["n"]
+
+    assert grad(f)(2.0) == 6.0
+    assert jit(grad(f))(2.0) == 6.0
+
+
+def test_cond_runs_one_branch_under_every_transformation():
+    def f(x):
+        return lax.cond(x > 0, lambda x: x * x, lambda x: -x, x)
+
+    assert f(3.0) == 9.0
+    assert isinstance(f(3.0), Array)
+    assert grad(f)(3.0) == jit(grad(f))(3.0) == 6.0
+    np.testing.assert_array_equal(vmap(grad(f))(np.array([3.0, -3.0])), [6.0, -1.0])
+
+
+def test_operands_meet_by_promotion():
+    assert lax.add(np.float32(1), 2).dtype == np.float32
+    assert lax.div(1, 2) == 0.5
+    assert lax.sub(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
+    assert lax.concatenate([np.ones(2, np.float32), np.arange(2)], 0).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lax.floor(1j), "floor: found c128"),
+        (lambda: lax.max(1j, 1.0), "max: found c128"),
+        (lambda: lax.bitwise_not(1.0), "not: found f64.*boolean, integer, unsigned"),
+        (lambda: lax.reduce_max(np.ones(3), (1,)), r"axes \(1,\) are no distinct axes of f64\[3\]"),
+        (lambda: lax.slice(np.ones(3), (2,), (4,)), r"f64\[3\] has no elements from \(2,\)"),
+        (lambda: lax.slice(np.ones(3), (0,), (3,), (0,)), r"in steps of \(0,\)"),
+        (lambda: lax.pad(np.ones(3), 0, [(0, 0, 0)]), r"takes a scalar of its dtype, found i64"),
+        (lambda: lax.pad(np.ones(3), 0.0, [(-1, 0, 0)]), "takes 1 triples of numbers from 0 on"),
+        (lambda: lax.concatenate([np.ones(3), np.ones((3, 1))], 0), "differ along axis 0 only"),
+        (lambda: lax.concatenate([np.ones(3)], 1), "has no axis 1"),
+        (lambda: lax.broadcasted_iota(np.int32, (2,), 1), "has no axis 1"),
+        (lambda: lax.sin([1.0, 2.0]), "found .* of type list"),
+    ],
+)
+def test_bad_operands_are_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lax.squeeze(np.ones((1, 2)), (1,)), "not all of size 1"),
+        (lambda: lax.expand_dims(np.ones(2), (3,)), "out of range"),
+        (lambda: lax.expand_dims(np.ones(2), (0, 0)), "given twice"),
+    ],
+)
+def test_bad_axes_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,67 @@
+"""The public names: each module lists them, they are all there, and each says what it is."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import minijax
+
+MODULES = [
+    "minijax",
+    "minijax.core",
+    "minijax.errors",
+    "minijax.lax",
+    "minijax.nn",
+    "minijax.numpy",
+    "minijax.tree",
+    "minijax.tree_util",
+]
+NAMES = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_lists_no_name_twice(module):
+    names = importlib.import_module(module).__all__
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_module_imports_for_its_users_is_listed(module):
+    """A public name that is no module and no helper from elsewhere is in `__all__`."""
+    namespace = importlib.import_module(module)
+    public = {
+        name
+        for name, value in vars(namespace).items()
+        if not name.startswith("_") and not isinstance(value, type(minijax))
+    }
+    assert public - set(namespace.__all__) <= {"hide_frames_of", "Any", "Sequence", "Axes"}
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_a_name_is_there_and_documented(module, name):
+    value = getattr(importlib.import_module(module), name)
+    if isinstance(value, float) or (module == "minijax.core" and not callable(value)):
+        return  # pi has no docstring; tables are described where they are made
+    assert value.__doc__
+
+
+@pytest.mark.parametrize("name", minijax.tree.__all__)
+def test_tree_is_tree_util_by_short_names(name):
+    assert getattr(minijax.tree, name) is getattr(minijax.tree_util, f"tree_{name}")
+
+
+def test_the_programs_of_a_jax_user_run_after_changing_their_imports():
+    import minijax as jax
+    import minijax.numpy as jnp
+
+    @jax.jit
+    def loss(params, x):
+        return jnp.mean(jax.nn.relu(jnp.dot(x, params["w"])) ** 2)
+
+    params = {"w": jnp.ones((3, 2), dtype=jnp.float32)}
+    x = np.ones((4, 3), np.float32)
+    gradient = jax.grad(loss)(params, x)
+    assert gradient["w"].dtype == jnp.float32
+    assert jax.tree.map(jnp.shape, gradient) == {"w": (3, 2)}
+    np.testing.assert_allclose(gradient["w"], np.full((3, 2), 3.0))

@@ -1,0 +1,233 @@
+"""`minijax.numpy` against numpy: values, shapes and dtypes, eager and under transformations."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax.numpy as jnp
+from minijax import Array, grad, jit, vmap
+
+few = settings(max_examples=15, deadline=None)  # each new shape is compiled
+shapes = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
+dtypes = st.sampled_from(["float64", "float32", "int32", "uint8", "bool"])
+
+
+def numbers(shape, dtype, seed=0):
+    return np.asarray(np.random.default_rng(seed).integers(0, 5, shape), dtype)
+
+
+def is_same(found, expected, tolerance=1e-6):
+    expected = np.asarray(expected)
+    assert isinstance(found, Array)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+
+
+@st.composite
+def arrays_and_axes(draw):
+    shape = draw(shapes)
+    axis = st.integers(-len(shape), len(shape) - 1)
+    axes = st.none()
+    if shape:
+        several = st.lists(axis, unique_by=lambda a: a % len(shape), max_size=3).map(tuple)
+        axes = st.one_of(axes, axis, several)
+    return numbers(shape, draw(dtypes), draw(st.integers(0, 9))), draw(axes)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "std", "max", "min", "all", "any"])
+@given(case=arrays_and_axes(), keepdims=st.booleans())
+@few
+def test_reductions(name, case, keepdims):
+    x, axis = case
+    expected = np.asarray(getattr(np, name)(x, axis=axis, keepdims=keepdims))
+    if name in ("mean", "var", "std") and x.dtype == np.uint8:
+        x = x.astype(np.int64)
+    function = jit(getattr(jnp, name), static_argnames=("axis", "keepdims"))
+    is_same(getattr(jnp, name)(x, axis=axis, keepdims=keepdims), expected, 1e-5)
+    is_same(function(x, axis=axis, keepdims=keepdims), expected, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@given(case=arrays_and_axes(), keepdims=st.booleans())
+@few
+def test_arg_reductions(name, case, keepdims):
+    x, axis = case
+    axis = None if isinstance(axis, tuple) else axis
+    expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    is_same(getattr(jnp, name)(x, axis=axis, keepdims=keepdims), expected)
+
+
+UNARY = "sin cos tan tanh exp expm1 log1p sqrt square negative abs sign isnan isfinite isinf"
+
+
+@pytest.mark.parametrize("name", UNARY.split())
+def test_unary_functions(name):
+    for dtype in ("float64", "float32"):
+        x = numbers((2, 3), dtype)
+        is_same(getattr(jnp, name)(x), getattr(np, name)(x))
+    assert isinstance(getattr(jnp, name)(2.0), Array)
+    assert isinstance(getattr(jnp, name)(2), Array)
+
+
+BINARY = """add subtract multiply divide maximum minimum power equal not_equal less less_equal
+greater greater_equal logical_and logical_or"""
+
+
+@pytest.mark.parametrize("name", BINARY.split())
+@given(shape=shapes, dtype=st.sampled_from(["float64", "float32", "int64"]))
+@few
+def test_binary_functions(name, shape, dtype):
+    x, y = numbers(shape, dtype, 1) + 1, numbers(shape[1:], dtype, 2) + 1
+    is_same(getattr(jnp, name)(x, y), getattr(np, name)(x, y))
+    is_same(getattr(jnp, name)(2, y), getattr(np, name)(np.asarray(2, dtype), y))
+
+
+def test_special_values():
+    x = np.array([0.0, -1.5, np.inf, -np.inf, np.nan])
+    for name in ("isnan", "isfinite", "isinf", "floor", "ceil", "abs", "sign"):
+        is_same(getattr(jnp, name)(x), getattr(np, name)(x))
+    is_same(jnp.clip(x, -1.0, 1.0), np.clip(x, -1.0, 1.0))
+    is_same(jnp.isclose(x, x), np.isclose(x, x))
+    is_same(jnp.isclose(x, x + 1e-9), np.isclose(x, x + 1e-9))
+    assert not jnp.allclose(x, x)
+    assert jnp.allclose(x[:4], x[:4])
+
+
+ROUNDING_AND_TESTS = ["abs", "isnan", "isfinite", "isinf", "floor", "ceil", "logical_not"]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool"])
+@pytest.mark.parametrize("name", ROUNDING_AND_TESTS)
+def test_functions_of_floats_take_integers(name, dtype):
+    x = numbers((3,), dtype)
+    expected = x if name in ("floor", "ceil") else getattr(np, name)(x)
+    is_same(getattr(jnp, name)(jnp.array(x)), expected)
+
+
+def test_whole_powers_are_exact():
+    assert jnp.power(2, 10).item() == 1024
+    assert jnp.power(-2.0, 3) == -8.0
+    assert jnp.power(np.array([3, -3]), 3).tolist() == [27, -27]
+    assert jnp.power(2.0, -1) == 0.5
+    with pytest.raises(TypeError, match=r"integer i64\[\] to the negative power -1"):
+        jnp.power(2, -1)
+
+
+def test_creation():
+    is_same(jnp.zeros((2, 3)), np.zeros((2, 3)))
+    is_same(jnp.zeros(3, "int32"), np.zeros(3, "int32"))
+    is_same(jnp.ones((), jnp.float32), np.ones((), np.float32))
+    is_same(jnp.full((2,), 7), np.full((2,), 7))
+    is_same(jnp.full((2, 2), np.arange(2)), np.full((2, 2), np.arange(2)))
+    is_same(jnp.full_like(np.ones(2, np.float32), 3), np.full_like(np.ones(2, np.float32), 3))
+    is_same(jnp.zeros_like(np.ones((2, 1)), dtype=bool), np.zeros((2, 1), bool))
+    is_same(jnp.ones_like(3), np.ones_like(3))
+    is_same(jnp.eye(3), np.eye(3))
+    is_same(jnp.eye(2, 4, k=1, dtype=int), np.eye(2, 4, k=1, dtype=int))
+    is_same(jnp.linspace(0, 1, 5), np.linspace(0, 1, 5))
+    is_same(jnp.linspace(0, 1, 5, endpoint=False), np.linspace(0, 1, 5, endpoint=False))
+
+
+@pytest.mark.parametrize(
+    "args", [(4,), (0,), (-1,), (1, 5), (1, 8, 2), (5, 1, -1), (0.0, 1.0, 0.1)]
+)
+def test_arange(args):
+    is_same(jnp.arange(*args), np.arange(*args))
+    is_same(jit(lambda: jnp.arange(*args))(), np.arange(*args))
+    is_same(jnp.arange(*args, dtype=np.float32), np.arange(*args, dtype=np.float32))
+
+
+def test_array_takes_nested_lists_of_anything():
+    is_same(jnp.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 4]]))
+    is_same(jnp.array(3.0, dtype=jnp.float32), np.float32(3))
+    is_same(jnp.array([1.0, jnp.sin(2.0)]), np.array([1.0, np.sin(2.0)]))
+
+    def f(x):
+        return jnp.array([[x, 2 * x], (1, 0.0)])
+
+    is_same(jit(f)(3.0), np.array([[3.0, 6.0], [1.0, 0.0]]))
+    is_same(grad(lambda x: jnp.sum(f(x)))(3.0), 3.0)
+    is_same(jit(lambda x: jnp.asarray(x, jnp.int32))(3.7), np.int32(3))
+
+
+def test_an_array_is_a_copy():
+    x = np.ones(3)
+    y = jnp.array(x)
+    x[0] = 5
+    is_same(y, np.ones(3))
+
+
+def test_manipulation():
+    x = np.arange(6.0).reshape(1, 2, 3)
+    is_same(jnp.reshape(x, (3, -1)), np.reshape(x, (3, -1)))
+    is_same(jnp.ravel(x), np.ravel(x))
+    is_same(jnp.transpose(x), np.transpose(x))
+    is_same(jnp.transpose(x, (1, 2, 0)), np.transpose(x, (1, 2, 0)))
+    is_same(jnp.moveaxis(x, 0, -1), np.moveaxis(x, 0, -1))
+    is_same(jnp.swapaxes(x, 0, -1), np.swapaxes(x, 0, -1))
+    is_same(jnp.broadcast_to(x, (4, 1, 2, 3)), np.broadcast_to(x, (4, 1, 2, 3)))
+    is_same(jnp.expand_dims(x, (0, -1)), np.expand_dims(x, (0, -1)))
+    is_same(jnp.squeeze(x), np.squeeze(x))
+    is_same(jnp.squeeze(x, 0), np.squeeze(x, 0))
+    is_same(jnp.astype(x, int), x.astype(int))
+    assert (jnp.shape(x), jnp.ndim(x)) == ((1, 2, 3), 3)
+
+
+@given(st.integers(1, 3), st.integers(-3, 2), shapes.filter(lambda shape: len(shape) == 3))
+@few
+def test_concatenate_and_stack(count, axis, shape):
+    arrays = [numbers(shape, "float64", seed) for seed in range(count)]
+    is_same(jnp.concatenate(arrays, axis), np.concatenate(arrays, axis))
+    is_same(jnp.concatenate(arrays, None), np.concatenate(arrays, None))
+    is_same(jnp.stack(arrays, axis), np.stack(arrays, axis))
+    is_same(jit(jnp.stack)(arrays), np.stack(arrays))
+
+
+PRODUCTS = [((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4))]
+
+
+@pytest.mark.parametrize("shapes", [*PRODUCTS, ((4, 2, 3), (3, 2)), ((2, 3), (4, 3, 2))], ids=str)
+def test_products(shapes):
+    x, y = (numbers(shape, "float64", seed) for seed, shape in enumerate(shapes))
+    is_same(jnp.dot(x, y), np.dot(x, y))
+    is_same(jnp.outer(x, y), np.outer(x, y))
+    if x.ndim:
+        is_same(jnp.matmul(x, y), np.matmul(x, y))
+
+
+def test_where_and_its_derivative():
+    x = np.array([-1.0, 2.0])
+    is_same(jnp.where(x > 0, x, 0), np.where(x > 0, x, 0))
+    is_same(grad(lambda x: jnp.sum(jnp.where(x > 0, x * x, 3 * x)))(x), np.array([3.0, 4.0]))
+
+
+def test_mean_and_var_under_transformations():
+    x = numbers((4, 3), "float64")
+    is_same(vmap(jnp.var)(x), np.var(x, axis=1))
+    is_same(grad(jnp.var)(x), 2 * (x - x.mean()) / x.size)
+    is_same(jnp.var(x, 0, ddof=1), np.var(x, 0, ddof=1))
+    is_same(jit(grad(jnp.std))(x), (x - x.mean()) / (x.size * x.std()))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jnp.max(np.ones((0, 2))), r"max: an array of shape \(0, 2\) has no elements"),
+        (lambda: jnp.argmin(np.ones((2, 0)), 1), "argmin: .* no elements to choose from"),
+        (lambda: jnp.sum(np.ones(2), 1), "sum: axis 1 is out of range"),
+        (lambda: jnp.mean(np.ones(2), (0, -1)), "mean: axis given twice"),
+        (lambda: jnp.stack([]), "stack: needs at least one array"),
+        (lambda: jnp.concatenate([]), "concatenate: needs at least one array"),
+        (lambda: jnp.stack([np.ones(2), np.ones(3)]), r"one shape, found \[\(2,\), \(3,\)\]"),
+        (lambda: jnp.array([[1.0], [1.0, 2.0]]), "inhomogeneous"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_the_largest_of_no_elements_along_other_axes_is_no_elements():
+    is_same(jnp.max(np.ones((0, 2)), axis=1), np.ones(0))
