@@ -184,7 +184,7 @@ CALLS = [
         TypeError,
         f"result['b'][1] of `<lambda>`: {no_array} 'a' of type str",
     ),
-    (lambda: jvp(1, (1.0,), (1.0,)), TypeError, "'int' object is not callable"),
+    (lambda: jvp(1, (1.0,), (1.0,)), TypeError, "jvp: expected a function, found 1 of type int"),
     # deriv and jacfwd
     (
         lambda: deriv(identity, argnums=1)(1.0),

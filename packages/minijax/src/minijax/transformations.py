@@ -51,12 +51,15 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 @_documented_as(stage4.grad)
 def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    of_both = value_and_grad(fun, argnums, has_aux)
+    on_arrays = stage4.grad(fun, argnums, has_aux)
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = of_both(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        result = on_arrays(*_chosen_on_device(argnums, args), **kwargs)
+        if has_aux:
+            gradient, aux = result
+            return tree_on_device(gradient), aux
+        return tree_on_device(result)
 
     return gradient
 
