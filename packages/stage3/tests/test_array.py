@@ -229,7 +229,7 @@ class TestPythonNumbers:
         ("use", "error", "message"),
         [
             (lambda: bool(array(X)), ValueError, "more than one element is ambiguous"),
-            (lambda: bool(array([])), ValueError, "empty array is ambiguous"),
+            (lambda: bool(array([])), ValueError, "an empty array, is ambiguous"),
             (lambda: int(array(X)), ValueError, "array of size 1"),
             (lambda: float(array(X)), ValueError, "array of size 1"),
             (lambda: array(X).item(), ValueError, "array of size 1"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.shaped_array import Shape, ShapedArray, python_scalars
 
 Method = Callable[[Any, Any], Any]
 
@@ -34,9 +34,18 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Method:
 
 
 class ArrayOperators:
-    """Gives a class `+ - * / ** @ < <= > >= == != abs neg` by the functions of stage 2."""
+    """Gives a class, whose values know their type as `aval`, what users expect of an array.
+
+    That is `+ - * / ** @ < <= > >= == != abs neg` and a few methods, by the functions of stage
+    2, and what can be read off the type.
+    """
 
     __slots__ = ()
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of the value."""
+        raise NotImplementedError(f"{type(self).__name__} must define aval")
 
     # numpy leaves an operator to us, also where its own array stands on the left.
     __array_priority__ = 1000
@@ -62,7 +71,41 @@ class ArrayOperators:
     def __abs__(self) -> Any:
         return f.abs(self)
 
+    def astype(self, dtype: Any) -> Any:
+        """The array with another dtype."""
+        return f.astype(self, dtype)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The array with another shape of the same size; one size may be -1."""
+        return f.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes permuted, or in reverse order."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return f.transpose(self, order or None)
+
     @property
     def T(self) -> Any:
         """The array with its axes in reverse order."""
         return f.transpose(self)
+
+    @property
+    def shape(self) -> Shape:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError(f"len: {self.aval} is a scalar and has no length")
+        return self.aval.shape[0]

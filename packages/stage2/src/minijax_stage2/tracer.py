@@ -3,8 +3,6 @@
 import operator
 from typing import Any, NoReturn
 
-import numpy as np
-
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage1.source import user_source
 from minijax_stage2.errors import (
@@ -14,7 +12,6 @@ from minijax_stage2.errors import (
     TracerIntegerConversionError,
 )
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import Shape, ShapedArray
 from minijax_stage2.trace import Primitive, Trace
 
 
@@ -27,11 +24,6 @@ class Tracer(ArrayOperators, Boxed):
     __array_ufunc__ = None  # numpy's functions cannot compute with what has no numbers
 
     interpreter: Trace
-
-    @property
-    def aval(self) -> ShapedArray:
-        """The type of the value as the traced function sees it."""
-        raise NotImplementedError(f"{type(self).__name__} must define aval")
 
     def concrete(self) -> Any:
         """The value itself where it is known, or `unknown`."""
@@ -47,29 +39,8 @@ class Tracer(ArrayOperators, Boxed):
     def trace(self) -> Trace:
         return self.interpreter
 
-    @property
-    def shape(self) -> Shape:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.aval.shape)
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
-
-    def __len__(self) -> int:
-        if not self.aval.shape:
-            raise TypeError(f"len: {self.aval} is a scalar and has no length")
-        return self.aval.shape[0]
 
     def evaluate_primitive(
         self, primitive: Primitive, args: Any, params: dict[str, Any]

@@ -8,9 +8,9 @@ import numpy as np
 
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
-from minijax_stage2.functions import astype, reshape, transpose
+from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers, float0
+from minijax_stage2.shaped_array import dtype_of_numbers, float0
 from minijax_stage2.trace import impl_rules
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
@@ -30,6 +30,8 @@ class Array(ArrayOperators):
 
     __slots__ = ("__weakref__", "_host", "aval", "buffer")
 
+    aval: ShapedArray
+
     def __init__(self, buffer: backend.Buffer, aval: ShapedArray):
         self.buffer = buffer
         self.aval = aval
@@ -47,24 +49,8 @@ class Array(ArrayOperators):
     # --8<-- [end:array]
 
     @property
-    def shape(self) -> Shape:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.aval.dtype
-
-    @property
     def weak_type(self) -> bool:
         return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        return len(self.aval.shape)
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
 
     @property
     def nbytes(self) -> int:
@@ -125,24 +111,6 @@ class Array(ArrayOperators):
         """The numbers in nested Python lists; a Python number for a scalar."""
         return self.numpy().tolist()
 
-    def astype(self, dtype: Any) -> Any:
-        """The array with another dtype."""
-        return astype(self, dtype)
-
-    def reshape(self, *shape: Any) -> Any:
-        """The array with another shape of the same size; one size may be -1."""
-        return reshape(self, shape[0] if len(shape) == 1 else shape)
-
-    def transpose(self, *axes: Any) -> Any:
-        """The array with its axes permuted, or in reverse order."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return transpose(self, order or None)
-
-    def __len__(self) -> int:
-        if not self.aval.shape:
-            raise TypeError(f"len: {self.aval} is a scalar and has no length")
-        return self.aval.shape[0]
-
     def __iter__(self) -> NoReturn:
         raise TypeError(
             f"{self.aval} is an array on the device, which has no indexing yet; iterate over "
@@ -150,6 +118,8 @@ class Array(ArrayOperators):
         )
 
     def __bool__(self) -> bool:
+        if self.size == 0:
+            raise ValueError(f"the truth value of {self.aval}, an empty array, is ambiguous")
         return bool(self.numpy())
 
     def __int__(self) -> int:

@@ -1,0 +1,15 @@
+"""What all of these tests share: JAX in 64 bits, as our stages are, and hypothesis' profile."""
+
+import jax
+from hypothesis import HealthCheck, settings
+
+jax.config.update("jax_enable_x64", True)
+
+settings.register_profile(
+    "crossing",
+    deadline=None,  # the first run of an example compiles
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("crossing")

@@ -1,0 +1,105 @@
+"""minijax and JAX under one set of names, so that one program runs with either."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import minijax_stage2 as s2
+import minijax_stage3 as s3
+import minijax_stage4 as s4
+from minijax_stage4 import tape
+
+
+def branches(lib, cond):
+    """A conditional for programs: of two operands of one type, whose first only one branch uses."""
+
+    def choose(which, x, y):
+        return cond(which > 0, lambda x, y: x * lib.sin(y), lambda x, y: y, x, y)
+
+    return choose
+
+
+OURS = SimpleNamespace(
+    neg=s2.neg,
+    sin=s2.sin,
+    cos=s2.cos,
+    exp=s2.exp,
+    log=s2.log,
+    reciprocal=s2.reciprocal,
+    add=s2.add,
+    mul=s2.mul,
+    eq=s2.eq,
+    ne=s2.ne,
+    lt=s2.lt,
+    le=s2.le,
+    gt=s2.gt,
+    ge=s2.ge,
+    select=s2.where,
+    convert=s2.astype,
+    shift=lambda x, by: x + by,
+    reduce_sum=s2.reduce_sum,
+    transpose=s2.transpose,
+    reshape=s2.reshape,
+    broadcast_to=s2.broadcast_to,
+    dot=s2.matmul,
+    jvp=s2.jvp,
+    vmap=s2.vmap,
+    jacfwd=s2.jacfwd,
+    jit=s3.jit,
+    linearize=s4.linearize,
+    vjp=s4.vjp,
+    grad=s4.grad,
+    jacrev=s4.jacrev,
+    hessian=s4.hessian,
+    tape_grad=tape.grad,
+)
+OURS.cond = branches(OURS, s4.cond)
+
+JAX = SimpleNamespace(
+    neg=jnp.negative,
+    sin=jnp.sin,
+    cos=jnp.cos,
+    exp=jnp.exp,
+    log=jnp.log,
+    reciprocal=jnp.reciprocal,
+    add=jnp.add,
+    mul=jnp.multiply,
+    eq=jnp.equal,
+    ne=jnp.not_equal,
+    lt=jnp.less,
+    le=jnp.less_equal,
+    gt=jnp.greater,
+    ge=jnp.greater_equal,
+    select=jnp.where,
+    convert=jax.lax.convert_element_type,
+    shift=lambda x, by: x + by,
+    reduce_sum=jnp.sum,
+    transpose=jnp.transpose,
+    reshape=jnp.reshape,
+    broadcast_to=jnp.broadcast_to,
+    dot=jnp.matmul,
+    jvp=jax.jvp,
+    vmap=jax.vmap,
+    jacfwd=jax.jacfwd,
+    jit=jax.jit,
+    linearize=jax.linearize,
+    vjp=jax.vjp,
+    grad=jax.grad,
+    jacrev=jax.jacrev,
+    hessian=jax.hessian,
+    tape_grad=jax.grad,
+)
+JAX.cond = branches(JAX, jax.lax.cond)
+
+
+def assert_same(ours, theirs, tolerance):
+    """Two lists of arrays agree in number, shapes, dtypes and, up to rounding, in values."""
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert x.shape == y.shape
+        assert x.dtype == y.dtype
+        scale = np.max(np.abs(y), initial=1.0)
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)

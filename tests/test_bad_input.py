@@ -1,0 +1,376 @@
+# ruff: noqa: E501  # a row of the table is a line
+"""Bad inputs: what each public function says, and that none says nothing.
+
+One table of calls, with the class of the error and what its message must contain; and a fuzz that
+throws anything at everything.
+"""
+
+import inspect
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax
+import minijax_stage1 as s1
+import minijax_stage2 as s2
+import minijax_stage3 as s3
+import minijax_stage4 as s4
+from minijax_stage2 import (
+    ConcretizationTypeError,
+    MissingRuleError,
+    Primitive,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+    add,
+    astype,
+    bind1,
+    broadcast_in_dim,
+    broadcast_to,
+    deriv,
+    dot_general,
+    full_like,
+    jacfwd,
+    jvp,
+    matmul,
+    moveaxis,
+    mul,
+    neg,
+    reduce_sum,
+    reshape,
+    select_n,
+    sin,
+    transpose,
+    tree_flatten,
+    tree_map,
+    tree_structure,
+    tree_unflatten,
+    vmap,
+    where,
+)
+from minijax_stage3 import array, eval_jaxpr, jit, make_jaxpr
+from minijax_stage4 import (
+    cond,
+    grad,
+    hessian,
+    jacrev,
+    linear_transpose,
+    linearize,
+    tape,
+    value_and_grad,
+    vjp,
+)
+
+ones2, ones3, ones23 = np.ones(2), np.ones(3), np.ones((2, 3))
+f32 = np.ones(3, np.float32)
+mine = Primitive("mine")
+
+
+def square(x):
+    return mul(x, x)
+
+
+def identity(x):
+    return x
+
+
+def branching(x):
+    if x > 0:
+        return x
+    return neg(x)
+
+
+def of_leaked(transformation, use, x=1.0):
+    """Carries a tracer out of a transformed function and uses it afterwards."""
+    leaked = []
+
+    def keep(x):
+        leaked.append(x)
+        return x
+
+    transformation(keep)(x)
+    return use(leaked[0])
+
+
+NOT_ARRAY = "expected an array or a number, found 'a' of type str"
+NOT_FUNCTION = "expected a function, found 3 of type int"
+
+# fmt: off
+TABLE = {
+    "jit": [
+        (lambda: jit(3), TypeError, f"jit: {NOT_FUNCTION}"),
+        (lambda: jit(identity)("a"), TypeError, f"jit of `identity`: argument x: {NOT_ARRAY}.*made static"),
+        (lambda: jit(lambda p: p)({"w": [1.0, "a"]}), TypeError, r"argument p\['w'\]\[1\]: " + NOT_ARRAY),
+        (lambda: jit(identity)(10**30), OverflowError, "argument x: the Python int 10+ does not fit in 64 bits"),
+        (lambda: jit(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {NOT_ARRAY}"),
+        (lambda: jit(lambda x: {"a": [x, object()]})(1.0), TypeError, r"result\['a'\]\[1\] of `<lambda>`"),
+        (lambda: jit(identity, static_argnums=0)([1]), ValueError, "static argument 0 is a list, which is not hashable"),
+        (lambda: jit(identity, static_argnums=3), ValueError, "static_argnums names argument 3 of `identity`, which has 1"),
+        (lambda: jit(identity, static_argnums="a"), TypeError, "static_argnums must be ints, found 'a'"),
+        (lambda: jit(identity, static_argnames="y"), ValueError, "static_argnames names 'y', which is no parameter"),
+        (lambda: jit(identity, static_argnames=3), TypeError, "static_argnames must be strs, found 3"),
+        (lambda: jit(branching)(1.0), TracerBoolConversionError, r"(?s)test_bad_input.py:\d+ .*if x > 0:.*argument x of `branching`.*jit.*cond"),
+        (lambda: jit(float)(1.0), ConcretizationTypeError, "Python float is needed"),
+        (lambda: jit(lambda x: range(x))(3), TracerIntegerConversionError, "(?s)Python integer is needed.*static argument"),
+        (lambda: jit(np.asarray)(1.0), TracerArrayConversionError, "(?s)numpy array is needed.*in place of numpy's"),
+        (lambda: jit(lambda x: list(x))(ones3), ConcretizationTypeError, "elements of a traced value"),
+        (lambda: jit(lambda x, y: x)(1.0), TypeError, "missing 1 required positional argument: 'y'"),
+        (lambda: of_leaked(jit, neg), UnexpectedTracerError, "JaxprTracer made at .* belongs to the jit of `keep`, which has ended"),
+        (lambda: jit(identity).lower(1.0).compile()(ones3), TypeError, r"`identity` was compiled for f64\[\], called with f64\[3\]"),
+        (lambda: jit(identity).lower(1.0).compile()(1.0, 2.0), TypeError, "was compiled for arguments of structure"),
+        (lambda: jit(lambda x: bind1(mine, x))(1.0), MissingRuleError, r"`mine` has no rule for abstract evaluation.*abstract_eval_rules\[mine_p\]"),
+    ],
+    "make_jaxpr": [
+        (lambda: make_jaxpr(3)(1.0), TypeError, f"make_jaxpr: {NOT_FUNCTION}"),
+        (lambda: make_jaxpr(identity)("a"), TypeError, f"make_jaxpr of `identity`: argument x: {NOT_ARRAY}"),
+        (lambda: eval_jaxpr(make_jaxpr(identity)(1.0).jaxpr, []), TypeError, "the jaxpr has 1 arguments, found 0"),
+    ],
+    "grad": [
+        (lambda: grad(3), TypeError, f"grad: {NOT_FUNCTION}"),
+        (lambda: value_and_grad(3), TypeError, NOT_FUNCTION),
+        (lambda: grad(identity)(ones3), TypeError, r"result of `identity` must be one real number, found f64\[3\]. Sum"),
+        (lambda: grad(lambda x: (x, x))(1.0), TypeError, "must be one real number, found a pytree of 2 leaves.*has_aux=True"),
+        (lambda: grad(lambda x: None)(1.0), TypeError, "must be one real number, found a pytree of 0 leaves"),
+        (lambda: grad(lambda x: 1)(1.0), TypeError, r"must be one real number, found i64\[\]"),
+        (lambda: grad(square)(3), TypeError, "argument 0 of `square` has type i64.*Convert it to a float"),
+        (lambda: grad(square)({"a": 1.0, "b": [2]}), TypeError, r"argument 0\['b'\]\[0\] of `square` has type i64"),
+        (lambda: grad(square)(1j), TypeError, "argument 0 of `square` is complex"),
+        (lambda: grad(square)("a"), TypeError, f"argument 0 of `square`: {NOT_ARRAY}"),
+        (lambda: grad(square)(), ValueError, "argument 0 of `square`, which was called with 0 positional arguments"),
+        (lambda: grad(square, argnums=1)(1.0), ValueError, "argnums names argument 1 of `square`"),
+        (lambda: grad(square, argnums="a")(1.0), (TypeError, ValueError), "argnums.*'a'"),
+        (lambda: grad(square, argnums=None), TypeError, "argnums must be an int or a sequence of ints, found None"),
+        (lambda: grad(square, has_aux=True)(1.0), TypeError, r"has_aux=True must return a pair \(out, aux\)"),
+        (lambda: of_leaked(grad, neg), UnexpectedTracerError, "belongs to the jvp of `keep`, which has ended"),
+    ],
+    "vjp, linearize, linear_transpose": [
+        (lambda: vjp(3, 1.0), TypeError, f"vjp: {NOT_FUNCTION}"),
+        (lambda: vjp(square, "a"), TypeError, NOT_ARRAY),
+        (lambda: vjp(lambda x: (x, x), 1.0)[1](1.0), TypeError, "cotangent must have the tree structure of the result: at the root: expected tuple of 2"),
+        (lambda: vjp(square, ones3)[1](ones2), TypeError, r"cotangent of the result.*must have type f64\[3\]; found f64\[2\]"),
+        (lambda: vjp(square, ones3)[1](f32), TypeError, r"must have type f64\[3\]; found f32\[3\]"),
+        (lambda: linearize(3, 1.0), TypeError, f"linearize: {NOT_FUNCTION}"),
+        (lambda: linearize(square, ones3)[1](ones2), TypeError, r"must have type f64\[3\]; found f64\[2\]"),
+        (lambda: linearize(square, 1.0)[1](1.0, 2.0), TypeError, "tangents must have the tree structure of the arguments"),
+        (lambda: linear_transpose(3, 1.0), TypeError, f"linear_transpose: {NOT_FUNCTION}"),
+        (lambda: linear_transpose(sin, 1.0)(1.0), NotImplementedError, "`sin` has no rule for transposition"),
+        (lambda: linear_transpose(square, 1.0)(1.0), NotImplementedError, "not linear"),
+        (lambda: linear_transpose(neg, ones3)(ones2), TypeError, r"must have type f64\[3\]; found f64\[2\]"),
+    ],
+    "jvp, deriv": [
+        (lambda: jvp(3, (1.0,), (1.0,)), TypeError, f"jvp: {NOT_FUNCTION}"),
+        (lambda: jvp(square, 1.0, 1.0), TypeError, r"primals must be a tuple or list of arguments, found 1.0.*write \(x,\)"),
+        (lambda: jvp(square, (1.0,), (1.0, 2.0)), TypeError, "same tree structure: at the root: expected tuple of 1, found tuple of 2"),
+        (lambda: jvp(square, (ones3,), (ones2,)), TypeError, r"tangent of primals\[0\].*must have type f64\[3\]; found f64\[2\]"),
+        (lambda: jvp(square, (ones3,), (f32,)), TypeError, r"must have type f64\[3\]; found f32\[3\]"),
+        (lambda: jvp(square, (3,), (1.0,)), TypeError, r"must have type float0\[\].*make the argument a float"),
+        (lambda: jvp(square, ("a",), (1.0,)), TypeError, rf"primals\[0\]: {NOT_ARRAY}"),
+        (lambda: jvp(lambda x: bind1(mine, x), (1.0,), (1.0,)), MissingRuleError, "`mine` has no rule for jvp"),
+        (lambda: deriv(3), TypeError, f"deriv: {NOT_FUNCTION}"),
+        (lambda: deriv(square)(np.arange(3)), TypeError, r"integers cannot grow smoothly, found i64\[3\]"),
+        (lambda: deriv(square, argnums=None), TypeError, "argnums must be an int or a sequence of ints"),
+    ],
+    "jacfwd, jacrev, hessian": [
+        (lambda: jacfwd(3), TypeError, f"jacfwd: {NOT_FUNCTION}"),
+        (lambda: jacrev(3), TypeError, f"jacrev: {NOT_FUNCTION}"),
+        (lambda: hessian(3), TypeError, NOT_FUNCTION),
+        (lambda: jacfwd(square)(np.arange(3)), TypeError, r"inputs of `square`.*found i64\[3\]"),
+        (lambda: jacrev(square)(3), TypeError, r"inputs of `square`.*found i64\[\]"),
+        (lambda: hessian(square)(3), TypeError, r"inputs of `square`.*found i64\[\]"),
+        (lambda: jacrev(lambda x: x > 0)(1.0), TypeError, r"result of `<lambda>` must be real or complex, found bool\[\]"),
+        (lambda: jacrev(square, argnums=2)(1.0), ValueError, "argnums names argument 2 of `square`"),
+    ],
+    "vmap": [
+        (lambda: vmap(3), TypeError, f"vmap: {NOT_FUNCTION}"),
+        (lambda: vmap(add)(ones2, ones3), ValueError, r"(?s)mapped axes differ in size.*x +\(2,\) +0 +2.*y +\(3,\) +0 +3.*call of `add`"),
+        (lambda: vmap(square)(1.0), ValueError, r"x of type f64\[\] has no axis 0"),
+        (lambda: vmap(square, in_axes=2)(ones3), ValueError, r"x of type f64\[3\] has no axis 2"),
+        (lambda: vmap(square, in_axes=None)(1.0), ValueError, "nothing is mapped"),
+        (lambda: vmap(lambda: 1)(), ValueError, "nothing is mapped"),
+        (lambda: vmap(square, in_axes=(0, 0))(ones3), ValueError, "in_axes has 2 entries.*1 positional argument"),
+        (lambda: vmap(square, in_axes="a"), TypeError, "in_axes must hold ints and None, found 'a'"),
+        (lambda: vmap(square, in_axes=({"b": 0},))({"a": ones3}), ValueError, r"in_axes is not a prefix of args.*args\[0\]"),
+        (lambda: vmap(square, out_axes=3)(ones3), ValueError, "out_axes 3 is out of range for a result of 1 axes"),
+        (lambda: vmap(square, out_axes=None)(ones3), ValueError, "out_axes is None for a result that differs"),
+        (lambda: vmap(square, axis_size=5)(ones3), ValueError, "(?s)mapped axes differ in size.*axis_size +5"),
+        (lambda: vmap(square, None, axis_size="a"), TypeError, "axis_size must be an int, found 'a'"),
+        (lambda: vmap(branching)(ones3), TracerBoolConversionError, "(?s)vmap maps `branching` over 3 examples at once.*where"),
+        (lambda: of_leaked(vmap, jit(neg), ones3), UnexpectedTracerError, "belongs to the vmap of `keep`, which has ended"),
+    ],
+    "cond": [
+        (lambda: cond(ones3 > 0, neg, neg, 1.0), TypeError, r"pred must be a scalar, found bool\[3\].*where"),
+        (lambda: cond("a", neg, neg, 1.0), TypeError, NOT_ARRAY),
+        (lambda: cond(True, 3, neg, 1.0), TypeError, f"cond: {NOT_FUNCTION}"),
+        (lambda: cond(True, neg, neg, "a"), TypeError, f"cond of `neg`: argument x: {NOT_ARRAY}"),
+        (lambda: cond(True, identity, lambda x: ones3, 1.0), TypeError, r"(?s)same types.*result +f64\[\] +f64\[3\]"),
+        (lambda: cond(True, identity, lambda x: np.int32(1), np.float32(1)), TypeError, r"(?s)same types.*f32\[\] +i32\[\]"),
+        (lambda: cond(True, lambda x: (x, x), identity, 1.0), TypeError, "same tree structure: at the root: expected tuple of 2"),
+    ],
+    "the tape": [
+        (lambda: tape.grad(3), TypeError, NOT_FUNCTION),
+        (lambda: tape.grad(identity)(ones3), TypeError, "result of `identity` must be one real number"),
+        (lambda: tape.grad(square)("a"), TypeError, f"argument 0 of `square`: {NOT_ARRAY}"),
+        (lambda: tape.grad(jit(square))(1.0), MissingRuleError, "`jit` has no rule for the tape"),
+        (lambda: of_leaked(tape.grad, neg), UnexpectedTracerError, "belongs to the vjp on a tape of `keep`, which has ended"),
+    ],
+    "functions of arrays": [
+        (lambda: sin("a"), TypeError, NOT_ARRAY),
+        (lambda: sin(np.array([None])), TypeError, "expected an array of numbers, found dtype object"),
+        (lambda: add([1.0], 1.0), TypeError, r"found \[1.0\] of type list.*numpy.array"),
+        (lambda: add(ones2, ones3), ValueError, r"shapes \(2,\) and \(3,\) do not broadcast"),
+        (lambda: neg(True), TypeError, "neg: found a boolean array.*x == False"),
+        (lambda: s2.abs(1j), TypeError, "expected integers or reals, found c128"),
+        (lambda: matmul(1.0, ones3), ValueError, r"at least one axis, found shapes \(\), \(3,\)"),
+        (lambda: matmul(ones23, ones23), ValueError, "contracted with axis 0.*sizes are 3 and 2"),
+        (lambda: dot_general(ones23, ones23, (((1,), (0,)), ((), ()))), TypeError, "dot_general: contracted axes .* differ in size"),
+        (lambda: dot_general(ones3, ones3, (((5,), (0,)), ((), ()))), TypeError, r"dot_general: \(5,\) are no distinct axes of the first operand"),
+        (lambda: dot_general(ones3, ones3, 1), TypeError, "dimension_numbers must be"),
+        (lambda: reshape(ones3, (2, 2)), ValueError, r"reshape: f64\[3\] of 3 elements does not fit shape \(2, 2\)"),
+        (lambda: reshape(ones3, (-1, -1)), ValueError, r"does not fit shape \(-1, -1\)"),
+        (lambda: reshape(ones3, "a"), TypeError, "reshape: shape must be an int or a sequence of ints, found 'a'"),
+        (lambda: reshape(ones3, 1.5), TypeError, "reshape: shape must be an int or a sequence of ints, found 1.5"),
+        (lambda: reduce_sum(ones3, axis=1), ValueError, "reduce_sum: axis 1 is out of range for an array of 1 axes"),
+        (lambda: reduce_sum(ones23, axis=(0, 0)), ValueError, r"reduce_sum: axis given twice in \(0, 0\)"),
+        (lambda: reduce_sum(ones3, axis="a"), TypeError, "reduce_sum: axis must be an int or a sequence of ints, found 'a'"),
+        (lambda: transpose(ones23, (0,)), ValueError, "expected a permutation of 2 axes"),
+        (lambda: moveaxis(ones3, 1, 0), ValueError, "moveaxis: axis 1 is out of range"),
+        (lambda: broadcast_to(ones3, (2,)), ValueError, r"shape \(3,\) does not broadcast to shape \(2,\)"),
+        (lambda: broadcast_in_dim(ones3, (2,), (1,)), TypeError, r"broadcast_in_dim: f64\[3\] does not fit axes"),
+        (lambda: broadcast_in_dim(ones3, (2, 3), ()), TypeError, r"broadcast_in_dim: f64\[3\] does not fit axes"),
+        (lambda: broadcast_in_dim(ones3, (3, 3), (0, 0)), TypeError, r"broadcast_in_dim: f64\[3\] does not fit axes"),
+        (lambda: broadcast_in_dim(ones3, (2,), (0,)), TypeError, r"broadcast_in_dim: f64\[3\] does not fit axes"),
+        (lambda: select_n(1.0, ones3, ones3), TypeError, "select_n: the first operand must be boolean"),
+        (lambda: where(ones3 > 0, ones2, ones3), ValueError, "do not broadcast"),
+        (lambda: where("a", 1.0, 2.0), TypeError, NOT_ARRAY),
+        (lambda: astype(ones3, "elf"), TypeError, "'elf'"),
+        (lambda: astype(ones3, "U3"), TypeError, "astype: expected a dtype of numbers, found <U3"),
+        (lambda: full_like(ones3, "a"), (TypeError, ValueError), "'a'"),
+        (lambda: bind1(mine, 1.0), MissingRuleError, r"`mine` has no rule for evaluation. Add one: impl_rules\[mine_p\]"),
+    ],
+    "operators": [
+        (lambda: jit(lambda x: x + "a")(1.0), TypeError, "unsupported operand.*'JaxprTracer' and 'str'"),
+        (lambda: vmap(lambda x: [1] * x)(ones3), TypeError, "BatchTracer"),
+        (lambda: array([1.0]) + "a", TypeError, "unsupported operand.*'Array' and 'str'"),
+        (lambda: array([1.0, 2.0]) @ 3.0, ValueError, "matmul: operands must have at least one axis"),
+        (lambda: array([1.0, 2.0]) * ones3, ValueError, "do not broadcast"),
+        (lambda: -array([True]), TypeError, "neg: found a boolean array"),
+        (lambda: hash(array(1.0)), TypeError, "unhashable type: 'Array'"),
+    ],
+    "arrays": [
+        (lambda: array("a"), TypeError, NOT_ARRAY),
+        (lambda: array([None]), TypeError, "expected an array of numbers, found dtype object"),
+        (lambda: array([[1], [1, 2]]), ValueError, "inhomogeneous shape"),
+        (lambda: array([1.0], "elf"), TypeError, "'elf'"),
+        (lambda: array([1.0], "U1"), TypeError, "expected a dtype of numbers, found <U1"),
+        (lambda: bool(array([1.0, 2.0])), ValueError, "truth value of an array with more than one element"),
+        (lambda: int(array([1.0, 2.0])), ValueError, "array of size 1"),
+        (lambda: array([1.0, 2.0]).item(), ValueError, "array of size 1"),
+        (lambda: range(array(1.0)), TypeError, "only integer scalar arrays"),
+        (lambda: len(array(1.0)), TypeError, "is a scalar and has no length"),
+    ],
+    "trees": [
+        (lambda: tree_unflatten(tree_structure([1, 2]), [1]), ValueError, "expected 2 leaves, found 1"),
+        (lambda: tree_map(add, [1, (2, 3)], [1, 2]), ValueError, r"\[1\]"),
+        (lambda: tree_flatten({1: 1, "a": 2}), ValueError, "cannot be sorted: 1 .int., 'a' .str."),
+    ],
+    "stage 1": [
+        (lambda: s1.add("a", 1.0), TypeError, "argument 0 of add: expected a float or an int, found 'a' of type str"),
+        (lambda: s1.derivative(sin, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
+        (lambda: s1.jvp(jit(square), 1.0, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
+        (lambda: s1.build_jaxpr(square, -1), ValueError, "num_args must be an int of at least 0, found -1"),
+        (lambda: s1.eval_jaxpr(s1.build_jaxpr(identity, 1), ()), TypeError, "takes 1 arguments, found 0"),
+    ],
+}
+# fmt: on
+
+CASES = [
+    pytest.param(call, error, message, id=f"{section}-{number}")
+    for section, rows in TABLE.items()
+    for number, (call, error, message) in enumerate(rows)
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), CASES)
+def test_what_a_bad_input_is_told(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# Anything thrown at everything. Left out: what takes a program, a type or a tree structure of ours,
+# where another argument is the business of a type checker; and what registers things for good.
+
+LEFT_OUT = {
+    "backward_pass", "dce_jaxpr", "eliminate_dead_code", "eval_jaxpr", "jaxpr_as_fun",
+    "partial_eval", "partial_eval_jaxpr", "result_type", "tree_transpose", "tree_unflatten",
+    "treedef_tuple", "typecheck_jaxpr", "typecheck_partial_eval",
+    "defjvp", "deflinear", "defzero", "deftranspose", "set_interpreter",
+}  # fmt: skip
+ALLOWED = (TypeError, ValueError, NotImplementedError, OverflowError)
+
+
+def public_functions():
+    for module in (s1, s2, s3, s4, minijax, minijax.numpy, minijax.lax, minijax.nn):
+        names = getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]
+        for name in {*names} - LEFT_OUT:
+            function = getattr(module, name)
+            is_ours = getattr(function, "__module__", "").startswith("minijax")
+            if is_ours and inspect.isroutine(function) and not name.startswith("register"):
+                yield function
+    yield from (tape.grad, tape.value_and_grad, tape.vjp)
+
+
+FUNCTIONS = {
+    f"{function.__module__}.{function.__name__}": function for function in public_functions()
+}
+
+
+GARBAGE = st.sampled_from([
+    None, "x", b"y", object(), [], [1, [2]], {}, {"a": 1.0}, (), (0,), (-1,), (5,), ("a",), (1.5,),
+    (1, 0), (2, 3), (None,), identity, square, add, lambda: 1, 0, 1, -1, 7, 10**30, 2.5, 1j,
+    float("nan"), True, np.float32(2), np.int32(3), np.zeros(()), np.zeros(0), ones3, ones23, f32,
+    np.arange(3), np.array(["a"]), np.array([None]), np.array([1, 2], "M8[s]"),
+    np.ones(2, ">f4"), np.zeros(2, [("a", "f4")]), np.ones(3, bool), np.ones(3, complex),
+    np.ones(3, ml_dtypes.bfloat16), ..., slice(1), range(3), {1, 2}, int, np.float32, "float32",
+    s2.ShapedArray((3,), np.float32), mine, jit(square),
+])  # fmt: skip
+KEYWORDS = {
+    "argnums": [0, -1, 7, (0,), (0, 5), (), "a", None, 1.5],
+    "in_axes": [0, -1, 7, None, "a", (0, None), [0], {"a": 0}, 2.5],
+    "out_axes": [0, -1, 9, None, "a", (0, 0)],
+    "axis": [0, -1, 9, None, "a", (0, 0), 1.5],
+    "axis_size": [3, 0, -1, "a", 1.5],
+    "has_aux": [True, False],
+    "static_argnums": [0, -1, 9, (0, 0), "a", None, 1.5],
+    "static_argnames": ["x", "zz", ("x", 3), 3],
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@given(data=st.data())
+@settings(max_examples=25)
+def test_garbage_is_refused_in_words(name, data):
+    """A call either works or raises an error of the allowed classes, with a message."""
+
+    def garbage():
+        return data.draw(st.lists(GARBAGE, min_size=1, max_size=3))
+
+    function = FUNCTIONS[name]
+    known = inspect.signature(function).parameters
+    choices = {name: st.sampled_from(values) for name, values in KEYWORDS.items() if name in known}
+    kwargs = data.draw(st.fixed_dictionaries({}, optional=choices))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy's, about what it makes of garbage
+        try:
+            result = function(*garbage(), **kwargs)
+            while isinstance(result, tuple) and len(result) >= 2 and callable(result[1]):
+                result = result[1]
+            if callable(result):
+                result(*garbage())
+        except ALLOWED as error:
+            if not str(error).strip():
+                raise AssertionError(f"{name} says nothing") from error

@@ -1,0 +1,308 @@
+"""The promises of the house, read off its sources."""
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"]
+PACKAGES = [*STAGES, "minijax"]
+DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
+ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}}
+LONGEST_FILE = 400  # lines, of a stage
+
+every_package = pytest.mark.parametrize("package", PACKAGES)
+every_stage = pytest.mark.parametrize("stage", STAGES)
+
+
+def sources(package):
+    directory = ROOT / "packages" / package.removeprefix("minijax_") / "src" / package
+    files = sorted(directory.rglob("*.py"))
+    assert files
+    return files
+
+
+def module_name(file, package):
+    parts = file.relative_to(next(p for p in file.parents if p.name == "src")).with_suffix("").parts
+    assert parts[0] == package
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def imports(tree, module, is_package):
+    """The modules that are imported, wherever in the file; `from a import b` counts as both."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + is_package]
+                base = ".".join([*above, base] if base else above)
+            yield base, node
+            yield from ((f"{base}.{alias.name}", node) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from ((arg.value, node) for arg in node.args if isinstance(arg, ast.Constant))
+
+
+# 1. A stage stands alone.
+
+
+@every_package
+def test_a_stage_imports_earlier_stages_and_what_it_declares(package):
+    earlier = PACKAGES[: PACKAGES.index(package) + 1]
+    allowed = {*earlier, *(name for stage in earlier for name in ADDS.get(stage, ()))}
+    for file in sources(package):
+        module = module_name(file, package)
+        for name, node in imports(tree_of(file), module, file.name == "__init__.py"):
+            top = name.partition(".")[0]
+            assert top in allowed or top in sys.stdlib_module_names, f"{file}:{node.lineno}: {name}"
+
+
+@every_package
+def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
+    directory = ROOT / "packages" / package.removeprefix("minijax_")
+    hook = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = hook["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    siblings, others = set(), set()
+    for requirement in hook.get("dependencies", []):
+        name, pin = re.match(r"([\w-]+)(.*)", requirement).groups()
+        (siblings if name in DISTRIBUTIONS else others).add(name)
+        assert name not in DISTRIBUTIONS or pin == "=={version}"
+    before = DISTRIBUTIONS[: PACKAGES.index(package)]
+    assert siblings <= set(before)
+    assert not before or before[-1] in siblings
+    assert others == ADDS.get(package, set())
+
+
+def test_all_have_one_version():
+    version = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
+    for package, distribution in zip(PACKAGES, DISTRIBUTIONS, strict=True):
+        directory = ROOT / "packages" / package.removeprefix("minijax_")
+        project = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
+        assert "version" in project["project"]["dynamic"]
+        try:
+            installed = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:  # run from the sources
+            continue
+        assert installed == version
+
+
+@every_package
+def test_types_are_for_users_too(package):
+    assert (sources(package)[0].parents[0] / "py.typed").exists()
+
+
+# 2. A stage imports, never copies.
+
+
+def functions(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def body_without_docstring(function):
+    return function.body[1:] if ast.get_docstring(function) else function.body
+
+
+def test_no_function_stands_twice():
+    where = defaultdict(list)
+    for package in PACKAGES:
+        for file in sources(package):
+            for function in functions(tree_of(file)):
+                body = body_without_docstring(function)
+                count = sum(isinstance(node, ast.stmt) for each in body for node in ast.walk(each))
+                if count > 3:
+                    text = "\n".join(map(ast.dump, body))
+                    where[text].append(f"{file.relative_to(ROOT)}:{function.lineno}")
+    assert [places for places in where.values() if len(places) > 1] == []
+
+
+# 3. A later stage never changes an earlier one.
+
+OBSERVE = """
+import minijax_stage1 as s1
+
+def f(x):
+    return s1.mul(x, s1.add(x, 3.0))
+
+def show(rules):
+    return {str(k): (v.__module__, v.__qualname__, id(v)) for k, v in rules.items()}
+
+def observe_1():
+    return [
+        f(2.0), s1.jvp(f, 2.0, 1.0), [s1.nth_order_derivative(n, f, 2.0) for n in range(5)],
+        str(s1.build_jaxpr(f, 1)), s1.eval_jaxpr(s1.build_jaxpr(f, 1), (2.0,)),
+        {k: id(v) for k, v in vars(s1).items() if not hasattr(v, "__path__") and k[0] != "_"},
+        [(k, id(v)) for cls in (s1.Interpreter, s1.JVPInterpreter) for k, v in vars(cls).items()],
+        type(s1.current_interpreter()).__name__,
+    ]
+
+def observe_2():
+    import numpy as np
+    import minijax_stage2 as s2
+    def g(x):
+        return s2.reduce_sum(s2.sin(x) * x + s2.where(x > 1.0, x, 2.0 * x))
+    x = np.arange(3.0)
+    results = [
+        g(x), s2.jvp(g, (x,), (x,)), s2.vmap(lambda x: x * x)(x), s2.deriv(f)(2.0),
+        s2.jacfwd(lambda x: x * x)(x), s2.tree_flatten({"a": [1, (2, None)]}),
+        s2.typeof(x), s2.draw_stack(),
+        [type(out).__name__ for out in (g(x), s2.sin(1.0), s2.sin(x), s2.neg(1))],
+    ]
+    tables = [
+        {k: v for k, v in show(rules).items() if k in NAMES}
+        for rules in (s2.impl_rules, s2.jvp_rules, s2.vmap_rules)
+    ]
+    names = {k: id(v) for k, v in vars(s2).items() if not hasattr(v, "__path__") and k[0] != "_"}
+    methods = [(k, id(v)) for cls in (s2.Tracer, s2.Trace) for k, v in vars(cls).items()]
+    return [repr(results), tables, names, methods]
+
+from minijax_stage1 import *
+"""
+
+
+@pytest.mark.parametrize("later", ["minijax_stage2", "minijax_stage3", "minijax_stage4", "minijax"])
+def test_importing_a_later_stage_leaves_stage_1_alone(later):
+    run(OBSERVE, f"before = observe_1(); import {later}", "assert observe_1() == before")
+
+
+@pytest.mark.parametrize("later", ["minijax_stage3", "minijax_stage4", "minijax"])
+def test_importing_a_later_stage_leaves_stage_2_alone(later):
+    run(
+        OBSERVE,
+        "from minijax_stage2 import impl_rules; NAMES = set(map(str, impl_rules))",
+        f"before = observe_2(); import {later}",
+        "after = observe_2()",
+        "for x, y in zip(before, after, strict=True): assert x == y, (x, y)",
+    )
+
+
+@pytest.mark.parametrize("stage", ["minijax_stage3", "minijax_stage4"])
+def test_stage_2_is_not_replaced_by_the_full_library(stage):
+    run(f"import {stage}; from minijax_stage2 import sin; assert type(sin(1.0)) is float")
+
+
+def run(*parts):
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(parts)], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# 4. One concept a file, and imports run one way.
+
+
+@every_stage
+def test_no_file_of_a_stage_is_long(stage):
+    lengths = {f.name: len(f.read_text(encoding="utf-8").splitlines()) for f in sources(stage)}
+    assert {name: count for name, count in lengths.items() if count > LONGEST_FILE} == {}
+
+
+def is_deferred(node, tree):
+    """Whether an import runs later than its module, or for type checkers only."""
+    for outer in ast.walk(tree):
+        deferred = isinstance(outer, ast.FunctionDef) or (
+            isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test)
+        )
+        if deferred and node in ast.walk(outer):
+            return True
+    return False
+
+
+@every_package
+def test_imports_run_one_way(package):
+    files = {module_name(file, package): file for file in sources(package)}
+    needs = {}
+    for module, file in files.items():
+        tree = tree_of(file)
+        found = imports(tree, module, file.name == "__init__.py")
+        needs[module] = {
+            name
+            for name, node in found
+            if name in files and name not in (module, package) and not is_deferred(node, tree)
+        }
+        if file.name != "__init__.py":  # a module that imports its own package goes in a circle
+            above = {name for name, node in imports(tree, module, False) if name == package}
+            from_package = [
+                node for name, node in imports(tree, module, False)
+                if name == package and isinstance(node, ast.ImportFrom)
+                and not all(f"{package}.{alias.name}" in files for alias in node.names)
+            ]  # fmt: skip
+            assert not above or not from_package, f"{module} imports the whole of {package}"
+    done = []
+    while needs:
+        ready = sorted(module for module, others in needs.items() if others <= {*done, module})
+        assert ready, f"these import each other: {sorted(needs)}"
+        done += ready
+        needs = {module: others for module, others in needs.items() if module not in ready}
+
+
+# 5. One door to jaxlib.
+
+
+def test_one_file_knows_jaxlib():
+    doors = set()
+    for package in PACKAGES:
+        for file in sources(package):
+            module = module_name(file, package)
+            found = imports(tree_of(file), module, file.name == "__init__.py")
+            if any(name.partition(".")[0] == "jaxlib" for name, _ in found):
+                doors.add(module)
+    assert doors == {"minijax_stage3.backend"}
+
+
+# 7. No dependency on jax.
+
+
+@every_package
+def test_no_source_imports_jax(package):
+    for file in sources(package):
+        found = imports(tree_of(file), module_name(file, package), file.name == "__init__.py")
+        assert not [name for name, _ in found if name.partition(".")[0] == "jax"], file
+
+
+# What a user meets has a docstring.
+
+
+def public_names(module):
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    return [name for name in names if not inspect.ismodule(getattr(module, name))]
+
+
+@every_package
+def test_every_public_name_has_a_docstring(package):
+    module = importlib.import_module(package)
+    public = {name: getattr(module, name) for name in public_names(module)}
+    described = {
+        name: value
+        for name, value in public.items()
+        if inspect.isclass(value) or inspect.isroutine(value)
+    }
+    assert described
+    bare = [
+        name
+        for name, value in described.items()
+        if not inspect.getdoc(value)
+        or (inspect.isclass(value) and not value.__doc__)
+        or (inspect.isclass(value) and value.__doc__.startswith(f"{value.__name__}("))
+    ]
+    assert bare == []
+    missing = [file for file in sources(package) if not ast.get_docstring(tree_of(file))]
+    assert missing == []

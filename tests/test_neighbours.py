@@ -1,0 +1,169 @@
+"""minijax and JAX in one process: neither notices the other."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PACKAGES = ["minijax_stage3", "minijax_stage4", "minijax"]
+
+COMPARE = """
+    import numpy as np
+    import jax.numpy as jnp
+
+    # JAX compiles and runs between the steps of our own program, and inside of it.
+    x = np.linspace(0.0, 1.0, 5, dtype=np.float32)
+
+    def ours(x):
+        inside = float(jax.jit(jnp.sum)(jnp.ones(3)))
+        return m3.jit(sin)(x) * inside
+
+    theirs = jax.jit(lambda x: jnp.sin(x) * 3.0)
+    for _ in range(2):
+        left, right = m3.jit(ours)(x), theirs(x)
+        np.testing.assert_allclose(left, right, rtol=1e-6)
+        assert type(left) is m3.Array and isinstance(right, jax.Array)
+    np.testing.assert_allclose(
+        grad(lambda x: reduce_sum(ours(x)))(x), jax.grad(lambda x: theirs(x).sum())(x), rtol=1e-5
+    )
+
+    # Arrays of one are arrays for the other.
+    assert jnp.asarray(left).dtype == jnp.float32
+    np.testing.assert_array_equal(jnp.from_dlpack(left), left)
+    np.testing.assert_array_equal(jnp.asarray(left) + right, np.asarray(left) + np.asarray(right))
+    np.testing.assert_array_equal(m3.array(np.asarray(right)), right)
+    assert left.dtype == np.float32 and m3.jit(sin)(1.0).dtype == np.float64
+    assert jax.jit(jnp.sin)(1.0).dtype == jnp.float32  # 64 bits stay switched off in JAX
+"""
+OURS = """
+    import minijax_stage3 as m3
+    from minijax_stage2 import reduce_sum, sin
+    from minijax_stage4 import grad
+    m3.jit(sin)(1.0)  # the door to XLA is open
+"""
+THEIRS = """
+    import jax
+    jax.jit(lambda x: x + 1)(1.0)
+"""
+
+# What jaxlib and JAX have process-wide: settings, classes, tables of what is registered.
+SNAPSHOT = """
+    def snapshot():
+        import jaxlib, jax
+        from jaxlib import _jax, xla_client
+        from jax._src import config, core, xla_bridge
+        array = _jax.ArrayImpl if hasattr(_jax, "ArrayImpl") else jax._src.array.ArrayImpl
+        return {
+            "settings": {k: str(v) for k, v in jax.config.values.items()},
+            "ArrayImpl": {k: id(v) for k, v in vars(array).items()},
+            "Tracer": {k: id(v) for k, v in vars(core.Tracer).items()},
+            "_jax": {k: id(v) for k, v in vars(_jax).items()},
+            "xla_client": {k: id(v) for k, v in vars(xla_client).items()},
+            "backends": sorted(xla_bridge.backends()),
+            "trees": [
+                str(jax.tree_util.tree_structure(tree))
+                for tree in ([1, (2, {"a": None})], OrderedDict(a=1), Pair(1, 2))
+            ],
+        }
+"""
+
+
+def run(*parts):
+    """Runs a program in a process of its own and returns what it prints."""
+    program = "\n".join(textwrap.dedent(part) for part in parts)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("order", [(OURS, THEIRS), (THEIRS, OURS)], ids=["ours", "theirs"])
+def test_whichever_comes_first(order):
+    run(*order, COMPARE)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_nothing_of_jaxlib_or_jax_is_changed(package):
+    run(
+        "from collections import OrderedDict, namedtuple; Pair = namedtuple('Pair', 'x y')",
+        SNAPSHOT,
+        "before = snapshot()",
+        f"import {package}",
+        OURS,
+        """
+        import numpy as np
+        x = m3.array([1.0, 2.0])
+        grad(lambda x: reduce_sum(m3.jit(sin)(x)))(x)
+        repr(x + 1), np.asarray(x), np.from_dlpack(x)
+        after = snapshot()
+        for what in before:
+            assert before[what] == after[what], what
+        """,
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_jax_is_not_imported_though_it_is_installed(package):
+    run(
+        f"import sys, {package}",
+        OURS,
+        """
+        import numpy as np
+        x = m3.array([[1.0, 2.0], [3.0, 4.0]])
+        y = x @ x + 1 - x.T
+        repr(y), str(y), f"{y}", y.tolist(), np.asarray(y), np.from_dlpack(y)
+        y.device, y.is_ready()
+        grad(lambda x: reduce_sum(sin(x) * x))(x)
+        lowered = m3.jit(sin).lower(x)
+        compiled = lowered.compile()
+        compiled(x), compiled.as_text(), compiled.cost_analysis(), lowered.as_text()
+        print(m3.make_jaxpr(grad(lambda x: reduce_sum(sin(x))))(x))
+        try:
+            m3.jit(lambda x: 1 if x else 2)(1.0)
+        except TypeError as error:
+            str(error)
+        assert not [name for name in sys.modules if name.split(".")[0] == "jax"]
+        """,
+    )
+
+
+def test_importing_minijax_alone_does_not_even_import_jaxlib():
+    """Tracing and printing programs costs no XLA."""
+    run(
+        """
+        import sys
+        import minijax_stage4 as m4
+        from minijax_stage2 import sin
+        from minijax_stage3 import make_jaxpr
+        print(make_jaxpr(m4.grad(sin))(1.0))
+        assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "jaxlib")]
+        """
+    )
+
+
+def test_arguments_of_one_library_in_functions_of_the_other():
+    """A JAX array is no array of ours: the error says what to do. A JAX tracer never fits."""
+    run(
+        OURS,
+        THEIRS,
+        """
+        import jax.numpy as jnp
+        import numpy as np
+        x = jnp.ones(3)
+        for f in (sin, m3.jit(sin), grad(lambda x: reduce_sum(x))):
+            try:
+                f(x)
+            except TypeError as error:
+                assert "expected an array or a number" in str(error), error
+            else:
+                raise SystemExit("a JAX array went through")
+        try:
+            jax.jit(lambda x: sin(x))(x)
+        except TypeError as error:
+            assert str(error)
+        else:
+            raise SystemExit("a JAX tracer went through")
+        """,
+    )

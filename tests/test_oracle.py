@@ -1,0 +1,154 @@
+"""Random programs compute what they compute in JAX, under every pair of transformations.
+
+A transformation here takes a function of arrays that returns a list of arrays, and makes
+another one of the same arguments; so any two of them compose.
+"""
+
+import zlib
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, seed, settings
+from libraries import JAX, OURS, assert_same
+from programs import OPERATIONS, programs, run
+
+
+def pattern(x):
+    """Numbers in the type of `x`, no two alike: a tangent, a cotangent, weights of a sum."""
+    count = np.arange(1.0, 1 + np.prod(x.shape)).reshape(x.shape)
+    return np.cos(count).astype(x.dtype)[()]
+
+
+def with_weights(lib, f):
+    """The sum of all results, each element with a weight of its own."""
+
+    def scalar(*xs):
+        outs = f(*xs)
+        return sum(lib.reduce_sum(lib.convert(out * pattern(out), "float64")) for out in outs)
+
+    return scalar
+
+
+def jit(lib, f):
+    return lib.jit(f)
+
+
+def vmap(lib, f):
+    """Of three examples along the first axis of the first argument, the last of the second."""
+
+    def mapped(*xs):
+        scales = np.array([1.0, 0.5, -0.25])
+        batches, in_axes = [], []
+        for x, axis in zip(xs, (0, -1), strict=False):
+            aligned = scales.astype(x.dtype).reshape((3,) + (1,) * len(x.shape))
+            batch = aligned * x
+            if axis == -1:
+                batch = lib.transpose(batch, (*range(1, len(batch.shape)), 0))
+            batches.append(batch)
+            in_axes.append(axis)
+        return lib.vmap(f, in_axes=tuple(in_axes))(*batches)
+
+    return mapped
+
+
+def jvp(lib, f):
+    def pushed(*xs):
+        outs, tangents = lib.jvp(f, xs, tuple(map(pattern, xs)))
+        return [*outs, *tangents]
+
+    return pushed
+
+
+def linearize(lib, f):
+    return lambda *xs: lib.linearize(f, *xs)[1](*map(pattern, xs))
+
+
+def vjp(lib, f):
+    def pulled(*xs):
+        outs, f_vjp = lib.vjp(f, *xs)
+        return list(f_vjp([pattern(out) for out in outs]))
+
+    return pulled
+
+
+def grad(lib, f):
+    def gradient(*xs):
+        return list(lib.grad(with_weights(lib, f), argnums=tuple(range(len(xs))))(*xs))
+
+    return gradient
+
+
+def tape(lib, f):
+    """The gradient by the other road to reverse mode."""
+
+    def gradient(*xs):
+        return list(lib.tape_grad(with_weights(lib, f), tuple(range(len(xs))))(*xs))
+
+    return gradient
+
+
+def jacfwd(lib, f):
+    return lambda *xs: lib.jacfwd(f)(*xs)
+
+
+def jacrev(lib, f):
+    return lambda *xs: lib.jacrev(f, argnums=len(xs) - 1)(*xs)
+
+
+def hessian(lib, f):
+    return lambda *xs: [lib.hessian(with_weights(lib, f))(*xs)]
+
+
+OPERATIONS_OF_STAGE_2 = tuple(operation for operation in OPERATIONS if operation != "cond")
+TRANSFORMATIONS = [jit, vmap, jvp, linearize, vjp, grad, jacfwd, jacrev, hessian, tape]
+PAIRS = [
+    (outer, inner)
+    for outer in TRANSFORMATIONS
+    for inner in TRANSFORMATIONS
+    if not (outer is tape and inner is jit)  # the tape knows no primitive that holds a program
+]
+
+
+def check(program, *transformations):
+    inputs = program.inputs()
+
+    def transformed(lib):
+        f = lambda *xs: run(program, lib, xs)  # noqa: E731
+        for transformation in reversed(transformations):
+            f = transformation(lib, f)
+        return f
+
+    theirs = jax.jit(transformed(JAX))(*inputs)
+    assert_same(transformed(OURS)(*inputs), theirs, 2e-4 if program.is_narrow else 1e-9)
+
+
+def agree(*transformations, count, max_steps):
+    """Tries `count` random programs, others for each choice of transformations."""
+    names = " of ".join(transformation.__name__ for transformation in transformations)
+
+    @seed(zlib.crc32(names.encode()))
+    @settings(max_examples=count)
+    @given(programs(max_steps, OPERATIONS_OF_STAGE_2 if tape in transformations else OPERATIONS))
+    def tried(program):
+        check(program, *transformations)
+
+    tried()
+
+
+def test_a_program():
+    agree(count=40, max_steps=10)
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS, ids=lambda t: t.__name__)
+def test_one_transformation(transformation):
+    agree(transformation, count=15, max_steps=8)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    PAIRS,
+    ids=lambda t: t.__name__,
+)
+def test_two_transformations(outer, inner):
+    agree(outer, inner, count=8, max_steps=6)

@@ -1,0 +1,143 @@
+"""What the READMEs show is what happens: their programs run and print what stands below them."""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+READMES = [ROOT / "README.md", *sorted(ROOT.glob("packages/*/README.md"))]
+every_readme = pytest.mark.parametrize("readme", READMES, ids=lambda p: str(p.relative_to(ROOT)))
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LANGUAGES = {"python", "text", "bash"}
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
+
+# Runs the programs one after the other, as a reader would, and tells what each printed.
+RUNNER = """
+import contextlib, io, json, sys
+namespace, printed = {"__name__": "__main__"}, []
+for program in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(program, "README.md", "exec"), namespace)
+    printed.append(out.getvalue())
+print(json.dumps(printed))
+"""
+
+
+def text_of(readme):
+    return readme.read_text(encoding="utf-8")
+
+
+def blocks(readme):
+    return BLOCK.findall(text_of(readme))
+
+
+def test_every_package_has_a_readme():
+    assert len(READMES) == 6
+    assert all(readme.is_file() for readme in READMES)
+
+
+@every_readme
+def test_every_block_is_of_a_kind_that_is_tested(readme):
+    languages = [language for language, _ in blocks(readme)]
+    assert set(languages) <= LANGUAGES
+    for before, language in zip([None, *languages], languages, strict=False):
+        assert language != "text" or before == "python", "an output without its program"
+
+
+@every_readme
+def test_the_programs_print_what_is_shown(readme):
+    found = blocks(readme)
+    programs = [text for language, text in found if language == "python"]
+    assert programs
+    shown = [
+        following[1] if following[0] == "text" else None
+        for (language, _), following in zip(found, [*found[1:], ("", "")], strict=True)
+        if language == "python"
+    ]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUNNER],
+        input=json.dumps(programs),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    for printed, expected in zip(json.loads(done.stdout), shown, strict=True):
+        assert not printed if expected is None else same_output(printed, expected), printed
+
+
+def same_output(printed, expected):
+    """Whether texts are equal, and the numbers in them equal up to rounding."""
+    if NUMBER.sub("#", printed).split() != NUMBER.sub("#", expected).split():
+        return False
+    numbers = [list(map(float, NUMBER.findall(text))) for text in (printed, expected)]
+    return numbers[0] == pytest.approx(numbers[1], rel=1e-6, abs=1e-12)
+
+
+def sessions():
+    """The names of the nox sessions: those of functions, and those made for each stage."""
+    source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    stages = re.findall(r'Stage\("(\w+)"', source)
+    families = re.findall(r'name = f"([\w-]+)\{stage\.name\}"', source)
+    named = re.findall(r'@nox\.session\(.*name="([\w-]+)"', source)
+    functions = re.findall(r"@nox\.session.*\ndef (\w+)", source)
+    return {*named, *functions, *(family + stage for family in families for stage in stages)}
+
+
+def test_sessions_are_found():
+    assert {"tests-stage1", "tests-minijax", "tests", "lint", "docs", "demo"} <= sessions()
+
+
+@every_readme
+def test_the_commands_exist(readme):
+    """Not run here: they take minutes, and are what runs these tests."""
+    text = text_of(readme)
+    assert set(re.findall(r"\./noxw -s ([\w-]+)", text)) <= sessions()
+    assert (ROOT / "noxw").stat().st_mode & 0o100
+    for language, commands in blocks(readme):
+        for command in commands.splitlines() if language == "bash" else ():
+            program, *args = command.split()
+            assert program in ("./noxw", "pip", "pytest", "git", "cd"), command
+            for arg in args:
+                if "packages/" in arg:
+                    assert list(ROOT.glob(arg.removeprefix("./"))), arg
+
+
+@every_readme
+def test_the_links_lead_somewhere(readme):
+    for target in re.findall(r"\]\(([^)#]+)", text_of(readme)):
+        if "://" not in target:
+            assert (readme.parent / target).exists(), target
+
+
+def code_lines(path):
+    """How many lines of a source file hold code: neither comment, docstring nor nothing."""
+    source = path.read_text(encoding="utf-8")
+    documented = set()
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            documented.update(range(first.lineno, first.end_lineno + 1))
+    silent = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if tokenize.tok_name[token.type] not in silent:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - documented)
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3, 4])
+def test_the_table_of_stages_counts_their_lines(stage):
+    row = re.search(rf"^\| \[{stage}\].*\| ([\d,]+) \| `pip", text_of(READMES[0]), re.MULTILINE)
+    sources = (ROOT / f"packages/stage{stage}/src").rglob("*.py")
+    counted = sum(map(code_lines, sources))
+    assert int(row.group(1).replace(",", "")) == pytest.approx(counted, rel=0.02)
