@@ -34,7 +34,12 @@ class Stage:
 STAGES = (
     Stage("stage1", "minijax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
     Stage("stage2", "minijax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
-    Stage("stage3", "minijax-stage3", ("jaxlib", "ml-dtypes", "scipy"), "jit(lambda x: -x)(2.0) == -2.0"),
+    Stage(
+        "stage3",
+        "minijax-stage3",
+        ("jaxlib", "ml-dtypes", "scipy"),
+        "jit(lambda x: -x)(2.0) == -2.0",
+    ),
     Stage("stage4", "minijax-stage4", (), "grad(lambda x: x * x)(3.0) == 6.0"),
     Stage("minijax", "minijax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
 )

@@ -93,7 +93,7 @@ def declare(
 def _through_xla(primitive: Primitive) -> Rule:
     def evaluate(*operands: Any, **params: Any) -> list[Any]:
         in_avals = tuple(map(typeof, operands))
-        return list(call(compile_primitive(primitive, in_avals, tuple(params.items())), operands))
+        return list(call(compile_primitive(primitive, in_avals, params), operands))
 
     return evaluate
 

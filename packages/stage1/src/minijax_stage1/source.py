@@ -7,7 +7,6 @@ line are worked out only when a message asks for them.
 import linecache
 import os
 import sys
-from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -17,12 +16,18 @@ _hidden_directories: list[str] = []
 def hide_frames_of(package_file: str) -> None:
     """Declares the directory of `package_file` to be machinery, which messages never point at."""
     _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
-    _is_hidden.cache_clear()
+    _is_hidden.clear()
 
 
-@lru_cache(maxsize=4096)
-def _is_hidden(filename: str) -> bool:
-    return filename.startswith((*_hidden_directories, "<frozen"))
+class _IsHidden(dict[str, bool]):
+    """For each file whether it is machinery, found out when it is first asked for."""
+
+    def __missing__(self, filename: str) -> bool:
+        hidden = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
+        return hidden
+
+
+_is_hidden = _IsHidden()
 
 
 class Source(NamedTuple):
@@ -58,14 +63,16 @@ class Source(NamedTuple):
 def user_frame() -> FrameType | None:
     """The innermost frame that is not machinery, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_hidden(frame.f_code.co_filename):
+    while frame is not None and _is_hidden[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
 
 
 def user_source() -> Source | None:
     """The user's line that is running now, or None where only machinery is."""
-    frame = user_frame()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_hidden[frame.f_code.co_filename]:  # a loop for speed
+        frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
 

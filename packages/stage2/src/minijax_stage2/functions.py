@@ -5,6 +5,7 @@ for granted that shapes and dtypes fit.
 """
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -242,10 +243,10 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     """
     aval = typeof(x)
     sizes = new_sizes = _ints("reshape: shape", shape)
-    known = int(np.prod([size for size in new_sizes if size != -1]))
+    known = math.prod([size for size in new_sizes if size != -1])
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
-    if any(size < 0 for size in new_sizes) or int(np.prod(new_sizes)) != aval.size:
+    if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
         raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
     return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, python_scalars
+from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, python_scalars
 
 Method = Callable[[Any, Any], Any]
 
@@ -41,6 +41,9 @@ class ArrayOperators:
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        has_aval(cls)
 
     @property
     def aval(self) -> ShapedArray:

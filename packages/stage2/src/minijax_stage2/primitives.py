@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2.shaped_array import Shape, ShapedArray, check_shape, typeof
-from minijax_stage2.trace import Primitive, impl_rules, typed_primitives
+from minijax_stage2.trace import Primitive, impl_rules
 
 # --8<-- [start:declare]
 neg_p = Primitive("neg")
@@ -76,7 +76,6 @@ impl_rules[ge_p] = _by(np.greater_equal)
 
 impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
 impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [_convert(x, new_dtype)]
-typed_primitives.add(convert_element_type_p)
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]

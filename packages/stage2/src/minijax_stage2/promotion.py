@@ -88,19 +88,32 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 # --8<-- [start:promote]
 def promote(*operands: Any) -> list[Any]:
     """Operands of one dtype, and of one shape or scalar, which is what primitives take."""
-    avals = [typeof(x) for x in operands]
-    first = avals[0]
-    if all(aval is first or aval == first for aval in avals):
+    targets = _meeting_types(*[typeof(x) for x in operands])
+    if targets is None:
         return list(operands)
-    target = result_type(*avals)
-    shapes = {aval.shape for aval in avals if aval.shape}
-    operands_of_dtype = [
-        cast(x, aval, target.dtype) for x, aval in zip(operands, avals, strict=True)
+    return [
+        x if target is None else _meet(x, *target)
+        for x, target in zip(operands, targets, strict=True)
     ]
-    if len(shapes) <= 1:
-        return operands_of_dtype
-    shape = broadcast_shapes(*shapes)
-    return [broadcast_to(x, shape) if typeof(x).shape else x for x in operands_of_dtype]
+
+
+@lru_cache(maxsize=16_384)
+def _meeting_types(*avals: ShapedArray) -> list[tuple[np.dtype[Any], Shape] | None] | None:
+    """What each operand has to become to meet the others; None: it is fit already."""
+    dtype = result_type(*avals).dtype
+    shapes = {aval.shape for aval in avals if aval.shape}
+    shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
+    targets = [
+        None
+        if aval.dtype == dtype and (not aval.shape or shape in (None, aval.shape))
+        else (dtype, shape if shape and aval.shape else aval.shape)
+        for aval in avals
+    ]
+    return targets if any(targets) else None
+
+
+def _meet(x: Any, dtype: np.dtype[Any], shape: Shape) -> Any:
+    return broadcast_to(cast(x, typeof(x), dtype), shape)
 
 
 def cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any]) -> Any:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -39,15 +40,29 @@ class ShapedArray:
     """The set of all arrays of one shape and dtype.
 
     `weak_type` marks a Python number, which takes the dtype of whatever it meets.
+
+    There is only one object for each type, so that types are compared by identity.
     """
 
-    __slots__ = ("_hash", "dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "weak_type")
 
-    def __init__(self, shape: Shape, dtype: Any, weak_type: bool = False):
-        self.shape = shape
-        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-        self.weak_type = weak_type
-        self._hash = hash((shape, self.dtype, weak_type))
+    shape: Shape
+    dtype: np.dtype[Any]
+    weak_type: bool
+
+    def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
+        if not isinstance(dtype, np.dtype):
+            dtype = np.dtype(dtype)
+        key = shape, dtype, weak_type
+        aval = _interned.get(key)
+        if aval is None:
+            aval = object.__new__(cls)
+            aval.shape, aval.dtype, aval.weak_type = key
+            aval = _interned.setdefault(key, aval)  # another thread may have been faster
+        return aval
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
     # --8<-- [end:shaped_array]
 
@@ -58,17 +73,6 @@ class ShapedArray:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, ShapedArray)
-            and self.shape == other.shape
-            and self.dtype == other.dtype
-            and self.weak_type == other.weak_type
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def __str__(self) -> str:
         return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
@@ -120,6 +124,8 @@ def _of_int(x: int) -> ShapedArray:
     raise OverflowError(f"the Python int {x} does not fit in 64 bits; use a float")
 
 
+_interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
+
 _WEAK_BOOL = ShapedArray((), np.bool_)  # a bool has no width to be weak about
 _WEAK_INT = ShapedArray((), np.int64, weak_type=True)
 _WEAK_FLOAT = ShapedArray((), np.float64, weak_type=True)
@@ -132,6 +138,14 @@ _type_of: dict[type, Callable[[Any], ShapedArray]] = {
     complex: lambda x: _WEAK_COMPLEX,
     np.ndarray: _of_numpy,
 }
+
+aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
+
+
+def has_aval(cls: type) -> None:
+    """Declares that the values of a class know their type, as the attribute `aval`."""
+    _type_of[cls] = aval_attribute
+
 
 python_scalars = (bool, int, float, complex)
 

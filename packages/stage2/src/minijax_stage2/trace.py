@@ -19,10 +19,11 @@ from minijax_stage2.shaped_array import python_scalars
 class Primitive:
     """An operation with a name. What it means is said by the rules of each interpreter."""
 
-    __slots__ = ("__weakref__", "name")
+    __slots__ = ("__weakref__", "holds_programs", "name")
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, holds_programs: bool = False):
         self.name = name
+        self.holds_programs = holds_programs  # among its parameters, as `jit` and `cond` do
 
     def __repr__(self) -> str:
         return self.name
@@ -113,10 +114,6 @@ def draw_stack() -> str:
 # --8<-- [start:eval]
 impl_rules = Rules("evaluation", "impl_rules")
 
-# Primitives whose results are as their rule returns them, also of operands that are Python
-# numbers: those that say a dtype, and those that hold programs.
-typed_primitives: set[Primitive] = set()
-
 
 class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
@@ -141,7 +138,7 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if not args or primitive in typed_primitives:
+        if not args or primitive.holds_programs or "new_dtype" in params:
             return outs
         if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]

@@ -1,7 +1,8 @@
 """The types of results from the types of operands, and what does not fit said exactly."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +33,41 @@ from minijax_stage2.trace import Rules
 abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
 
 Avals = list[ShapedArray]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def once_for_types(function: Function) -> Function:
+    """Decorator: a function of a primitive, types and parameters, computed once for them."""
+    known: dict[Any, Any] = {}
+
+    @wraps(function)
+    def cached(
+        primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
+    ) -> Any:
+        if primitive.holds_programs:  # which a cache would keep alive
+            return function(primitive, in_avals, params)
+        key = primitive, in_avals, tuple(params.items())
+        try:
+            result = known.get(key)
+        except TypeError:  # a parameter is not hashable
+            return function(primitive, in_avals, params)
+        if result is None:
+            if len(known) >= 16_384:
+                known.clear()
+            result = known[key] = function(primitive, in_avals, params)
+        return result
+
+    return cached  # type: ignore[return-value]
+
+
+@once_for_types
+def abstract_eval(
+    primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
+) -> Sequence[ShapedArray]:
+    """The types of the results of a primitive."""
+    return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
 
 
 # --8<-- [start:elementwise]

@@ -16,9 +16,6 @@ from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
 from minijax_stage3.lowering import element_type
 
-# Primitives that hold programs, whose rule for evaluation executes them on the device itself.
-call_primitives: set[Primitive] = set()
-
 
 # --8<-- [start:array]
 class Array(ArrayOperators):
@@ -41,10 +38,10 @@ class Array(ArrayOperators):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluates a primitive on the device, once one of its operands is there."""
-        if primitive in call_primitives:
+        if primitive.holds_programs:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         in_avals = tuple([typeof(x) for x in args])
-        return call(compile_primitive(primitive, in_avals, tuple(params.items())), args)
+        return call(compile_primitive(primitive, in_avals, params), args)
 
     # --8<-- [end:array]
 

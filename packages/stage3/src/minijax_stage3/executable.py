@@ -2,14 +2,13 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, float0
 from minijax_stage3 import backend
-from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval, once_for_types
 from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
 from minijax_stage3.lowering import lower_to_module
 
@@ -43,15 +42,14 @@ def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
     return compiled
 
 
-@lru_cache(maxsize=4096)
+@once_for_types
 def compile_primitive(
-    primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: tuple[tuple[str, Any], ...]
+    primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
 ) -> CompiledJaxpr:
     """Compiles a program of one primitive, for eager operations."""
     invars = [Var(aval) for aval in in_avals]
-    outvars = [Var(aval) for aval in abstract_eval_rules[primitive](*in_avals, **dict(params))]
-    eqn = JaxprEqn(primitive, invars, outvars, dict(params))
-    jaxpr = Jaxpr([], invars, [eqn], outvars)
+    outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
+    jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
     return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
 
 

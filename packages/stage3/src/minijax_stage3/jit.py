@@ -31,7 +31,7 @@ from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
 
-jit_p = Primitive("jit")
+jit_p = Primitive("jit", holds_programs=True)
 
 
 class Traced:

@@ -12,7 +12,7 @@ from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.tree import tree_flatten_with_path
-from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
@@ -57,7 +57,7 @@ class JaxprTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         invars = [self.to_atom(x) for x in args]
-        out_avals = abstract_eval_rules[primitive](*[atom.aval for atom in invars], **params)
+        out_avals = abstract_eval(primitive, tuple([atom.aval for atom in invars]), params)
         outvars = [Var(aval) for aval in out_avals]
         source = user_source()
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))

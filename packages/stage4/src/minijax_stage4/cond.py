@@ -23,7 +23,7 @@ from minijax_stage2.tree import (
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
 
-cond_p = Primitive("cond")
+cond_p = Primitive("cond", holds_programs=True)
 
 
 # --8<-- [start:cond]

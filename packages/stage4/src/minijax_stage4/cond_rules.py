@@ -23,7 +23,6 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.trace import typed_primitives
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
@@ -34,7 +33,6 @@ from minijax_stage3 import (
     eval_jaxpr,
     lowering_rules,
 )
-from minijax_stage3.array import call_primitives
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -66,8 +64,6 @@ def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
 
 
 impl_rules[cond_p] = _evaluate
-call_primitives.add(cond_p)
-typed_primitives.add(cond_p)
 # --8<-- [end:evaluate]
 
 
