@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from minijax_stage1.errors import UnexpectedTracerError
-from minijax_stage1.source import Source, name_of, user_source
+from minijax_stage1.source import Source, name_of, on_behalf_of, user_source
 
 
 # --8<-- [start:op]
@@ -53,7 +53,7 @@ class Interpreter:
     def run(self) -> Iterator[None]:
         """Makes this interpreter current for a block, after which it has ended for good."""
         try:
-            with set_interpreter(self):
+            with set_interpreter(self), on_behalf_of(None):
                 yield
         finally:
             self.ended = True

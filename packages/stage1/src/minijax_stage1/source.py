@@ -7,6 +7,7 @@ line are worked out only when a message asks for them.
 import linecache
 import os
 import sys
+from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -68,12 +69,36 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+# The line on whose behalf machinery is at work, where that is not the line that is running.
+_on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
+
+
 def user_source() -> Source | None:
-    """The user's line that is running now, or None where only machinery is."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_hidden[frame.f_code.co_filename]:  # a loop for speed
-        frame = frame.f_back
-    return None if frame is None else Source(frame.f_code, frame.f_lasti)
+    """The user's line that is being worked on now, or None where there is only machinery."""
+    source = _on_behalf_of.get()
+    if source is None:
+        frame = user_frame()
+        source = None if frame is None else Source(frame.f_code, frame.f_lasti)
+    return source
+
+
+class on_behalf_of:
+    """Says for the block of a `with` whose line is worked on, also when a program is run later.
+
+    None: the line that is running.
+    """
+
+    __slots__ = ("previous", "source")
+
+    def __init__(self, source: Source | None):
+        self.source = source
+
+    def __enter__(self) -> None:
+        self.previous = _on_behalf_of.get()
+        _on_behalf_of.set(self.source)
+
+    def __exit__(self, *exception: object) -> None:
+        _on_behalf_of.set(self.previous)
 
 
 def name_of(f: Any) -> str:

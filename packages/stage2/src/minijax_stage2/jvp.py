@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, user_source
+from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast, is_inexact
@@ -69,15 +69,15 @@ class JVPTrace(Trace):
             else:
                 primals.append(x)
                 tangents.append(None)
-        with set_interpreter(self.parent):
-            if constant:
-                return bind(primitive, *primals, **params)
-            rule = jvp_rules[primitive]
-            tangents = [
-                Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
-            ]
-            outs, out_tangents = rule(primals, tangents, **params)
-        return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+        with on_behalf_of(user_source()):
+            with set_interpreter(self.parent):
+                if constant:
+                    return bind(primitive, *primals, **params)
+                tangents = [
+                    Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
+                ]
+                outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+            return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)

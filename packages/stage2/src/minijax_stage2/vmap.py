@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, user_source
+from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
@@ -59,16 +59,18 @@ class BatchTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        values, dims = [], []
+        values: list[Any] = []
+        dims: list[BatchDim] = []
         for x in args:
             value, dim = self.unbox(x)
             values.append(value)
             dims.append(dim)
-        with set_interpreter(self.parent):
-            if all(dim is None for dim in dims):
-                return bind(primitive, *values, **params)
-            outs, out_dims = vmap_rules[primitive](self.axis_size, values, dims, **params)
-        return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
+        with on_behalf_of(user_source()):
+            with set_interpreter(self.parent):
+                if dims.count(None) == len(dims):
+                    return bind(primitive, *values, **params)
+                outs, out_dims = vmap_rules[primitive](self.axis_size, values, dims, **params)
+            return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
 
     def box(self, value: Any, dim: BatchDim) -> Any:
         return value if dim is None else BatchTracer(self, value, dim)

@@ -6,6 +6,7 @@ line carries the user's file and line as its location.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
 
 # --8<-- [start:types]
+@lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
     """The type of an array as MLIR writes it: `tensor<2x3xf32>`."""
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
@@ -193,7 +195,7 @@ def lower_to_module(jaxpr: Jaxpr, name: str) -> str:
 
 def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> str:
     """The type of an operation: `(tensor<f32>) -> tensor<2xf32>`."""
-    ins = ", ".join(mlir_type(operand.aval) for operand in operands)
+    ins = ", ".join([mlir_type(operand.aval) for operand in operands])
     outs = [mlir_type(aval) for aval in out_avals]
     return f"({ins}) -> {outs[0] if len(outs) == 1 else '(' + ', '.join(outs) + ')'}"
 

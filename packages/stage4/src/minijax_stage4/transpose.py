@@ -8,7 +8,7 @@ each linear primitive is enough.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax_stage1.source import name_of
+from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import (
     MissingRuleError,
     Primitive,
@@ -143,7 +143,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
             linear.update(eqn.outvars)
             linear_eqns.append(eqn)
         else:
-            outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+            with on_behalf_of(eqn.source):
+                outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
             values.update(zip(eqn.outvars, outs, strict=True))
 
     # Backwards: from the cotangents of what is used to the cotangents of what uses it.
@@ -165,9 +166,10 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
             for ct, var in zip(out_cts, eqn.outvars, strict=True)
         ]
         operands = [UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars]
-        in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
-        for atom, ct in zip(eqn.invars, in_cts, strict=True):
-            accumulate(atom, ct)
+        with on_behalf_of(eqn.source):
+            in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
+            for atom, ct in zip(eqn.invars, in_cts, strict=True):
+                accumulate(atom, ct)
     return [
         cotangents.get(var, Zero(tangent_type(var.aval))) if isinstance(arg, UndefPrimal) else None
         for var, arg in zip(jaxpr.invars, args, strict=True)
