@@ -267,3 +267,11 @@ def test_special_values_flow_without_warnings():
     assert (out, tangent) == (-math.inf, math.inf)
     assert math.isnan(jvp(log, (-1.0,), (1.0,))[0])
     assert jvp(exp, (1000.0,), (1.0,)) == (math.inf, math.inf)
+
+
+def test_a_dtype_that_is_equal_to_numpys_own_but_another_object():
+    """Such a dtype says that it is not built in; the first array of a type was once believed."""
+    odd = np.dtype("f8").newbyteorder("<")
+    x = np.ones((5, 1, 7), odd)
+    assert jvp(lambda x: x * x, (x,), (x,))[1].dtype == np.float64
+    assert jvp(lambda x: x * x, (np.ones((5, 1, 7)),), (x,))[1].dtype == np.float64

@@ -57,7 +57,9 @@ class ShapedArray:
         aval = _interned.get(key)
         if aval is None:
             aval = object.__new__(cls)
-            aval.shape, aval.dtype, aval.weak_type = key
+            aval.shape, aval.weak_type = shape, weak_type
+            # Of equal dtypes only numpy's own object of each knows that it is built in.
+            aval.dtype = float0 if dtype == float0 else np.dtype(dtype.type)
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
 
@@ -89,7 +91,7 @@ class ShapedArray:
 def _numeric_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
     """`dtype` in the machine's byte order, or None where it does not hold numbers."""
     if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
-        return dtype.newbyteorder("=") if not dtype.isnative else dtype
+        return dtype if dtype.isnative else np.dtype(dtype.type)
     return None
 
 
