@@ -139,6 +139,11 @@ def current_interpreter() -> Interpreter:
     return _running() or evaluator
 
 
+def is_evaluating() -> bool:
+    """Whether nothing but evaluation is running, in this thread."""
+    return _current.get() is None or _running() is None
+
+
 def _running() -> Interpreter | None:
     """The innermost interpreter that has not ended; None where only evaluation is left."""
     interpreter = _current.get()

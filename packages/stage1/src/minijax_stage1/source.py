@@ -8,6 +8,7 @@ import linecache
 import os
 import sys
 from contextvars import ContextVar
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ class on_behalf_of:
 
 def name_of(f: Any) -> str:
     """What to call the function `f` in a message."""
-    while hasattr(f, "func"):  # functools.partial
+    while isinstance(f, partial):
         f = f.func
     return getattr(f, "__name__", None) or type(f).__name__
 

@@ -1,7 +1,8 @@
 """Arrays on the device: what compiled programs take and return."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,8 +13,10 @@ from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.shaped_array import dtype_of_numbers, float0
 from minijax_stage2.trace import impl_rules
+from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
+from minijax_stage3.flatten import fast_unflatten
 from minijax_stage3.lowering import element_type
 
 
@@ -28,11 +31,11 @@ class Array(ArrayOperators):
     __slots__ = ("__weakref__", "_host", "aval", "buffer")
 
     aval: ShapedArray
+    _host: np.ndarray[Any, Any]
 
     def __init__(self, buffer: backend.Buffer, aval: ShapedArray):
         self.buffer = buffer
         self.aval = aval
-        self._host: np.ndarray[Any, Any] | None = None
 
     def evaluate_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -73,10 +76,12 @@ class Array(ArrayOperators):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array; without a copy where memory is shared."""
-        if self._host is None:
+        try:
+            return self._host
+        except AttributeError:  # not asked for yet
             is_float0 = self.dtype == float0  # which holds no bits, and is booleans on the device
             self._host = np.zeros(self.shape, float0) if is_float0 else backend.get(self.buffer)
-        return self._host
+            return self._host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype, copy=copy)
@@ -180,14 +185,50 @@ def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
         raise leaked_value_error(x, x.interpreter, x.source)
     if aval.dtype == float0:
         x, aval = np.zeros(aval.shape, np.bool_), device_type(aval)
+    if not aval.shape and aval.dtype.itemsize <= 8:
+        return _scalar_buffer(np.asarray(x, aval.dtype).tobytes(), aval)
     return backend.put(x, aval)
+
+
+@lru_cache(maxsize=1024)
+def _scalar_buffer(number: bytes, aval: ShapedArray) -> backend.Buffer:
+    """A number on the device; programs use a few of them over and over."""
+    return backend.put(np.frombuffer(number, aval.dtype)[0], aval)
 
 
 def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
     """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
-    buffers = [to_buffer(x, aval) for x, aval in zip(args, compiled.in_avals, strict=True)]
-    results = compiled.execute(buffers)
-    return [Array(buffer, aval) for buffer, aval in zip(results, compiled.out_avals, strict=True)]
+    buffers = [
+        x.buffer if type(x) is Array else to_buffer(x, aval)
+        for x, aval in zip(args, compiled.in_avals, strict=True)
+    ]
+    return list(map(Array, compiled.execute(buffers), compiled.out_avals))
+
+
+def executor(
+    compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef
+) -> Callable[[list[backend.Buffer]], Any]:
+    """The function that executes a compiled jaxpr on the buffers of what is not constant.
+
+    Made once for each program, so that a call does as little as can be.
+    """
+    execute, out_avals = compiled.execute, compiled.out_avals
+    const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
+    if out_tree.num_nodes == 1 == len(out_avals) and not consts:
+        (out_aval,) = out_avals
+
+        def execute_to_array(buffers: list[backend.Buffer]) -> Array:
+            (out,) = execute(buffers)
+            return Array(out, out_aval)
+
+        return execute_to_array
+
+    unflatten = fast_unflatten(out_tree)
+
+    def execute_to_tree(buffers: list[backend.Buffer]) -> Any:
+        return unflatten(map(Array, execute([*const_buffers, *buffers]), out_avals))
+
+    return execute_to_tree
 
 
 # --8<-- [end:call]

@@ -146,6 +146,13 @@ def default_device() -> Device:
     return _get_door().device
 
 
+def pytree_registry() -> Any:
+    """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
+    make = importlib.import_module("jaxlib._jax").pytree.PyTreeRegistry
+    kinds = ("none", "tuple", "namedtuple", "list", "dict")
+    return make(**{f"enable_{kind}": True for kind in kinds})
+
+
 class Executable:
     """A compiled program, loaded on the default device."""
 

@@ -1,8 +1,9 @@
 """Jaxprs that XLA has compiled, and the caches that compile each only once."""
 
-import weakref
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,15 +32,28 @@ class CompiledJaxpr:
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
 
-_compiled: "weakref.WeakKeyDictionary[Jaxpr, CompiledJaxpr]" = weakref.WeakKeyDictionary()
+class Once:
+    """A value that is made when first asked for, and only once, whichever thread asks."""
+
+    __slots__ = ("__weakref__", "lock", "value")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+    def get(self, make: Callable[[], CompiledJaxpr]) -> CompiledJaxpr:
+        with self.lock:
+            if not hasattr(self, "value"):
+                self.value = make()
+            return self.value
+
+
+_compiled: "WeakKeyDictionary[Jaxpr, Once]" = WeakKeyDictionary()
 
 
 def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
     """Compiles `jaxpr` once; what was compiled lives as long as the jaxpr."""
-    compiled = _compiled.get(jaxpr)
-    if compiled is None:
-        compiled = _compiled[jaxpr] = CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name))
-    return compiled
+    once = _compiled.setdefault(jaxpr, Once())
+    return once.get(lambda: CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name)))
 
 
 @once_for_types

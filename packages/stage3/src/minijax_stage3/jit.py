@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
-from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, current_trace, typeof
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.trace import eval_trace
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
@@ -26,8 +24,9 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3.aot import Lowered
-from minijax_stage3.array import array, call
+from minijax_stage3.array import Array, executor, to_buffer
 from minijax_stage3.executable import compile_jaxpr
+from minijax_stage3.flatten import fast_flatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
 
@@ -37,15 +36,19 @@ jit_p = Primitive("jit", holds_programs=True)
 class Traced:
     """What tracing a function at certain types gives: a program, constants first."""
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: PyTreeDef):
+    def __init__(self, name: str, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: PyTreeDef):
+        self.name = name
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_tree = out_tree
+        # With a tracer inside, a program is good for one call only.
+        self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
 
     @functools.cached_property
-    def device_consts(self) -> list[Any]:
-        """The constants on the device, where the first execution brings them."""
-        return [array(x) if isinstance(x, np.ndarray) else x for x in self.consts]
+    def execute(self) -> Callable[[list[Any]], Any]:
+        """Executes the program on the buffers of its arguments; compiled when first asked for."""
+        compiled = compile_jaxpr(self.jaxpr, f"jit_{self.name}")
+        return executor(compiled, self.consts, self.out_tree)
 
 
 # --8<-- [start:jitted]
@@ -61,37 +64,59 @@ class JittedFunction:
         static_argnums: int | Iterable[int] | None = None,
         static_argnames: str | Iterable[str] | None = None,
     ):
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
         self.fun = fun
         self.name = name_of(fun)
         self.static_argnums, self.static_argnames = _resolve_static(
             fun, static_argnums, static_argnames
         )
         self.cache = _cache_of(fun, (self.static_argnums, self.static_argnames))
+        self.takes_arrays_only = not self.static_argnums and not self.static_argnames
+        self.warm: dict[Any, Callable[[list[Any]], Any]] = {}  # by types alone, or with a tree
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        traced, leaves = self.trace_once(args, kwargs)
-        if current_trace() is eval_trace:
-            compiled = compile_jaxpr(traced.jaxpr, f"jit_{self.name}")
-            outs: list[Any] = call(compiled, [*traced.device_consts, *leaves])
-        else:
+        if not is_evaluating():
+            traced, leaves = self.trace_once(args, kwargs)
             outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self.name)
-        return tree_unflatten(traced.out_tree, outs)
+            return tree_unflatten(traced.out_tree, outs)
+        try:  # a call with arrays of types that are known needs nothing but this
+            execute = self.warm[None if kwargs else tuple([x.aval for x in args])]
+            buffers = [x.buffer for x in args]
+        except (AttributeError, KeyError):
+            execute, buffers = self.prepare(args, kwargs)
+        return execute(buffers)
+
+    def prepare(self, args: Any, kwargs: Any) -> tuple[Callable[[list[Any]], Any], list[Any]]:
+        """What executes a call, and the buffers of its arguments."""
+        leaves, fast_tree = fast_flatten((args, kwargs))
+        try:  # the same for arrays in trees
+            in_avals = tuple([x.aval for x in leaves])
+            return self.warm[fast_tree, in_avals], [x.buffer for x in leaves]
+        except (AttributeError, KeyError):
+            traced, leaves = self.trace_once(args, kwargs)
+        execute = traced.execute  # first, for what XLA cannot hold is found out by lowering
+        in_avals = tuple(traced.jaxpr.in_avals[len(traced.consts) :])
+        buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
+        if self.takes_arrays_only and traced.is_reusable:
+            is_flat = not kwargs and all(type(x) is Array for x in args)
+            self.warm[in_avals if is_flat else (fast_tree, in_avals)] = execute
+        return execute, buffers
 
     def trace_once(self, args: Any, kwargs: Any) -> tuple[Traced, list[Any]]:
         """The program for a call, traced where it is the first of its kind, and its leaves."""
         static, args, kwargs = self.split_static(args, kwargs)
-        leaves, in_tree = tree_flatten((args, kwargs))
+        leaves, fast_tree = fast_flatten((args, kwargs))
         try:
             in_avals = tuple([typeof(leaf) for leaf in leaves])
         except (TypeError, OverflowError):
             in_avals = tuple(abstractify("jit", self.fun, self.names(args, kwargs), leaves))
-        key = in_tree, in_avals, static
+        key = fast_tree, in_avals, static
         traced = self.cache.get(key)
         if traced is None:
+            in_tree = tree_structure((args, kwargs))
             traced = self.trace(static, in_tree, in_avals, args, kwargs)
-            if not any(isinstance(const, Tracer) for const in traced.consts):
-                self.cache[key] = traced  # with a tracer inside, it is good for this call only
+            if traced.is_reusable:
+                traced = self.cache.setdefault(key, traced)
         return traced, leaves
 
     def trace(
@@ -100,7 +125,8 @@ class JittedFunction:
         with_static = _with_static(self.fun, static)
         flat_fun = FlatFunction(with_static, in_tree, has_kwargs=True)
         closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self.fun, lambda: self.names(args, kw))
-        return Traced(consts_as_invars(closed.jaxpr), closed.consts, flat_fun.out_tree)
+        jaxpr = consts_as_invars(closed.jaxpr)
+        return Traced(self.name, jaxpr, closed.consts, flat_fun.out_tree)
 
     # --8<-- [end:jitted]
 

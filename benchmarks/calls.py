@@ -1,0 +1,89 @@
+"""What happens at every call: dispatch of compiled programs, and eager operations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks import programs
+from benchmarks.measure import Rows, interleaved
+from benchmarks.programs import Library
+
+Case = Callable[[Library], Callable[[], Any]]
+
+
+def jitted(f: Callable[[Library], Callable[..., Any]], *args: Any, on_device: bool = True) -> Case:
+    """A call of a jitted function; `f` makes it for a library."""
+
+    def case(lib: Library) -> Callable[[], Any]:
+        function = lib.core.jit(f(lib))
+        put = lib.numpy.asarray if on_device else (lambda x: x)
+        given = [lib.core.tree_util.tree_map(put, arg) for arg in args]
+        return lambda: function(*given)
+
+    return case
+
+
+def nested(lib: Library) -> Callable[..., Any]:
+    inner = lib.core.jit(lambda x: lib.numpy.sin(x) + 1)
+    return lambda x: inner(inner(x))
+
+
+def mlp_step(lib: Library) -> Callable[[], Any]:
+    step = lib.core.jit(programs.step_of(lib, programs.mlp_loss(lib)))
+    params, batch = programs.mlp_params(lib), programs.mlp_batch(lib)
+    return lambda: step(params, batch)[1].block_until_ready()
+
+
+def eager(f: Callable[[Library, Any], Any], size: int = 1_000) -> Case:
+    def case(lib: Library) -> Callable[[], Any]:
+        x = lib.numpy.asarray(np.linspace(0.1, 1, size, dtype=np.float32))
+        return lambda: f(lib, x)
+
+    return case
+
+
+def eager_gradient(lib: Library, x: Any) -> Any:
+    def f(x: Any) -> Any:
+        for _ in range(10):
+            x = lib.numpy.sin(x) * x
+        return lib.numpy.sum(x)
+
+    return lib.core.grad(f)(x)
+
+
+ONE = np.float32(1)
+LEAVES = {str(i): ONE for i in range(50)}
+VECTOR = np.ones(1_000, np.float32)
+
+CASES: dict[str, tuple[Case, float | None, int]] = {
+    "call, scalar": (jitted(lambda lib: lambda x: x + 1, ONE), 1.0, 2_000),
+    "call, vector of 1,000": (jitted(lambda lib: lambda x: x + 1, VECTOR), 1.0, 2_000),
+    "call, 3 leaves": (
+        jitted(lambda lib: lambda x, y, z: x + y + z, ONE, ONE, ONE),
+        1.0,
+        2_000,
+    ),
+    "call, dict of 50 leaves": (
+        jitted(lambda lib: lambda d: {k: v + 1 for k, v in d.items()}, LEAVES),
+        1.2,
+        200,
+    ),
+    "call, numpy vector": (
+        jitted(lambda lib: lambda x: x + 1, VECTOR, on_device=False),
+        1.0,
+        2_000,
+    ),
+    "call, jit inside jit": (jitted(nested, VECTOR), 1.0, 2_000),
+    "call, MLP gradient step": (mlp_step, 1.0, 20),
+    "eager x + y": (eager(lambda lib, x: lib.numpy.add(x, x)), 0.5, 2_000),
+    "eager sin": (eager(lambda lib, x: lib.numpy.sin(x)), 0.5, 2_000),
+    "eager x * 2": (eager(lambda lib, x: x * 2), 0.5, 2_000),
+    "eager gradient of 20 operations": (eager(eager_gradient), 0.5, 5),
+}
+
+
+def run() -> Rows:
+    ours, peer = programs.libraries()
+    for name, (case, budget, number) in CASES.items():
+        yield interleaved(name, case(ours), case(peer), budget=budget, number=number)

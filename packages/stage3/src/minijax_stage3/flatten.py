@@ -1,0 +1,57 @@
+"""Taking trees apart in C++, for calls that have to be fast.
+
+jaxlib can flatten trees by a registry of one's own. Ours mirrors that of stage 2, with every
+type that is registered there now or later, and so agrees with it.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from minijax_stage2.tree import NodeType, PyTreeDef, on_register, tree_flatten
+from minijax_stage3 import backend
+
+_IN_CPP = (type(None), tuple, list, dict)  # what the registry in C++ knows by itself
+
+FastTreeDef = Any  # a structure in C++: hashable, and quick to compare
+
+
+@cache
+def _registry() -> Any:
+    registry = backend.pytree_registry()
+
+    def mirror(node: NodeType) -> None:
+        if node.type not in _IN_CPP:
+            registry.register_node(node.type, node.flatten, node.unflatten)
+
+    on_register(mirror)
+    return registry
+
+
+# --8<-- [start:flatten]
+def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
+    """The leaves of a tree, and its structure as a key for caches.
+
+    Raises:
+        ValueError: the keys of a dict cannot be sorted.
+    """
+    try:
+        return _registry().flatten(tree)  # type: ignore[no-any-return]
+    except ValueError:
+        tree_flatten(tree)  # says what is wrong
+        raise
+
+
+def fast_unflatten(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
+    """The function that puts leaves into a structure."""
+    leaves = [_Leaf() for _ in range(treedef.num_leaves)]
+    found, fast = _registry().flatten(treedef.unflatten(leaves))
+    same = len(found) == len(leaves) and all(a is b for a, b in zip(found, leaves, strict=True))
+    return fast.unflatten if same else treedef.unflatten
+
+
+class _Leaf:
+    """Stands for a leaf whose value does not matter."""
+
+
+# --8<-- [end:flatten]
