@@ -10,8 +10,11 @@ from minijax_stage1 import (
     Interpreter,
     Jaxpr,
     Op,
+    UnexpectedTracerError,
     Var,
+    build_jaxpr,
     current_interpreter,
+    derivative,
     eval_jaxpr,
     jvp,
     set_interpreter,
@@ -120,3 +123,15 @@ def test_a_long_program_needs_no_deep_stack():
     long = Jaxpr((parameter,), tuple(equations), last)
     assert eval_jaxpr(long, (0,)) == 20_000
     assert str(long).count("\n") == 20_001
+
+
+def test_a_constant_result_whose_interpreter_has_ended_is_an_error():
+    kept = []
+
+    def outer(x):
+        kept.append(build_jaxpr(lambda y: x, 1))
+        return x
+
+    derivative(outer, 1.0)
+    with pytest.raises(UnexpectedTracerError, match="has ended"):
+        eval_jaxpr(kept[0], (2.0,))

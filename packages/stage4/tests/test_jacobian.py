@@ -104,3 +104,11 @@ def test_each_row_is_one_pull_back():
     _, f_vjp = vjp(f, x)
     rows = np.stack([f_vjp(row)[0] for row in np.eye(2)])
     np.testing.assert_allclose(jacrev(f)(x), rows)
+
+
+def test_complex_results_are_refused():
+    def rotate(x):
+        return x * 1j
+
+    with pytest.raises(TypeError, match="jacrev: result of `rotate` is complex"):
+        jacrev(rotate)(1.0)

@@ -81,7 +81,9 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
     for equation in jaxpr.equations:
         operands = tuple(map(read, equation.args))
         values[equation.var] = current_interpreter().interpret_op(equation.op, operands)
-    return read(jaxpr.return_val)
+    result = read(jaxpr.return_val)
+    require_number(result, "result of eval_jaxpr")  # it may be a value from outside that has ended
+    return result
 
 
 # --8<-- [end:eval]

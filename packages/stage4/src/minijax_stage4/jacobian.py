@@ -26,7 +26,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
         What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
 
     Raises:
-        TypeError: an argument to differentiate, or a result, is integer or boolean.
+        TypeError: an argument to differentiate is integer or boolean, or a result is not real.
 
     >>> import numpy as np
     >>> jacrev(lambda x: x * x)(np.array([1.0, 2.0]))
@@ -56,6 +56,11 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
                 raise TypeError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
                     f"found {aval}. Convert it to a float, or do not return it."
+                )
+            if aval.dtype.kind == "c":  # a cotangent 1 tells only the real part of a derivative
+                raise TypeError(
+                    f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {aval}. Use "
+                    "jacfwd, or return its real and imaginary parts."
                 )
         rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
         if isinstance(argnums, int):
