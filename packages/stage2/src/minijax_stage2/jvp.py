@@ -11,7 +11,7 @@ from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
 from minijax_stage2.tangent import Zero, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
-from minijax_stage2.tracer import Tracer
+from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import (
     explain_mismatch,
     keystr,
@@ -25,26 +25,16 @@ jvp_rules = Rules("jvp", "jvp_rules")
 
 
 # --8<-- [start:trace]
-class JVPTracer(Tracer):
+class JVPTracer(PrimalTracer):
     """A primal with its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("tangent",)
 
     def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
         self.interpreter = trace
         self.source = user_source()
         self.primal = primal
         self.tangent = tangent
-
-    @property
-    def aval(self) -> ShapedArray:
-        return typeof(self.primal)
-
-    def concrete(self) -> Any:
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
-
-    def why_unknown(self) -> str:
-        return self.primal.why_unknown()  # type: ignore[no-any-return]
 
 
 class JVPTrace(Trace):

@@ -12,6 +12,7 @@ from minijax_stage2.errors import (
     TracerIntegerConversionError,
 )
 from minijax_stage2.operators import ArrayOperators
+from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.trace import Primitive, Trace
 
 
@@ -97,6 +98,24 @@ class Tracer(ArrayOperators, Boxed):
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
         raise error(f"{need} at {here}:{line}but {reason}.\n{_REMEDY[error]}")
+
+
+class PrimalTracer(Tracer):
+    """A tracer that boxes the value itself, and is known as far as that is."""
+
+    __slots__ = ("primal",)
+
+    primal: Any
+
+    @property
+    def aval(self) -> ShapedArray:
+        return typeof(self.primal)
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def why_unknown(self) -> str:
+        return self.primal.why_unknown()  # type: ignore[no-any-return]
 
 
 class _Unknown:

@@ -14,7 +14,6 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import (
     Primitive,
     Trace,
-    Tracer,
     Zero,
     add,
     bind,
@@ -51,9 +50,9 @@ from minijax_stage2.primitives import (
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
+from minijax_stage2.tracer import PrimalTracer
 from minijax_stage4.grad import one_like, require_real_leaves
 from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
 
@@ -72,26 +71,16 @@ class Node:
         self.pull_backs = pull_backs
 
 
-class TapeTracer(Tracer):
+class TapeTracer(PrimalTracer):
     """A value with its node."""
 
-    __slots__ = ("node", "primal")
+    __slots__ = ("node",)
 
     def __init__(self, trace: "TapeTrace", primal: Any, node: Node):
         self.interpreter = trace
         self.source = user_source()
         self.primal = primal
         self.node = node
-
-    @property
-    def aval(self) -> ShapedArray:
-        return typeof(self.primal)
-
-    def concrete(self) -> Any:
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
-
-    def why_unknown(self) -> str:
-        return self.primal.why_unknown()  # type: ignore[no-any-return]
 
 
 class TapeTrace(Trace):
