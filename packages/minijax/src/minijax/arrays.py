@@ -4,7 +4,8 @@ The stages let numpy evaluate numpy's arrays. The full library answers in Arrays
 what enters it is put on the device first.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,16 @@ def all_on_device(*operands: Any) -> Sequence[Any]:
     if any(isinstance(x, Array | Tracer) for x in operands):
         return operands
     return [on_device(operands[0]), *operands[1:]]
+
+
+def of_stage_2(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of stage 2 with its operands brought to the device."""
+
+    @functools.wraps(function)
+    def on_arrays(*operands: Any) -> Any:
+        return function(*all_on_device(*operands))
+
+    return on_arrays
 
 
 def tree_on_device(tree: Any) -> Any:

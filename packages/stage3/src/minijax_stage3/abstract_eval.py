@@ -16,14 +16,17 @@ from minijax_stage2.primitives import (
     check_broadcast_in_dim,
     check_dot_general,
     convert_element_type_p,
+    div_p,
     dot_general_p,
     eq_p,
     free_axes,
     ne_p,
     neg_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
@@ -84,6 +87,8 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         _require_one_dtype(primitive, x, y)
+        if x.dtype == np.bool_ and primitive in (sub_p, div_p, pow_p):
+            raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
         shape = _spread_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 
