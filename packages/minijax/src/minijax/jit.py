@@ -24,12 +24,11 @@ def jit(
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
 ) -> Any:
+    static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     if fun is None:
-        return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames
-        )
+        return functools.partial(jit, **static)
     require_function("jit", fun)
-    return JittedFunction(fun, static_argnums, static_argnames)
+    return JittedFunction(fun, **static)
 
 
 jit.__doc__ = stage3.jit.__doc__
