@@ -4,6 +4,8 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 from minijax import core, errors, lax, nn, numpy, tree, tree_util
+from minijax.array import Array
+from minijax.jit import jit
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -20,7 +22,7 @@ from minijax.transformations import (
 )
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import typeof
-from minijax_stage3 import Array, jit, make_jaxpr
+from minijax_stage3 import make_jaxpr
 
 __all__ = [
     "Array",

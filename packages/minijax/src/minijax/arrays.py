@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from minijax.array import Array, array, of_library
 from minijax_stage2 import Tracer, current_trace, float0, tree_map
 from minijax_stage2.shaped_array import is_value, python_scalars
-from minijax_stage3 import Array, array
 from minijax_stage3.staging import JaxprTrace
 
 
 def to_array(x: Any) -> Any:
     """A number or a numpy array as an Array; whatever else it is, `x` itself."""
     if not isinstance(x, (*python_scalars, np.ndarray, np.generic)) or not is_value(x):
-        return x
+        return of_library(x)
     return x if getattr(x, "dtype", None) == float0 else array(x)
 
 
@@ -34,8 +34,9 @@ def on_device(x: Any) -> Any:
 
 def all_on_device(*operands: Any) -> Sequence[Any]:
     """The operands, at least one of them on the device, which is enough for XLA to evaluate."""
-    if any(isinstance(x, Array | Tracer) for x in operands):
-        return operands
+    for x in operands:
+        if type(x) is Array or isinstance(x, Tracer):
+            return operands
     return [on_device(operands[0]), *operands[1:]]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.array import Array
 from minijax.arrays import all_on_device, on_device
 from minijax_stage2 import (
     Primitive,
@@ -93,7 +94,7 @@ def declare(
 def _through_xla(primitive: Primitive) -> Rule:
     def evaluate(*operands: Any, **params: Any) -> list[Any]:
         in_avals = tuple(map(typeof, operands))
-        return list(call(compile_primitive(primitive, in_avals, params), operands))
+        return list(call(compile_primitive(primitive, in_avals, params), operands, Array))
 
     return evaluate
 

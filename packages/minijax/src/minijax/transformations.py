@@ -12,9 +12,9 @@ import numpy as np
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
+from minijax.array import Array
 from minijax.arrays import to_array, tree_on_device
-from minijax_stage2 import tree_map
-from minijax_stage3 import Array
+from minijax_stage2 import Tracer, tree_leaves, tree_map
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -161,4 +161,7 @@ def _differentiated(transformation: Function, fun: Function, argnums: Argnums) -
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all Arrays in the pytree `x` are computed, and returns it."""
-    return tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
+    for leaf in tree_leaves(x):
+        if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
+            leaf.block_until_ready()
+    return x

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
-from minijax_stage3.array import array, call
+from minijax_stage3.array import Array, array, call
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import lower_to_module
@@ -21,12 +21,14 @@ class Lowered:
         in_tree: PyTreeDef,
         out_tree: PyTreeDef,
         name: str,
+        array_type: type[Array] = Array,
     ):
         self.jaxpr = jaxpr
         self.consts = consts
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.name = name
+        self.array_type = array_type
         self._text = lower_to_module(jaxpr, f"jit_{name}")
 
     def as_text(self) -> str:
@@ -71,7 +73,7 @@ class Compiled:
                 f"`{lowered.name}` was compiled for {', '.join(map(str, expected))}, "
                 f"called with {', '.join(map(str, found))}"
             )
-        outs = call(self.compiled, [*self.consts, *leaves])
+        outs = call(self.compiled, [*self.consts, *leaves], lowered.array_type)
         return tree_unflatten(lowered.out_tree, outs)
 
     def as_text(self) -> str:

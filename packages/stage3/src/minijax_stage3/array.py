@@ -44,35 +44,13 @@ class Array(ArrayOperators):
         if primitive.holds_programs:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         in_avals = tuple([typeof(x) for x in args])
-        return call(compile_primitive(primitive, in_avals, params), args)
+        return call(compile_primitive(primitive, in_avals, params), args, array_type_of(args))
 
     # --8<-- [end:array]
 
     @property
     def weak_type(self) -> bool:
         return self.aval.weak_type
-
-    @property
-    def nbytes(self) -> int:
-        return self.aval.size * self.aval.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.aval.dtype.itemsize
-
-    @property
-    def device(self) -> Any:
-        """The device that holds the array."""
-        return backend.buffer_device(self.buffer)
-
-    def block_until_ready(self) -> "Array":
-        """Waits until the array is computed, and returns it."""
-        backend.block(self.buffer)
-        return self
-
-    def is_ready(self) -> bool:
-        """Whether the array is computed."""
-        return backend.is_ready(self.buffer)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array; without a copy where memory is shared."""
@@ -85,25 +63,6 @@ class Array(ArrayOperators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype, copy=copy)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        if dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
-        buffer = backend.put(self.numpy(), self.aval) if copy else self.buffer
-        return backend.to_dlpack(buffer, max_version)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return backend.dlpack_device(self.buffer)
-
-    def __reduce__(self) -> Any:
-        return _from_numpy, (np.array(self.numpy()), self.weak_type)
 
     def item(self) -> Any:
         """The number that an array of one element holds, as a Python number."""
@@ -167,27 +126,21 @@ def array(x: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))
     element_type(aval.dtype)
-    return Array(to_buffer(x, aval), aval)
-
-
-def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """What a pickle of an Array calls."""
-    aval = ShapedArray(x.shape, x.dtype, weak_type)
-    return Array(to_buffer(x, aval), aval)
+    return Array(new_buffer(x, aval), aval)
 
 
 # --8<-- [start:call]
 def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     """`x` on the device."""
-    if type(x) is Array:
+    try:
         return x.buffer
+    except AttributeError:  # not an Array
+        pass
     if isinstance(x, Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
-    if aval.dtype == float0:
-        x, aval = np.zeros(aval.shape, np.bool_), device_type(aval)
-    if not aval.shape and aval.dtype.itemsize <= 8:
+    if not aval.shape and aval.dtype != float0 and aval.dtype.itemsize <= 8:
         return _scalar_buffer(np.asarray(x, aval.dtype).tobytes(), aval)
-    return backend.put(x, aval)
+    return new_buffer(x, aval)
 
 
 @lru_cache(maxsize=1024)
@@ -196,17 +149,38 @@ def _scalar_buffer(number: bytes, aval: ShapedArray) -> backend.Buffer:
     return backend.put(np.frombuffer(number, aval.dtype)[0], aval)
 
 
-def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
+def new_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
+    """`x` on the device, in memory that nothing else uses."""
+    if aval.dtype == float0:
+        x, aval = np.zeros(aval.shape, np.bool_), device_type(aval)
+    return backend.put(x, aval)
+
+
+def array_type_of(args: Sequence[Any]) -> type[Array]:
+    """The class of Arrays that a result computed from `args` is of.
+
+    That is their class. Where Arrays of a subclass meet others, the subclass prevails.
+    """
+    found = Array
+    for x in args:
+        if issubclass(type(x), found):
+            found = type(x)
+    return found
+
+
+def call(
+    compiled: CompiledJaxpr, args: Sequence[Any], array_type: type[Array] = Array
+) -> list[Array]:
     """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
-    buffers = [
-        x.buffer if type(x) is Array else to_buffer(x, aval)
-        for x, aval in zip(args, compiled.in_avals, strict=True)
-    ]
-    return list(map(Array, compiled.execute(buffers), compiled.out_avals))
+    buffers = [to_buffer(x, aval) for x, aval in zip(args, compiled.in_avals, strict=True)]
+    return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
 
 
 def executor(
-    compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef
+    compiled: CompiledJaxpr,
+    consts: Sequence[Any],
+    out_tree: PyTreeDef,
+    array_type: type[Array] = Array,
 ) -> Callable[[list[backend.Buffer]], Any]:
     """The function that executes a compiled jaxpr on the buffers of what is not constant.
 
@@ -219,14 +193,14 @@ def executor(
 
         def execute_to_array(buffers: list[backend.Buffer]) -> Array:
             (out,) = execute(buffers)
-            return Array(out, out_aval)
+            return array_type(out, out_aval)
 
         return execute_to_array
 
     unflatten = fast_unflatten(out_tree)
 
     def execute_to_tree(buffers: list[backend.Buffer]) -> Any:
-        return unflatten(map(Array, execute([*const_buffers, *buffers]), out_avals))
+        return unflatten(map(array_type, execute([*const_buffers, *buffers]), out_avals))
 
     return execute_to_tree
 

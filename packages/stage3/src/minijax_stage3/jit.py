@@ -36,8 +36,16 @@ jit_p = Primitive("jit", holds_programs=True)
 class Traced:
     """What tracing a function at certain types gives: a program, constants first."""
 
-    def __init__(self, name: str, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: PyTreeDef):
+    def __init__(
+        self,
+        name: str,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        out_tree: PyTreeDef,
+        array_type: type[Array] = Array,
+    ):
         self.name = name
+        self.array_type = array_type
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_tree = out_tree
@@ -48,7 +56,7 @@ class Traced:
     def execute(self) -> Callable[[list[Any]], Any]:
         """Executes the program on the buffers of its arguments; compiled when first asked for."""
         compiled = compile_jaxpr(self.jaxpr, f"jit_{self.name}")
-        return executor(compiled, self.consts, self.out_tree)
+        return executor(compiled, self.consts, self.out_tree, self.array_type)
 
 
 # --8<-- [start:jitted]
@@ -57,6 +65,8 @@ class JittedFunction:
 
     A kind is the structure of the arguments, their types, and the values of static ones.
     """
+
+    array_type: type[Array] = Array  # of the results
 
     def __init__(
         self,
@@ -70,21 +80,25 @@ class JittedFunction:
         self.static_argnums, self.static_argnames = _resolve_static(
             fun, static_argnums, static_argnames
         )
-        self.cache = _cache_of(fun, (self.static_argnums, self.static_argnames))
+        self.cache = _cache_of(fun, (self.array_type, self.static_argnums, self.static_argnames))
         self.takes_arrays_only = not self.static_argnums and not self.static_argnames
         self.warm: dict[Any, Callable[[list[Any]], Any]] = {}  # by types alone, or with a tree
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():
-            traced, leaves = self.trace_once(args, kwargs)
-            outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self.name)
-            return tree_unflatten(traced.out_tree, outs)
+            return self.bind(args, kwargs)
         try:  # a call with arrays of types that are known needs nothing but this
             execute = self.warm[None if kwargs else tuple([x.aval for x in args])]
             buffers = [x.buffer for x in args]
         except (AttributeError, KeyError):
             execute, buffers = self.prepare(args, kwargs)
         return execute(buffers)
+
+    def bind(self, args: Any, kwargs: Any) -> Any:
+        """A call inside a transformation, to which the function is one primitive."""
+        traced, leaves = self.trace_once(args, kwargs)
+        outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self.name)
+        return tree_unflatten(traced.out_tree, outs)
 
     def prepare(self, args: Any, kwargs: Any) -> tuple[Callable[[list[Any]], Any], list[Any]]:
         """What executes a call, and the buffers of its arguments."""
@@ -98,7 +112,7 @@ class JittedFunction:
         in_avals = tuple(traced.jaxpr.in_avals[len(traced.consts) :])
         buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
         if self.takes_arrays_only and traced.is_reusable:
-            is_flat = not kwargs and all(type(x) is Array for x in args)
+            is_flat = not kwargs and all(isinstance(x, Array) for x in args)
             self.warm[in_avals if is_flat else (fast_tree, in_avals)] = execute
         return execute, buffers
 
@@ -126,7 +140,7 @@ class JittedFunction:
         flat_fun = FlatFunction(with_static, in_tree, has_kwargs=True)
         closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self.fun, lambda: self.names(args, kw))
         jaxpr = consts_as_invars(closed.jaxpr)
-        return Traced(self.name, jaxpr, closed.consts, flat_fun.out_tree)
+        return Traced(self.name, jaxpr, closed.consts, flat_fun.out_tree, self.array_type)
 
     # --8<-- [end:jitted]
 
@@ -177,7 +191,9 @@ class JittedFunction:
                 {name: x for name, x in kwargs.items() if name not in chosen},
             )
         )
-        return Lowered(traced.jaxpr, traced.consts, call_tree, traced.out_tree, self.name)
+        return Lowered(
+            traced.jaxpr, traced.consts, call_tree, traced.out_tree, self.name, self.array_type
+        )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance becomes the first argument, which must be static or a tree."""

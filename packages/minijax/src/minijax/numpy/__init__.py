@@ -6,6 +6,7 @@ Names, argument names and defaults are those of `jax.numpy`.
 
 import numpy as np
 
+from minijax.array import Array as ndarray
 from minijax.numpy.creation import (
     arange,
     array,
@@ -116,7 +117,6 @@ from minijax.numpy.reductions import (
     sum,
     var,
 )
-from minijax_stage3 import Array as ndarray
 
 e = np.e
 pi = np.pi

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-import minijax_stage3 as stage3
+from minijax import array as arrays
 from minijax import lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.manipulation import stack
 from minijax_stage2 import Tracer, tree_leaves, typeof
-from minijax_stage3 import Array
 
 Shape = int | Sequence[int]
 
@@ -30,12 +29,12 @@ def array(object: Any, dtype: Any = None) -> Any:
         return array(stack([array(item) for item in object]), dtype)
     if isinstance(object, Tracer):
         return object if dtype is None else lax.convert_element_type(object, dtype)
-    return stage3.array(object, dtype)
+    return arrays.array(object, dtype)
 
 
 def _holds_arrays(items: Any) -> bool:
     """Whether some of the items live on the device, or are not known yet."""
-    return any(isinstance(leaf, Array | Tracer) for leaf in tree_leaves(items))
+    return any(hasattr(leaf, "evaluate_primitive") for leaf in tree_leaves(items))
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:
@@ -79,14 +78,14 @@ def arange(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None)
     numbers = np.arange(start, stop, step, dtype=dtype)
     if stop is None and step is None and numbers.dtype.kind in "iu":
         return lax.iota(numbers.dtype, len(numbers))
-    return stage3.array(numbers)
+    return arrays.array(numbers)
 
 
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, dtype: Any = None
 ) -> Any:
     """`num` numbers at equal distances from `start` to `stop`, which is the last by default."""
-    return stage3.array(np.linspace(start, stop, num, endpoint, dtype=dtype))
+    return arrays.array(np.linspace(start, stop, num, endpoint, dtype=dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:

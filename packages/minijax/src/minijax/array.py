@@ -1,0 +1,184 @@
+"""The Array of the full library: stage 3's, and what real programs ask of an array besides.
+
+It is copied and pickled, read by other libraries without a copy, waited for and deleted.
+"""
+
+from collections.abc import Set
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+import minijax_stage3 as stage3
+from minijax_stage2 import ShapedArray, Tracer, float0
+from minijax_stage3 import backend
+from minijax_stage3.array import new_buffer
+
+
+class _ArrayType(type):
+    """Programs written for JAX ask `isinstance(x, Array)` of tracers too, and mean yes."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or (cls is Array and isinstance(x, Tracer))
+
+
+# --8<-- [start:array]
+class Array(stage3.Array, metaclass=_ArrayType):
+    """An array that stays on its device until somebody asks for its numbers.
+
+    All that this library computes is of this class. `isinstance(x, Array)` holds for tracers
+    too, which stand for Arrays in a function that is transformed.
+
+    Once it is deleted, by `delete` or as an argument that was donated, any use of its numbers is
+    a RuntimeError.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.arange(3)
+    >>> x * 2, x.nbytes, np.asarray(x)
+    (Array([0, 2, 4], dtype=int64), 24, array([0, 1, 2]))
+    """
+
+    __slots__ = ("_deleted",)
+
+    _deleted: str
+
+    # --8<-- [end:array]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the numbers take."""
+        return self.aval.size * self.aval.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes that one number takes."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array."""
+        return backend.buffer_device(self.buffer)
+
+    def devices(self) -> Set[Any]:
+        """The set of devices that hold the array."""
+        return {self.device}
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes of device memory that the array takes."""
+        return backend.nbytes(self.buffer)
+
+    def addressable_data(self, index: int) -> "Array":
+        """The part of the array on one of its devices; with one device, the array itself."""
+        if index != 0:
+            raise IndexError(f"addressable_data: {self.aval} has one part, part 0; found {index!r}")
+        return self
+
+    def block_until_ready(self) -> "Array":
+        """Waits until the array is computed, and returns it.
+
+        Raises:
+            RuntimeError: the computation failed, or the array was deleted.
+        """
+        backend.block(self.buffer)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the array is computed."""
+        return backend.is_ready(self.buffer)
+
+    def copy_to_host_async(self) -> None:
+        """Nothing on a CPU, where the numbers are on the host already."""
+        _ = self.buffer
+
+    def copy(self) -> "Array":
+        """An array of the same numbers in memory of its own."""
+        numbers = backend.get(self.buffer)  # a view that ends here, so that none hinders donation
+        return type(self)(new_buffer(numbers, self.aval), self.aval)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> "Array":
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        return _from_numpy, (self.numpy(), self.weak_type)
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted, and its numbers are gone."""
+        return backend.is_deleted(self.buffer)
+
+    def delete(self) -> None:
+        """Gives the memory back, unless something else still looks at it. Twice is no error."""
+        self.delete_because("deleted by its method `delete`")
+
+    def delete_because(self, reason: str) -> None:
+        """Deletes the array. `reason` completes "was ...", in what is said to later users."""
+        self._deleted = reason
+        # A class of its own spares every use of an array that is alive the question.
+        self.__class__ = DeletedArray
+        for name in ("buffer", "_host"):
+            with suppress(AttributeError):  # it was never set, or another thread was faster
+                getattr(stage3.Array, name).__delete__(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
+        return backend.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return backend.dlpack_device(self.buffer)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        if self.dtype == float0:
+            raise BufferError("an array of dtype float0 has no bits to look at")
+        try:
+            return self.numpy().data
+        except ValueError:
+            raise BufferError(
+                f"the buffer protocol knows no dtype {self.dtype}; use numpy.asarray(x)"
+            ) from None
+
+
+class DeletedArray(Array):
+    """What an Array becomes when it is deleted: its type stays, its numbers are gone."""
+
+    __slots__ = ()
+
+    @property
+    def buffer(self) -> Any:
+        raise RuntimeError(
+            f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they are "
+            "needed later, keep a copy, `x.copy()`, or do not donate or delete it"
+        )
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete_because(self, reason: str) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return f"<Array {self.aval}, {self._deleted}>"
+
+
+def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """What a pickle of an Array calls."""
+    aval = ShapedArray(x.shape, x.dtype, weak_type)
+    return Array(new_buffer(x, aval), aval)
+
+
+def array(x: Any, dtype: Any = None) -> Any:
+    """Copies numbers to the device; `stage3.array`, for this library's Arrays."""
+    return of_library(stage3.array(x, dtype))
+
+
+def of_library(x: Any) -> Any:
+    """`x` itself, or an Array of the same memory where it is one of stage 3."""
+    return Array(x.buffer, x.aval) if type(x) is stage3.Array else x
