@@ -195,7 +195,7 @@ def full_like(x: Array, value: Any) -> Array:
     """An array of the shape and dtype of `x`, filled with the number `value`."""
     aval = typeof(x)
     if aval.weak_type:
-        return cast(value, typeof(value), aval.dtype)
+        return broadcast_to(cast(value, aval), aval.shape)
     return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
 
 
@@ -208,7 +208,7 @@ def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """
     aval = typeof(x)
     if aval.dtype == np.bool_:
-        x = cast(x, aval, np.dtype(np.int64))
+        x = astype(x, int)
     return bind1(reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
 
 
@@ -310,9 +310,8 @@ def matmul(x: Array, y: Array) -> Array:
 
 def _same_dtype(*operands: Array) -> list[Array]:
     """Promotes dtypes, not shapes."""
-    avals = [typeof(x) for x in operands]
-    dtype = result_type(*avals).dtype
-    return [cast(x, aval, dtype) for x, aval in zip(operands, avals, strict=True)]
+    meeting = result_type(*[typeof(x) for x in operands])
+    return [cast(x, meeting) for x in operands]
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ defjvp(
 
 defjvp(
     convert_element_type_p,
-    lambda t, out, x, *, new_dtype: astype(t, new_dtype) if is_inexact(new_dtype) else None,
+    lambda t, out, x, *, new_dtype, **weak: astype(t, new_dtype) if is_inexact(new_dtype) else None,
 )
 
 deflinear(reduce_sum_p)

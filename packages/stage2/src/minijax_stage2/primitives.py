@@ -79,7 +79,7 @@ impl_rules[gt_p] = _by(np.greater)
 impl_rules[ge_p] = _by(np.greater_equal)
 
 impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
-impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [_convert(x, new_dtype)]
+impl_rules[convert_element_type_p] = lambda x, *, new_dtype, **weak: [_convert(x, new_dtype)]
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]

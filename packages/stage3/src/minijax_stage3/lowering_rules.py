@@ -106,6 +106,7 @@ def _convert_element_type(
     x: Value,
     *,
     new_dtype: np.dtype[Any],
+    weak_type: bool = False,
 ) -> list[Value]:
     (out,) = out_avals
     if new_dtype == np.bool_:

@@ -104,7 +104,7 @@ deftranspose(
     lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
     jointly=True,
 )
-deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype: astype(ct, x.aval.dtype))
+deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
 
 deftranspose(reduce_sum_p, _spread_back)
 deftranspose(

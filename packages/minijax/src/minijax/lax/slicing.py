@@ -233,11 +233,8 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     Raises:
         TypeError: the shapes do not fit.
     """
-    avals = [typeof(x) for x in operands]
-    dtype = result_type(*avals).dtype
-    operands = [
-        cast(x, aval, dtype) for x, aval in zip(all_on_device(*operands), avals, strict=True)
-    ]
+    meeting = result_type(*[typeof(x) for x in operands])
+    operands = [cast(x, meeting) for x in all_on_device(*operands)]
     return bind1(concatenate_p, *operands, dimension=dimension)
 
 
