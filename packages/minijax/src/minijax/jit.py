@@ -24,7 +24,7 @@ def jit(
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
 ) -> Any:
-    static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    static: Any = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     if fun is None:
         return functools.partial(jit, **static)
     require_function("jit", fun)
