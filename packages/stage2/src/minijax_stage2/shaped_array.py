@@ -114,10 +114,14 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
 
 
 def _of_numpy(x: Any) -> ShapedArray:
-    dtype = _numeric_dtype(x.dtype)
-    if dtype is None:
-        raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
-    return ShapedArray(x.shape, dtype)
+    key = x.shape, x.dtype
+    aval = _of_numpy_types.get(key)
+    if aval is None:
+        dtype = _numeric_dtype(x.dtype)
+        if dtype is None:
+            raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
+        aval = _of_numpy_types[key] = ShapedArray(x.shape, dtype)
+    return aval
 
 
 def _of_int(x: int) -> ShapedArray:
@@ -127,13 +131,15 @@ def _of_int(x: int) -> ShapedArray:
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
+_of_numpy_types: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
 _WEAK_BOOL = ShapedArray((), np.bool_)  # a bool has no width to be weak about
 _WEAK_INT = ShapedArray((), np.int64, weak_type=True)
 _WEAK_FLOAT = ShapedArray((), np.float64, weak_type=True)
 _WEAK_COMPLEX = ShapedArray((), np.complex128, weak_type=True)
 
-_type_of: dict[type, Callable[[Any], ShapedArray]] = {
+# How the type of a value is found, by its class; these are the classes of which values are leaves.
+aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: _WEAK_BOOL,
     int: _of_int,
     float: lambda x: _WEAK_FLOAT,
@@ -146,7 +152,7 @@ aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
 
 def has_aval(cls: type) -> None:
     """Declares that the values of a class know their type, as the attribute `aval`."""
-    _type_of[cls] = aval_attribute
+    aval_rules[cls] = aval_attribute
 
 
 python_scalars = (bool, int, float, complex)
@@ -162,7 +168,7 @@ def typeof(x: Any) -> ShapedArray:
     >>> typeof(np.zeros((2, 3), np.float32))
     ShapedArray(f32[2,3])
     """
-    handler = _type_of.get(type(x))
+    handler = aval_rules.get(type(x))
     if handler is not None:
         return handler(x)
     aval = getattr(x, "aval", None)
