@@ -138,6 +138,7 @@ class NumberTypes:
         self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
         self.of_dtype = _InMemory(bits)
         self.weak_arrays = weak_arrays
+        self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
@@ -145,26 +146,31 @@ class NumberTypes:
         raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
 
     def of_numpy(self, x: Any) -> ShapedArray:
-        dtype = self.of_dtype[x.dtype]
-        if dtype is None:
-            raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
-        return ShapedArray(x.shape, dtype)
+        key = x.shape, x.dtype
+        aval = self._of_numpy.get(key)
+        if aval is None:
+            dtype = self.of_dtype[x.dtype]
+            if dtype is None:
+                raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
+            aval = self._of_numpy[key] = ShapedArray(x.shape, dtype)
+        return aval
 
 
 class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
-    """For each dtype the one of the machine's byte order, and not wider than the default."""
+    """For each dtype the one of the machine's byte order, with 32 bits for 64 if told so."""
 
     def __init__(self, bits: int):
         super().__init__()
-        self.bits = bits
+        wide = "int64", "uint64", "float64", "complex128"
+        narrow = "int32", "uint32", "float32", "complex64"
+        pairs = zip(map(np.dtype, wide), map(np.dtype, narrow), strict=True)
+        self.narrow = dict(pairs) if bits == 32 else {}
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
         if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
             numeric = dtype if dtype.isnative else np.dtype(dtype.type)
-            widest = 2 * self.bits if dtype.kind == "c" else self.bits
-            if dtype.kind in "iufc" and 8 * dtype.itemsize > widest:
-                numeric = np.dtype(f"{dtype.kind}{widest // 8}")
+            numeric = self.narrow.get(numeric, numeric)
         self[dtype] = numeric
         return numeric
 
@@ -198,7 +204,8 @@ def _of_numpy(x: Any) -> ShapedArray:
     return number_types().of_numpy(x)
 
 
-_type_of: dict[type, Callable[[Any], ShapedArray]] = {
+# How the type of a value is found, by its class; these are the classes of which values are leaves.
+aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: number_types().weak[_BOOL],
     int: lambda x: number_types().of_int(x),
     float: lambda x: number_types().weak[_REAL],
@@ -211,7 +218,7 @@ aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
 
 def has_aval(cls: type) -> None:
     """Declares that the values of a class know their type, as the attribute `aval`."""
-    _type_of[cls] = aval_attribute
+    aval_rules[cls] = aval_attribute
 
 
 python_scalars = (bool, int, float, complex)
@@ -227,7 +234,7 @@ def typeof(x: Any) -> ShapedArray:
     >>> typeof(np.zeros((2, 3), np.float32))
     ShapedArray(f32[2,3])
     """
-    handler = _type_of.get(type(x))
+    handler = aval_rules.get(type(x))
     if handler is not None:
         return handler(x)
     aval = getattr(x, "aval", None)

@@ -132,10 +132,8 @@ def array(x: Any, dtype: Any = None) -> Any:
 # --8<-- [start:call]
 def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     """`x` on the device."""
-    try:
+    if isinstance(x, Array):
         return x.buffer
-    except AttributeError:  # not an Array
-        pass
     if isinstance(x, Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
     if not aval.shape and aval.dtype != float0 and aval.dtype.itemsize <= 8:
@@ -189,13 +187,7 @@ def executor(
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
     if out_tree.num_nodes == 1 == len(out_avals) and not consts:
-        (out_aval,) = out_avals
-
-        def execute_to_array(buffers: list[backend.Buffer]) -> Array:
-            (out,) = execute(buffers)
-            return array_type(out, out_aval)
-
-        return execute_to_array
+        return compiled.executable.executor_of_one(array_type, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
 

@@ -172,6 +172,21 @@ class Executable:
         results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
         return results
 
+    def executor_of_one(
+        self, make: Callable[[Buffer, Any], Any], aval: Any
+    ) -> Callable[[Sequence[Buffer]], Any]:
+        """`execute` of a program of one result, given as `make(buffer, aval)`.
+
+        It is made once, so that a call does as little as can be.
+        """
+        launch, handlers = self._launch, self._handlers
+
+        def execute(buffers: Sequence[Buffer]) -> Any:
+            (result,) = launch(buffers).consume_with_handlers(handlers)
+            return make(result, aval)
+
+        return execute
+
     def hlo_text(self) -> str:
         """The program after XLA's optimisation, in HLO notation."""
         return "\n".join(module.to_string() for module in self._loaded.hlo_modules())
