@@ -3,9 +3,11 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
+# ruff: noqa: F401
 from minijax import core, errors, lax, nn, numpy, tree, tree_util
 from minijax.array import Array
 from minijax.jit import jit
+from minijax.numpy import array_methods as _array_methods
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -16,13 +18,13 @@ from minijax.transformations import (
     jvp,
     linear_transpose,
     linearize,
+    make_jaxpr,
+    typeof,
     value_and_grad,
     vjp,
     vmap,
 )
 from minijax_stage1.source import hide_frames_of
-from minijax_stage2 import typeof
-from minijax_stage3 import make_jaxpr
 
 __all__ = [
     "Array",

@@ -4,14 +4,16 @@ Tracing, compiling and what other transformations make of a jitted function are 
 """
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from minijax.array import Array
-from minijax.arrays import tree_on_device
+from minijax.arrays import tree_to_arrays
+from minijax.evaluation import chosen_number_types, evaluated_by_library, library_evaluation
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shaped_array import aval_rules, typeof
+from minijax_stage2.shaped_array import NumberTypes, aval_rules, number_types, typeof
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jit import Executor
 from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
@@ -26,12 +28,13 @@ class JittedFunction(Stage3JittedFunction):
     def __init__(
         self,
         fun: Callable[..., Any],
-        static_argnums: int | Iterable[int] | None,
-        static_argnames: str | Iterable[str] | None,
-        inline: bool,
+        static_argnums: int | Iterable[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        inline: bool = False,
     ):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
+        self._executors_with: dict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -42,26 +45,28 @@ class JittedFunction(Stage3JittedFunction):
             return self._bind(args, kwargs)
         # A call with nothing but Arrays is recognised by their types. Most calls have one argument
         # or two, which is worth not making lists for.
+        executors = self._executors_with[chosen_number_types.get()]
         if not kwargs:
             if len(args) == 1:
                 (x,) = args
                 if type(x) is Array:
-                    execute = self._executors.get(x.aval)
+                    execute = executors.get(x.aval)
                     if execute is not None:
                         return execute([x.buffer])
             elif len(args) == 2:
                 x, y = args
                 if type(x) is Array and type(y) is Array:
-                    execute = self._executors.get((x.aval, y.aval))
+                    execute = executors.get((x.aval, y.aval))
                     if execute is not None:
                         return execute([x.buffer, y.buffer])
             else:
                 avals = tuple([x.aval for x in args if type(x) is Array])
                 if len(avals) == len(args):
-                    execute = self._executors.get(avals)
+                    execute = executors.get(avals)
                     if execute is not None:
                         return execute([x.buffer for x in args])
-        execute, buffers = self._prepare(args, kwargs)
+        with library_evaluation():
+            execute, buffers = self._prepare(args, kwargs)
         return execute(buffers)
 
     # --8<-- [end:call]
@@ -89,20 +94,23 @@ class JittedFunction(Stage3JittedFunction):
                 return super()._prepare(args, kwargs)
             cls = x.__class__
             key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
+        executors = self._executors_with[number_types()]
         try:
-            execute = self._executors.get(tuple(key))
+            execute = executors.get(tuple(key))
         except TypeError:  # something is not hashable, which stage 3 says better
             return super()._prepare(args, kwargs)
         if execute is None:
             execute, buffers = super()._prepare(args, kwargs)
-            self._executors[tuple(key)] = execute
+            executors[tuple(key)] = execute
             if len(key) == 1:
-                self._executors[key[0]] = execute
+                executors[key[0]] = execute
             return execute, buffers
         return execute, [x.buffer if type(x) is Array else to_buffer(x, typeof(x)) for x in leaves]
 
+    lower = evaluated_by_library(Stage3JittedFunction.lower)
+
     def _bind(self, args: Any, kwargs: Any) -> Any:
-        return tree_on_device(super()._bind(args, kwargs))
+        return tree_to_arrays(super()._bind(args, kwargs))
 
 
 # Classes of which equal values are the same.

@@ -3,39 +3,41 @@
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.arrays import all_on_device, of_stage_2
 from minijax.declare import binary, unary
+from minijax.operation import operation
 from minijax_stage2 import bind1, promote, typeof
 from minijax_stage2.primitives import div_p, pow_p
 
-neg = of_stage_2(stage2.neg)
-sin = of_stage_2(stage2.sin)
-cos = of_stage_2(stage2.cos)
-exp = of_stage_2(stage2.exp)
-log = of_stage_2(stage2.log)
-reciprocal = of_stage_2(stage2.reciprocal)
+neg = operation(stage2.neg)
+sin = operation(stage2.sin)
+cos = operation(stage2.cos)
+exp = operation(stage2.exp)
+log = operation(stage2.log)
+reciprocal = operation(stage2.reciprocal)
 
-add = of_stage_2(stage2.add)
-sub = of_stage_2(stage2.sub)
-mul = of_stage_2(stage2.mul)
+add = operation(stage2.add)
+sub = operation(stage2.sub)
+mul = operation(stage2.mul)
 
 
+@operation
 def div(x: Any, y: Any) -> Any:
     """`x / y`; a quotient of integers is rounded towards zero."""
-    return bind1(div_p, *promote(*all_on_device(x, y)))
+    return bind1(div_p, *promote(x, y))
 
 
+@operation
 def pow(x: Any, y: Any) -> Any:
     """`x` to the power `y`; a negative real number only to a whole power."""
-    return bind1(pow_p, *promote(*all_on_device(x, y)))
+    return bind1(pow_p, *promote(x, y))
 
 
-eq = of_stage_2(stage2.eq)
-ne = of_stage_2(stage2.ne)
-lt = of_stage_2(stage2.lt)
-le = of_stage_2(stage2.le)
-gt = of_stage_2(stage2.gt)
-ge = of_stage_2(stage2.ge)
+eq = operation(stage2.eq)
+ne = operation(stage2.ne)
+lt = operation(stage2.lt)
+le = operation(stage2.le)
+gt = operation(stage2.gt)
+ge = operation(stage2.ge)
 
 
 # --8<-- [start:binary]
@@ -116,24 +118,26 @@ bitwise_not = unary("not", "`~x`, bit by bit.", hlo="not", kinds="biu")
 # --8<-- [end:unary]
 
 
+@operation
 def square(x: Any) -> Any:
     """`x * x`."""
     return mul(x, x)
 
 
+@operation
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Element by element `on_true` where `pred` holds, else `on_false`.
 
     Raises:
         TypeError: the two differ in dtype or shape, or `pred` is not boolean.
     """
-    pred, on_true, on_false = all_on_device(pred, on_true, on_false)
     return stage2.select_n(pred, on_false, on_true)
 
 
+@operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Element by element `x` where `condition` holds, else `y`."""
-    return stage2.where(*all_on_device(condition, x, y))
+    return stage2.where(condition, x, y)
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
