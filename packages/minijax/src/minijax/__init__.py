@@ -3,7 +3,8 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
-from minijax import core, errors, lax, nn, numpy, tree, tree_util
+from minijax import compilation_cache, core, errors, lax, nn, numpy, tree, tree_util
+from minijax.config import config
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -25,6 +26,8 @@ from minijax_stage3 import Array, jit, make_jaxpr
 __all__ = [
     "Array",
     "block_until_ready",
+    "compilation_cache",
+    "config",
     "core",
     "errors",
     "grad",
