@@ -12,11 +12,8 @@ jaxlib is imported, and the client made, when they are first needed: tracing cos
 """
 
 import ctypes
-import functools
 import importlib
-import itertools
 import os
-import platform as _platform
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -271,35 +268,15 @@ def deserialize(
 
 
 def fingerprint() -> tuple[str, ...]:
-    """What decides, besides a program and its options, which machine code XLA makes of it."""
+    """What jaxlib knows of itself and its devices, as far as compiled programs depend on it."""
     door = _get_door()
-    return (jaxlib_version(), str(door.client.platform_version), xla_flags(), *_machine())
+    topology = door.jaxlib.get_topology_for_devices([door.device])
+    return (jaxlib_version(), str(door.client.platform_version), str(topology.fingerprint()))
 
 
 def xla_flags() -> str:
     """What the environment variable XLA_FLAGS held when XLA read it."""
     return _get_door().xla_flags
-
-
-@functools.cache
-def _machine() -> tuple[str, ...]:
-    """The kind of machine, as far as machine code depends on it."""
-    door = _get_door()
-    topology = door.jaxlib.get_topology_for_devices([door.device])
-    try:
-        threads = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this operating system
-        threads = os.cpu_count() or 1
-    chosen_threads = os.environ.get("PJRT_NPROC"), os.environ.get("NPROC")  # read by XLA
-    names = ("vendor", "model", "stepping", "flags", "Features", "CPU ")
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            first_processor = itertools.takewhile(str.strip, file)
-            processor = [line for line in first_processor if line.startswith(names)]
-    except OSError:
-        processor = [_platform.node()]
-    parallelism = f"{threads} {chosen_threads}"
-    return (str(topology.fingerprint()), _platform.machine(), parallelism, *processor)
 
 
 def put(x: Any, aval: Aval) -> Buffer:
