@@ -4,8 +4,10 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-from minijax import core, errors, lax, nn, numpy, tree, tree_util
+from minijax import compilation_cache, core, errors, lax, nn, numpy, tree, tree_util
 from minijax.array import Array
+from minijax.config import config
+from minijax.evaluation import enable_x64
 from minijax.jit import jit
 from minijax.numpy import array_methods as _array_methods
 from minijax.transformations import (
@@ -29,7 +31,10 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "block_until_ready",
+    "compilation_cache",
+    "config",
     "core",
+    "enable_x64",
     "errors",
     "grad",
     "hessian",

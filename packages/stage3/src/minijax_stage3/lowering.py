@@ -35,6 +35,7 @@ def element_type(dtype: np.dtype[Any]) -> str:
     if not 8 <= bits <= (128 if dtype.kind == "c" else 64):
         raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
     if dtype.kind == "c":
+        value = np.asarray(value)
         return f"complex<f{4 * dtype.itemsize}>"
     if dtype.name.startswith("float") and "_" in dtype.name:
         width, layout = dtype.name.removeprefix("float").split("_")
@@ -47,6 +48,7 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":
+        value = np.asarray(value)
         part = np.finfo(dtype).dtype
         return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
     if "float" in dtype.name:
