@@ -31,6 +31,7 @@ from minijax_stage2.primitives import (
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
@@ -44,6 +45,7 @@ defjvp(log_p, lambda t, out, x: mul(t, reciprocal(x)))
 defjvp(reciprocal_p, lambda t, out, x: neg(mul(t, mul(out, out))))
 
 defjvp(add_p, lambda t, out, x, y: t, lambda t, out, x, y: t)
+defjvp(sub_p, lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
 defjvp(mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 
 for comparison_p in COMPARISONS:

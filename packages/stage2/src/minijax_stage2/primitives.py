@@ -23,6 +23,7 @@ log_p = Primitive("log")
 reciprocal_p = Primitive("reciprocal")
 
 add_p = Primitive("add")
+sub_p = Primitive("sub")
 mul_p = Primitive("mul")
 
 eq_p = Primitive("eq")
@@ -43,7 +44,7 @@ dot_general_p = Primitive("dot_general")
 # --8<-- [end:declare]
 
 UNARY = (neg_p, sin_p, cos_p, exp_p, log_p, reciprocal_p)
-ARITHMETIC = (add_p, mul_p)
+ARITHMETIC = (add_p, sub_p, mul_p)
 COMPARISONS = (eq_p, ne_p, lt_p, le_p, gt_p, ge_p)
 
 # Contracting axes of both operands, and batch axes of both operands.
@@ -65,6 +66,7 @@ impl_rules[log_p] = _by(np.log)
 impl_rules[reciprocal_p] = _by(lambda x: np.divide(np.ones((), np.result_type(x)), x))
 
 impl_rules[add_p] = _by(np.add)
+impl_rules[sub_p] = _by(np.subtract)
 impl_rules[mul_p] = _by(np.multiply)
 
 impl_rules[eq_p] = _by(np.equal)

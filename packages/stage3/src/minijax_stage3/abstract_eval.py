@@ -24,6 +24,7 @@ from minijax_stage2.primitives import (
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
@@ -84,6 +85,8 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         _require_one_dtype(primitive, x, y)
+        if primitive is sub_p and x.dtype == np.bool_:
+            raise TypeError(f"sub: expected numeric operands, found {x} and {y}")
         shape = _spread_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 

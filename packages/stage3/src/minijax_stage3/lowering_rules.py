@@ -31,6 +31,7 @@ from minijax_stage2.primitives import (
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.shaped_array import Shape
@@ -78,6 +79,7 @@ def _reciprocal(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 lowering_rules[reciprocal_p] = _reciprocal
 
 lowering_rules[add_p] = elementwise("add")
+lowering_rules[sub_p] = elementwise("subtract")
 lowering_rules[mul_p] = elementwise("multiply")
 
 lowering_rules[eq_p] = comparison("EQ")

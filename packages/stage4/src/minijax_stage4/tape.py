@@ -47,6 +47,7 @@ from minijax_stage2.primitives import (
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
@@ -188,6 +189,7 @@ defvjp(log_p, lambda ct, out, x: mul(ct, reciprocal(x)))
 defvjp(reciprocal_p, lambda ct, out, x: neg(mul(ct, mul(out, out))))
 
 defvjp(add_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
+defvjp(sub_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: neg(ct))
 defvjp(mul_p, lambda ct, out, x, y: mul(ct, y), lambda ct, out, x, y: mul(x, ct))
 
 for comparison_p in COMPARISONS:

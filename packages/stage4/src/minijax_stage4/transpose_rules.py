@@ -32,6 +32,7 @@ from minijax_stage2.primitives import (
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.shaped_array import Shape
@@ -90,6 +91,7 @@ def _dot_y(ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNu
 deftranspose(neg_p, lambda ct, x: neg(ct))
 
 deftranspose(add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
+deftranspose(sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=True)
 deftranspose(mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
 
 deftranspose(

@@ -28,6 +28,7 @@ log = _of_stage_2(stage2.log)
 reciprocal = _of_stage_2(stage2.reciprocal)
 
 add = _of_stage_2(stage2.add)
+sub = _of_stage_2(stage2.sub)
 mul = _of_stage_2(stage2.mul)
 
 eq = _of_stage_2(stage2.eq)
@@ -39,13 +40,6 @@ ge = _of_stage_2(stage2.ge)
 
 
 # --8<-- [start:binary]
-sub = binary(
-    "sub",
-    "`x - y`.",
-    hlo="subtract",
-    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg(t)),
-    transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
-)
 div: Binary = binary(
     "div",
     "`x / y`, a real number for integers too.",
