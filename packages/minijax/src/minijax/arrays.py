@@ -28,14 +28,18 @@ def on_device(x: Any) -> Any:
 
     While a function is staged nothing is evaluated, and numbers stay literals of its program.
     """
-    return x if _is_staging() else to_array(x)
+    return x if isinstance(x, _on_device_or_unknown) or _is_staging() else to_array(x)
 
 
 def all_on_device(*operands: Any) -> Sequence[Any]:
     """The operands, at least one of them on the device, which is enough for XLA to evaluate."""
-    if any(isinstance(x, Array | Tracer) for x in operands):
-        return operands
+    for x in operands:
+        if isinstance(x, _on_device_or_unknown):
+            return operands
     return [on_device(operands[0]), *operands[1:]]
+
+
+_on_device_or_unknown = (Tracer, Array)
 
 
 def tree_on_device(tree: Any) -> Any:

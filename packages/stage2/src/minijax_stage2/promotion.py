@@ -21,6 +21,7 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.trace import bind1
 
 _BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 _DEFAULT = {
     _BOOL: np.dtype(np.bool_),
     _INTEGER: np.dtype(np.int64),
@@ -32,9 +33,10 @@ _PYTHON_TYPE = {_BOOL: bool, _INTEGER: int, _REAL: float, _COMPLEX: complex}
 
 def kind_of(dtype: np.dtype[Any]) -> int:
     """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    if dtype.kind in "biufc":
-        return {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}[dtype.kind]
-    return _INTEGER if "int" in dtype.name else _REAL  # what ml_dtypes defines
+    kind = _KINDS.get(dtype.kind)
+    if kind is None:  # what ml_dtypes defines
+        return _INTEGER if "int" in dtype.name else _REAL
+    return kind
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -122,7 +124,7 @@ def cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any]) -> Any:
         return x
     if type(x) in python_scalars:
         default = _DEFAULT[kind_of(dtype)]
-        return _PYTHON_TYPE[kind_of(dtype)](x) if dtype == default else np.asarray(x, dtype)[()]
+        return _PYTHON_TYPE[kind_of(dtype)](x) if dtype == default else dtype.type(x)
     return bind1(convert_element_type_p, x, new_dtype=dtype)
 
 
@@ -144,8 +146,14 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     found = typeof(x).shape
     if found == shape:
         return x
+    axes = _axes_in(shape, found)
+    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+
+
+@lru_cache(maxsize=4096)
+def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
+    """Which axes of `shape` those of `found` become when it is broadcast."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ValueError(f"an array of shape {found} does not broadcast to shape {shape}")
-    axes = tuple(range(lead, len(shape)))
-    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+    return tuple(range(lead, len(shape)))

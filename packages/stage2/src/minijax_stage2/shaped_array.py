@@ -141,6 +141,17 @@ _type_of: dict[type, Callable[[Any], ShapedArray]] = {
     np.ndarray: _of_numpy,
 }
 
+
+def _knows_type(scalar: type[np.generic]) -> None:
+    """All scalars of one class of numpy's have one type."""
+    aval = ShapedArray((), scalar)
+    _type_of[scalar] = lambda x: aval
+
+
+for scalar in np.sctypeDict.values():
+    if np.dtype(scalar).kind in "biufc":
+        _knows_type(scalar)
+
 aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
 
 
@@ -149,7 +160,13 @@ def has_aval(cls: type) -> None:
     _type_of[cls] = aval_attribute
 
 
+def has_type(x: Any) -> bool:
+    """Whether the class of `x` is one of arrays or numbers."""
+    return type(x) in _type_of or isinstance(x, _numbers) or hasattr(x, "aval")
+
+
 python_scalars = (bool, int, float, complex)
+_numbers = (*python_scalars, np.ndarray, np.generic)
 
 
 def typeof(x: Any) -> ShapedArray:

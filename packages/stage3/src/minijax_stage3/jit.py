@@ -14,12 +14,11 @@ from typing import Any
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
-    tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
 )
@@ -109,7 +108,7 @@ class JittedFunction:
         try:
             in_avals = tuple([typeof(leaf) for leaf in leaves])
         except (TypeError, OverflowError):
-            in_avals = tuple(abstractify("jit", self.fun, self.names(args, kwargs), leaves))
+            in_avals = tuple(abstractify("jit", self.fun, lambda: self.names(args, kwargs), leaves))
         key = fast_tree, in_avals, static
         traced = self.cache.get(key)
         if traced is None:
@@ -157,8 +156,7 @@ class JittedFunction:
 
     def names(self, args: Any, kwargs: Any) -> list[str]:
         """What messages call the leaves of the arguments."""
-        paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
-        return [argument_name(self.fun, path) for path, _ in paths_and_leaves]
+        return argument_names(self.fun, args, kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces and lowers for the types of these arguments, of which nothing is computed.
@@ -168,7 +166,9 @@ class JittedFunction:
         """
         static, args, kwargs = self.split_static(args, kwargs)
         leaves, in_tree = tree_flatten((args, kwargs))
-        in_avals = abstractify("jit", self.fun, self.names(args, kwargs), leaves, types=True)
+        in_avals = abstractify(
+            "jit", self.fun, lambda: self.names(args, kwargs), leaves, types=True
+        )
         traced = self.trace(static, in_tree, in_avals, args, kwargs)
         chosen = {which for which, _, _ in static}
         call_tree = tree_structure(
