@@ -35,7 +35,6 @@ def element_type(dtype: np.dtype[Any]) -> str:
     if not 8 <= bits <= (128 if dtype.kind == "c" else 64):
         raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
     if dtype.kind == "c":
-        value = np.asarray(value)
         return f"complex<f{4 * dtype.itemsize}>"
     if dtype.name.startswith("float") and "_" in dtype.name:
         width, layout = dtype.name.removeprefix("float").split("_")
