@@ -3,9 +3,10 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
-from minijax import core, errors, lax, nn, numpy, tree, tree_util
+from minijax import core, errors, lax, nn, numpy, stages, tree, tree_util
 from minijax.array import Array
 from minijax.jit import jit
+from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -22,13 +23,14 @@ from minijax.transformations import (
 )
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import typeof
-from minijax_stage3 import make_jaxpr
 
 __all__ = [
     "Array",
+    "ShapeDtypeStruct",
     "block_until_ready",
     "core",
     "errors",
+    "eval_shape",
     "grad",
     "hessian",
     "jacfwd",
@@ -42,6 +44,7 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "stages",
     "tree",
     "tree_util",
     "typeof",

@@ -230,6 +230,14 @@ def compile(
     return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
 
 
+def cost_analysis(text: str) -> dict[str, float]:
+    """XLA's estimates for a StableHLO module as it is written, before any optimisation."""
+    door = _get_door()
+    computation = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False)
+    module = computation.get_hlo_module()
+    return dict(door.jaxlib.hlo_module_cost_analysis(door.client, module))
+
+
 def put(x: Any, aval: Aval) -> Buffer:
     """Copies an array to the default device; the buffer never shares memory with `x`.
 

@@ -10,7 +10,13 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import python_scalars, typeof_named
+from minijax_stage2.shaped_array import (
+    check_shape,
+    dtype_of_numbers,
+    is_value,
+    python_scalars,
+    typeof_named,
+)
 from minijax_stage2.tree import tree_flatten_with_path
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -157,14 +163,16 @@ def abstractify(
 ) -> list[ShapedArray]:
     """The types of arguments; with `types`, a type may stand for a value.
 
+    A type is a `ShapedArray`, or whatever has a shape and a dtype.
+
     Raises:
         TypeError: an argument is no array; the message says which.
         OverflowError: an argument is a Python int of more than 64 bits.
     """
     avals = []
     for name, leaf in zip(names, leaves, strict=True):
-        if types and isinstance(leaf, ShapedArray):
-            avals.append(leaf)
+        if types and (aval := _as_type(leaf)):
+            avals.append(aval)
             continue
         try:
             avals.append(typeof_named(f"{caller} of `{name_of(fun)}`: argument {name}", leaf))
@@ -174,3 +182,15 @@ def abstractify(
                 "the caller offers it."
             ) from None
     return avals
+
+
+def _as_type(x: Any) -> ShapedArray | None:
+    """The type that `x` is, where it is no value."""
+    if isinstance(x, ShapedArray):
+        return x
+    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return None
+    shape = tuple(x.shape)
+    check_shape("a type", shape)
+    weak_type = bool(getattr(x, "weak_type", False))
+    return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)
