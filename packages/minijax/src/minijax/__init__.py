@@ -3,8 +3,9 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
-from minijax import core, errors, lax, nn, numpy, stages, tree, tree_util
+from minijax import compilation_cache, core, errors, lax, nn, numpy, stages, tree, tree_util
 from minijax.array import Array
+from minijax.config import config
 from minijax.jit import jit
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
@@ -28,6 +29,8 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "compilation_cache",
+    "config",
     "core",
     "errors",
     "eval_shape",

@@ -12,8 +12,12 @@ jaxlib is imported, and the client made, when they are first needed: tracing cos
 """
 
 import ctypes
+import functools
 import importlib
+import itertools
 import os
+import platform as _platform
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +29,7 @@ import numpy as np
 Client: TypeAlias = Any
 Device: TypeAlias = Any
 Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
+Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and their values
 
 
 class Aval(Protocol):
@@ -58,6 +63,13 @@ class _Door:
     device: Device
     device_list: Any
     sharding: Any
+    xla_flags: str  # the environment's, as XLA read them
+
+    def compile_options(self, options: "Options") -> Any:
+        compile_options = self.jaxlib.CompileOptions()
+        compile_options.num_replicas = compile_options.num_partitions = 1
+        compile_options.env_option_overrides = list(options.items())
+        return compile_options
 
     def result_handler(self, aval: Aval) -> Any:
         make = self.jaxlib.array_result_handler
@@ -80,6 +92,7 @@ def _open(asynchronous: bool = False) -> _Door:
     let Python run ahead.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs as it is imported
+    xla_flags = os.environ.get("XLA_FLAGS", "")
     jaxlib: Any = importlib.import_module("jaxlib._jax")
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
@@ -96,7 +109,7 @@ def _open(asynchronous: bool = False) -> _Door:
 
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
-    return _Door(jaxlib, client, device, device_list, sharding)
+    return _Door(jaxlib, client, device, device_list, sharding, xla_flags)
 
 
 def _get_door() -> _Door:
@@ -153,6 +166,20 @@ def pytree_registry() -> Any:
     return make(**{f"enable_{kind}": True for kind in kinds})
 
 
+# The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
+_LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
+
+
+def _without_avx512(match: re.Match[bytes]) -> bytes:
+    """A list in which AVX-512 has the sign of an ability that is not used.
+
+    jaxlib before 0.11 takes preferences that go with AVX-512 for abilities, misses them in the
+    processor, and logs two long errors for every program that it loads. The list serves only
+    this comparison, for the machine code is made; whether it suits, `fingerprint` says.
+    """
+    return match[0].replace(b"+avx512", b"-avx512").replace(b"+prefer-no-", b"-prefer-no-")
+
+
 class Executable:
     """A compiled program, loaded on the default device."""
 
@@ -201,11 +228,18 @@ class Executable:
         names = (name for name in dir(stats) if name.endswith("_size_in_bytes"))
         return {name: getattr(stats, name) for name in names}
 
+    def serialize(self) -> bytes:
+        """The compiled program, for `deserialize` in a process of the same `fingerprint`.
+
+        Raises:
+            RuntimeError: XLA cannot write such a program down.
+        """
+        data: bytes = _get_door().client.serialize_executable(self._loaded)
+        return _LIST_OF_ABILITIES.sub(_without_avx512, data)
+
 
 def compile(
-    text: str,
-    out_avals: Sequence[Aval],
-    options: Mapping[str, bool | int | float | str] = MappingProxyType({}),
+    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
     """Compiles a program for the default device.
 
@@ -218,12 +252,11 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = _get_door()
-    compile_options = door.jaxlib.CompileOptions()
-    compile_options.num_replicas = compile_options.num_partitions = 1
-    compile_options.env_option_overrides = list(options.items())
     try:
         loaded = door.client.compile_and_load(
-            text, executable_devices=door.device_list, compile_options=compile_options
+            text,
+            executable_devices=door.device_list,
+            compile_options=door.compile_options(options),
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
@@ -236,6 +269,60 @@ def cost_analysis(text: str) -> dict[str, float]:
     computation = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False)
     module = computation.get_hlo_module()
     return dict(door.jaxlib.hlo_module_cost_analysis(door.client, module))
+
+
+def deserialize(
+    data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Loads a compiled program from what `Executable.serialize` gave.
+
+    The data are machine code, which XLA trusts: whoever wrote them can do what this process can,
+    and damaged data can end it.
+
+    Arguments:
+        data: what `serialize` gave, under the same `fingerprint`.
+        out_avals, options: those with which the program was compiled.
+
+    Raises:
+        RuntimeError: XLA finds that these are no data of its own.
+    """
+    door = _get_door()
+    loaded = door.client.deserialize_executable(
+        data, door.device_list, door.compile_options(options)
+    )
+    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+
+
+def fingerprint() -> tuple[str, ...]:
+    """What decides, besides a program and its options, which machine code XLA makes of it."""
+    door = _get_door()
+    return (jaxlib_version(), str(door.client.platform_version), xla_flags(), *_machine())
+
+
+def xla_flags() -> str:
+    """What the environment variable XLA_FLAGS held when XLA read it."""
+    return _get_door().xla_flags
+
+
+@functools.cache
+def _machine() -> tuple[str, ...]:
+    """The kind of machine, as far as machine code depends on it."""
+    door = _get_door()
+    topology = door.jaxlib.get_topology_for_devices([door.device])
+    try:
+        threads = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this operating system
+        threads = os.cpu_count() or 1
+    chosen_threads = os.environ.get("PJRT_NPROC"), os.environ.get("NPROC")  # read by XLA
+    names = ("vendor", "model", "stepping", "flags", "Features", "CPU ")
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            first_processor = itertools.takewhile(str.strip, file)
+            processor = [line for line in first_processor if line.startswith(names)]
+    except OSError:
+        processor = [_platform.node()]
+    parallelism = f"{threads} {chosen_threads}"
+    return (str(topology.fingerprint()), _platform.machine(), parallelism, *processor)
 
 
 def put(x: Any, aval: Aval) -> Buffer:

@@ -21,6 +21,10 @@ def device_type(aval: ShapedArray) -> ShapedArray:
 
 
 # --8<-- [start:executable]
+# Has XLA compile the text of a module; assigned anew by who can do with less.
+compile_text: Callable[..., backend.Executable] = backend.compile
+
+
 class CompiledJaxpr:
     """A jaxpr that XLA has compiled, for the default device."""
 
@@ -29,9 +33,8 @@ class CompiledJaxpr:
     def __init__(self, jaxpr: Jaxpr, text: str, options: Mapping[str, Any] = MappingProxyType({})):
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
-        self.executable = backend.compile(
-            text, [device_type(aval) for aval in self.out_avals], options
-        )
+        device_types = [device_type(aval) for aval in self.out_avals]
+        self.executable = compile_text(text, device_types, options)
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
 
