@@ -11,9 +11,11 @@ from minijax import stages
 from minijax.array import Array
 from minijax.arrays import tree_on_device
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
+from minijax.config import config
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import aval_rules, typeof
+from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jit import Executor, Kind, Traced
@@ -108,6 +110,22 @@ class JittedFunction(Stage3JittedFunction):
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         return tree_on_device(super()._bind(args, kwargs))
+
+    def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
+        if config.explain_cache_misses:
+            self._explain_trace(kind, args, kwargs)
+        return super()._trace(kind, args, kwargs)
+
+    def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
+        from minijax.retracing import Call, explain
+
+        _, args, kwargs = self._static.split(args, kwargs)
+        _, in_avals, static = kind
+        earlier = [
+            Call(traced.in_tree, in_avals, static)
+            for (_, in_avals, static), traced in list(self._traced.items())
+        ]
+        explain(self._fun, Call(tree_structure((args, kwargs)), in_avals, static), earlier)
 
     def _compile(self, traced: Traced) -> Executor:
         return Compilation(traced, self._options).executor()
