@@ -3,7 +3,7 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
-from minijax import compilation_cache, core, errors, lax, nn, numpy, stages, tree, tree_util
+from minijax import compilation_cache, core, errors, export, lax, nn, numpy, stages, tree, tree_util
 from minijax.array import Array
 from minijax.config import config
 from minijax.jit import jit
@@ -34,6 +34,7 @@ __all__ = [
     "core",
     "errors",
     "eval_shape",
+    "export",
     "grad",
     "hessian",
     "jacfwd",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from types import CodeType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray
@@ -17,8 +17,8 @@ from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_wi
 from minijax_stage3.static_arguments import exact_type
 
 _logger = logging.getLogger(__name__)
-# For the code of functions that were traced while this was asked for, the last one's identity.
-_functions: "WeakKeyDictionary[CodeType, int]" = WeakKeyDictionary()
+# For the code of functions that were traced while this was asked for, the last one.
+_functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 
 
 class Call:
@@ -43,7 +43,7 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
     code = _code_of(fun)
     last = None if code is None else _functions.get(code)
     if code is not None:
-        _functions[code] = id(fun)
+        _functions[code] = ref(fun)
     if earlier:
         # Of equally many differences, those to the latest call are most likely to help.
         nearest = min(reversed(earlier), key=lambda other: _distance(fun, other, call))
@@ -51,7 +51,7 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
         before = "the earlier one" if len(earlier) == 1 else f"the nearest of {len(earlier)} others"
         message = f"{name} again, for it is called in a new way. Different from {before}:"
         _logger.warning("%s", "\n    ".join([message, *lines]))
-    elif last == id(fun):
+    elif last is not None and last() is fun:
         _logger.warning("%s again, for it is jitted again with other options", name)
     elif code is not None and last is not None:
         _logger.warning(

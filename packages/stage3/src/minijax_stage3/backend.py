@@ -325,6 +325,34 @@ def _machine() -> tuple[str, ...]:
     return (str(topology.fingerprint()), _platform.machine(), parallelism, *processor)
 
 
+# What later versions of XLA read, and earlier ones that are at most this old.
+PORTABLE_VERSION = "1.10.0"
+
+
+def to_portable(text: str) -> bytes:
+    """A StableHLO module in the form that other versions of XLA read, too.
+
+    Raises:
+        RuntimeError: it holds an operation that this form does not have.
+    """
+    data: bytes = _get_door().jaxlib.mlir.serialize_portable_artifact(text, PORTABLE_VERSION)
+    return data
+
+
+def from_portable(data: bytes) -> str:
+    """The text of a module from what `to_portable` gave, maybe in another version of jaxlib.
+
+    Raises:
+        RuntimeError: these are no such data, or newer ones than this version of jaxlib reads.
+    """
+    ir = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    context = ir.Context()
+    importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
+    module = _get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
+    text: str = module.operation.get_asm(enable_debug_info=False)
+    return text
+
+
 def put(x: Any, aval: Aval) -> Buffer:
     """Copies an array to the default device; the buffer never shares memory with `x`.
 
