@@ -4,12 +4,13 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-from minijax import compilation_cache, core, errors, lax, nn, numpy, tree, tree_util
+from minijax import compilation_cache, core, errors, export, lax, nn, numpy, stages, tree, tree_util
 from minijax.array import Array
 from minijax.config import config
 from minijax.evaluation import enable_x64
 from minijax.jit import jit
 from minijax.numpy import array_methods as _array_methods
+from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -20,7 +21,6 @@ from minijax.transformations import (
     jvp,
     linear_transpose,
     linearize,
-    make_jaxpr,
     typeof,
     value_and_grad,
     vjp,
@@ -30,12 +30,15 @@ from minijax_stage1.source import hide_frames_of
 
 __all__ = [
     "Array",
+    "ShapeDtypeStruct",
     "block_until_ready",
     "compilation_cache",
     "config",
     "core",
     "enable_x64",
     "errors",
+    "eval_shape",
+    "export",
     "grad",
     "hessian",
     "jacfwd",
@@ -49,6 +52,7 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "stages",
     "tree",
     "tree_util",
     "typeof",
