@@ -81,6 +81,11 @@ _opening = threading.Lock()
 _forked = False
 
 
+def _import_jaxlib() -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
+    return importlib.import_module("jaxlib._jax")
+
+
 def _open(asynchronous: bool = False) -> _Door:
     """Imports jaxlib and makes a client.
 
@@ -88,9 +93,8 @@ def _open(asynchronous: bool = False) -> _Door:
     Small ones are several times as fast as in the queue of an asynchronous client, which would
     let Python run ahead.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs as it is imported
     xla_flags = os.environ.get("XLA_FLAGS", "")
-    jaxlib: Any = importlib.import_module("jaxlib._jax")
+    jaxlib: Any = _import_jaxlib()
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
@@ -158,7 +162,7 @@ def default_device() -> Device:
 
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
-    make = importlib.import_module("jaxlib._jax").pytree.PyTreeRegistry
+    make = _import_jaxlib().pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
 
