@@ -341,7 +341,7 @@ def _ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple."""
     if type(given) is int:
         return (given,)
-    several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
+    several = isinstance(given, (tuple, list, Sequence)) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))
     except ConcretizationTypeError:

@@ -59,14 +59,13 @@ class JVPTrace(Trace):
             else:
                 primals.append(x)
                 tangents.append(None)
-        with on_behalf_of(user_source()):
-            with set_interpreter(self.parent):
-                if constant:
-                    return bind(primitive, *primals, **params)
-                tangents = [
-                    Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
-                ]
-                outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+        if constant:
+            return self.leave_to_parent(primitive, args, params)
+        with on_behalf_of(user_source()), set_interpreter(self.parent):
+            tangents = [
+                Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
+            ]
+            outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
