@@ -56,11 +56,18 @@ class JaxprTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        invars = [self.to_atom(x) for x in args]
-        out_avals = abstract_eval(primitive, tuple([atom.aval for atom in invars]), params)
+        invars, in_avals = [], []
+        for x in args:
+            atom = self.to_atom(x)
+            invars.append(atom)
+            in_avals.append(atom.aval)
         source = user_source()
-        outs = [JaxprTracer(self, Var(aval), source) for aval in out_avals]
-        self.eqns.append(JaxprEqn(primitive, invars, [out.var for out in outs], params, source))
+        outvars, outs = [], []
+        for aval in abstract_eval(primitive, tuple(in_avals), params):
+            var = Var(aval)
+            outvars.append(var)
+            outs.append(JaxprTracer(self, var, source))
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
         return outs
 
     def to_atom(self, x: Any) -> Atom:

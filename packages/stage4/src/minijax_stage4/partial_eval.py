@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.shaped_array import python_scalars
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.jaxpr import Atom
@@ -62,8 +61,7 @@ class PartialEvalTrace(JaxprTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         if not any(map(self.is_unknown, args)):
-            with set_interpreter(self.parent):
-                return bind(primitive, *args, **params)
+            return self.leave_to_parent(primitive, args, params)
         rule = partial_eval_rules.get(primitive)
         if rule is not None:
             return rule(self, args, params)
