@@ -27,14 +27,16 @@ _DEFAULT = {
     _REAL: np.dtype(np.float64),
     _COMPLEX: np.dtype(np.complex128),
 }
+_KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 _PYTHON_TYPE = {_BOOL: bool, _INTEGER: int, _REAL: float, _COMPLEX: complex}
 
 
 def kind_of(dtype: np.dtype[Any]) -> int:
     """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    if dtype.kind in "biufc":
-        return {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}[dtype.kind]
-    return _INTEGER if "int" in dtype.name else _REAL  # what ml_dtypes defines
+    kind = _KINDS.get(dtype.kind)
+    if kind is None:  # one that ml_dtypes defines
+        return _INTEGER if "int" in dtype.name else _REAL
+    return kind
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -122,7 +124,7 @@ def cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any]) -> Any:
         return x
     if type(x) in python_scalars:
         default = _DEFAULT[kind_of(dtype)]
-        return _PYTHON_TYPE[kind_of(dtype)](x) if dtype == default else np.asarray(x, dtype)[()]
+        return _PYTHON_TYPE[kind_of(dtype)](x) if dtype == default else dtype.type(x)
     return bind1(convert_element_type_p, x, new_dtype=dtype)
 
 

@@ -133,12 +133,15 @@ _WEAK_INT = ShapedArray((), np.int64, weak_type=True)
 _WEAK_FLOAT = ShapedArray((), np.float64, weak_type=True)
 _WEAK_COMPLEX = ShapedArray((), np.complex128, weak_type=True)
 
+_NUMPY_SCALARS = {t for t in np.sctypeDict.values() if issubclass(t, np.number | np.bool_)}
+
 _type_of: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: _WEAK_BOOL,
     int: _of_int,
     float: lambda x: _WEAK_FLOAT,
     complex: lambda x: _WEAK_COMPLEX,
     np.ndarray: _of_numpy,
+    **dict.fromkeys(_NUMPY_SCALARS, _of_numpy),
 }
 
 aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")

@@ -49,6 +49,10 @@ class CompileError(RuntimeError):
         return f"XLA cannot compile this program: {self.args[0]}"
 
 
+class ExecutionError(RuntimeError):
+    """A compiled program failed while it ran; the message names it."""
+
+
 @dataclass(frozen=True)
 class _Door:
     """What is made once per process."""
@@ -68,8 +72,14 @@ class _Door:
 
 
 _door: _Door | None = None
+_asynchronous = False
 _opening = threading.Lock()
 _forked = False
+
+
+def _import_jaxlib() -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs what concerns nobody
+    return importlib.import_module("jaxlib._jax")
 
 
 def _open(asynchronous: bool = False) -> _Door:
@@ -79,8 +89,7 @@ def _open(asynchronous: bool = False) -> _Door:
     Small ones are several times as fast as in the queue of an asynchronous client, which would
     let Python run ahead.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs as it is imported
-    jaxlib: Any = importlib.import_module("jaxlib._jax")
+    jaxlib = _import_jaxlib()
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
@@ -109,8 +118,25 @@ def _get_door() -> _Door:
                     'start processes by "spawn" or "forkserver", or fork before the first use'
                 )
             if _door is None:
-                _door = _open()
+                _door = _open(_asynchronous)
     return _door
+
+
+def set_asynchronous(asynchronous: bool) -> None:
+    """Chooses the kind of client, see `_open`, for the whole process.
+
+    Raises:
+        RuntimeError: XLA is in use, with a client of the other kind.
+    """
+    global _asynchronous
+    with _opening:
+        if _door is not None and _asynchronous != asynchronous:
+            kind = "asynchronously" if _asynchronous else "synchronously"
+            raise RuntimeError(
+                f"this process has begun to compute, and does so {kind} until it ends; choose "
+                "before the first array is made"
+            )
+        _asynchronous = asynchronous
 
 
 def _after_fork_in_child() -> None:
@@ -148,7 +174,7 @@ def default_device() -> Device:
 
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
-    make = importlib.import_module("jaxlib._jax").pytree.PyTreeRegistry
+    make = _import_jaxlib().pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
 
@@ -166,11 +192,28 @@ class Executable:
         """Runs the program; any number of threads may.
 
         The caller answers for the types: XLA compares only the number of arguments and their
-        sizes in bytes, and a difference or a deleted argument is a RuntimeError. A donated
-        argument is deleted, unless something still views its memory: then XLA copies.
+        sizes in bytes. A donated argument is deleted, unless something still views its memory:
+        then XLA copies.
+
+        Raises:
+            ExecutionError: memory does not suffice, an argument is deleted, or does not fit.
         """
-        results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
+        try:
+            results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
+        except RuntimeError as error:
+            raise self.failure(buffers, error) from error
         return results
+
+    def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
+        """The error to raise where XLA raised `error`."""
+        name = self._loaded.hlo_modules()[0].name.removeprefix("jit_")
+        deleted = [i for i, buffer in enumerate(buffers) if is_deleted(buffer)]
+        if deleted:
+            error = RuntimeError(
+                f"of its {len(buffers)} arguments, constants first, number {deleted[0]} is deleted, "
+                "or was donated to another call. Keep a copy of what is needed later"
+            )
+        return ExecutionError(f"`{name}` failed while it ran: {error}")
 
     def hlo_text(self) -> str:
         """The program after XLA's optimisation, in HLO notation."""
