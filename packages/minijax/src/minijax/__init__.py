@@ -3,8 +3,19 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
-from minijax import core, errors, lax, nn, numpy, tree, tree_util
+from minijax import core, dlpack, errors, lax, nn, numpy, tree, tree_util
 from minijax.array import Array
+from minijax.devices import (
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from minijax.jit import jit
 from minijax.transformations import (
     block_until_ready,
@@ -28,6 +39,12 @@ __all__ = [
     "Array",
     "block_until_ready",
     "core",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "dlpack",
     "errors",
     "grad",
     "hessian",
@@ -39,9 +56,13 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "make_jaxpr",
     "nn",
     "numpy",
+    "process_count",
+    "process_index",
     "tree",
     "tree_util",
     "typeof",

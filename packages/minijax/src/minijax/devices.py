@@ -11,7 +11,9 @@ from minijax_stage2 import Tracer, tree_map
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
 
-Device = Any  # as jaxlib has it, with the attributes `id`, `platform`, `device_kind`, `process_index`
+Device = (
+    Any  # as jaxlib has it, with the attributes `id`, `platform`, `device_kind`, `process_index`
+)
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -33,9 +35,7 @@ def devices(backend: str | None = None) -> list[Device]:
     return xla.devices()
 
 
-def local_devices(
-    process_index: int | None = None, backend: str | None = None
-) -> list[Device]:
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
     """The devices of this process, or of the one with the given number.
 
     Raises:

@@ -74,11 +74,11 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 def _numbers(external_array: Any) -> Any:
     try:
         return np.from_dlpack(external_array)
-    except (BufferError, RuntimeError):  # numpy has no bfloat16
+    except (BufferError, RuntimeError) as error:  # numpy has no bfloat16
         capsule = external_array.__dlpack__()
         tensor = _tensor_of(capsule)
         if (tensor.code, tensor.bits, tensor.lanes) != (_BFLOAT16, 16, 1):
-            raise
+            raise BufferError(f"from_dlpack: {error}") from None
         return _copy_of(tensor, np.dtype(ml_dtypes.bfloat16))
 
 
@@ -100,4 +100,4 @@ def _copy_of(tensor: _Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         extent = 1 + sum((n - 1) * step for n, step in zip(shape, tensor.strides, strict=False))
     start = tensor.data + tensor.byte_offset
     memory = (ctypes.c_char * (extent * dtype.itemsize)).from_address(start)
-    return np.ndarray(shape, dtype, memory, strides=strides).copy()
+    return np.ndarray(shape, dtype, memoryview(memory).cast("B"), strides=strides).copy()

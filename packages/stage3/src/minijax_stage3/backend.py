@@ -89,7 +89,7 @@ def _open(asynchronous: bool = False) -> _Door:
     Small ones are several times as fast as in the queue of an asynchronous client, which would
     let Python run ahead.
     """
-    jaxlib = _import_jaxlib()
+    jaxlib: Any = _import_jaxlib()
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
@@ -210,8 +210,8 @@ class Executable:
         deleted = [i for i, buffer in enumerate(buffers) if is_deleted(buffer)]
         if deleted:
             error = RuntimeError(
-                f"of its {len(buffers)} arguments, constants first, number {deleted[0]} is deleted, "
-                "or was donated to another call. Keep a copy of what is needed later"
+                f"of its {len(buffers)} arguments, constants first, number {deleted[0]} is gone: "
+                "deleted, or donated to another call. Keep a copy of what is needed later"
             )
         return ExecutionError(f"`{name}` failed while it ran: {error}")
 
