@@ -11,9 +11,7 @@ from minijax_stage2 import Tracer, tree_map
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
 
-Device = (
-    Any  # as jaxlib has it, with the attributes `id`, `platform`, `device_kind`, `process_index`
-)
+Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
 
 def devices(backend: str | None = None) -> list[Device]:
