@@ -180,11 +180,11 @@ class TestWhatIsFreed:
             return inner(2.0)
 
         assert jvp(outer, (3.0,), (1.0,))[1].item() == 2.0
-        assert kept[0].cache == {}
+        assert kept[0]._traced == {}
 
 
 def program_of(g):
-    (traced,) = list(g.cache.values())[:1]
+    (traced,) = list(g._traced.values())[:1]
     return traced.jaxpr, "f"
 
 

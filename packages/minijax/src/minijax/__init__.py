@@ -3,6 +3,7 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
+# ruff: noqa: F401
 from minijax import core, dlpack, errors, lax, nn, numpy, tree, tree_util
 from minijax.array import Array
 from minijax.devices import (
@@ -17,6 +18,7 @@ from minijax.devices import (
     process_index,
 )
 from minijax.jit import jit
+from minijax.numpy import array_methods as _array_methods
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -27,13 +29,13 @@ from minijax.transformations import (
     jvp,
     linear_transpose,
     linearize,
+    make_jaxpr,
+    typeof,
     value_and_grad,
     vjp,
     vmap,
 )
 from minijax_stage1.source import hide_frames_of
-from minijax_stage2 import typeof
-from minijax_stage3 import make_jaxpr
 
 __all__ = [
     "Array",

@@ -20,6 +20,7 @@ from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
     cos_p,
+    div_p,
     dot_general_p,
     eq_p,
     exp_p,
@@ -31,11 +32,12 @@ from minijax_stage2.primitives import (
     mul_p,
     ne_p,
     neg_p,
-    reciprocal_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import (
@@ -80,11 +82,6 @@ def log(x: Array) -> Array:
     return bind1(log_p, to_inexact(x))
 
 
-def reciprocal(x: Array) -> Array:
-    """`1 / x`."""
-    return bind1(reciprocal_p, to_inexact(x))
-
-
 def add(x: Array, y: Array) -> Array:
     """`x + y`."""
     return bind1(add_p, *promote(x, y))
@@ -97,30 +94,36 @@ def mul(x: Array, y: Array) -> Array:
 
 def sub(x: Array, y: Array) -> Array:
     """`x - y`."""
-    x, y = promote(x, y)  # before neg, which wraps around in unsigned integers
-    return add(x, neg(y))
+    x, y = promote(x, y)
+    if typeof(x).dtype == np.bool_:
+        raise TypeError("sub: found two boolean arrays; where they differ is `x != y`")
+    return bind1(sub_p, x, y)
 
 
 def div(x: Array, y: Array) -> Array:
     """`x / y`, a real number for integers too."""
-    x, y = promote(x, y)
-    return mul(x, reciprocal(y))
+    return bind1(div_p, *map(to_inexact, promote(x, y)))
+
+
+def reciprocal(x: Array) -> Array:
+    """`1 / x`."""
+    return div(1.0, x)
 
 
 # --8<-- [end:elementwise]
 
 
 def power(x: Array, y: Array) -> Array:
-    """`x ** y`. A whole number `y` multiplies repeatedly; any other exponent goes by `exp`, `log`.
+    """`x ** y`. A Python int `y` multiplies repeatedly, and so is exact for integers `x`.
 
-    So an array of exponents, also of whole ones, asks for a positive `x`.
+    Any other exponent asks for a non-negative real `x`, unless the exponent is whole.
     """
     if isinstance(y, int | np.integer) and not isinstance(y, bool):
         return _integer_power(x, int(y))
     x, y = promote(x, y)
-    if isinstance(y, float | np.floating) and y.is_integer():
-        return _integer_power(x, int(y))
-    return exp(mul(y, log(x)))
+    if typeof(x).dtype == np.bool_:
+        raise TypeError("power: found two boolean arrays; convert one to numbers")
+    return bind1(pow_p, x, y)
 
 
 def _integer_power(x: Array, exponent: int) -> Array:
@@ -138,11 +141,11 @@ def _integer_power(x: Array, exponent: int) -> Array:
 
 
 def abs(x: Array) -> Array:
-    """The absolute value of `x`, whose derivative at 0 is 0 because that of `x * x` is."""
+    """The absolute value of `x`, whose derivative at 0 is 1."""
     aval = typeof(x)
     if aval.dtype.kind in "bc":
         raise TypeError(f"abs: expected integers or reals, found {aval}")
-    return where(gt(x, 0), x, where(lt(x, 0), neg(x), mul(x, x)))
+    return where(ge(x, 0), x, neg(x))
 
 
 def _comparison(primitive: Primitive, symbol: str) -> Callable[[Array, Array], Array]:
@@ -192,7 +195,7 @@ def full_like(x: Array, value: Any) -> Array:
     """An array of the shape and dtype of `x`, filled with the number `value`."""
     aval = typeof(x)
     if aval.weak_type:
-        return cast(value, typeof(value), aval.dtype)
+        return broadcast_to(cast(value, aval), aval.shape)
     return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
 
 
@@ -205,7 +208,7 @@ def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """
     aval = typeof(x)
     if aval.dtype == np.bool_:
-        x = cast(x, aval, np.dtype(np.int64))
+        x = astype(x, int)
     return bind1(reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
 
 
@@ -307,9 +310,8 @@ def matmul(x: Array, y: Array) -> Array:
 
 def _same_dtype(*operands: Array) -> list[Array]:
     """Promotes dtypes, not shapes."""
-    avals = [typeof(x) for x in operands]
-    dtype = result_type(*avals).dtype
-    return [cast(x, aval, dtype) for x, aval in zip(operands, avals, strict=True)]
+    meeting = result_type(*[typeof(x) for x in operands])
+    return [cast(x, meeting) for x in operands]
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

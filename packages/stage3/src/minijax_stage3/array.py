@@ -188,13 +188,7 @@ def executor(
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
     if out_tree.num_nodes == 1 == len(out_avals) and not consts:
-        (out_aval,) = out_avals
-
-        def execute_to_array(buffers: list[backend.Buffer]) -> Array:
-            (out,) = execute(buffers)
-            return array_type(out, out_aval)
-
-        return execute_to_array
+        return compiled.executable.executor_of_one(array_type, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
 

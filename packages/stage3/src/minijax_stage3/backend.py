@@ -204,6 +204,24 @@ class Executable:
             raise self.failure(buffers, error) from error
         return results
 
+    def executor_of_one(
+        self, make: Callable[[Buffer, Any], Any], aval: Any
+    ) -> Callable[[Sequence[Buffer]], Any]:
+        """`execute` of a program of one result, given as `make(buffer, aval)`.
+
+        It is made once, so that a call does as little as can be.
+        """
+        launch, handlers = self._launch, self._handlers
+
+        def execute(buffers: Sequence[Buffer]) -> Any:
+            try:
+                (result,) = launch(buffers).consume_with_handlers(handlers)
+            except RuntimeError as error:
+                raise self.failure(buffers, error) from error
+            return make(result, aval)
+
+        return execute
+
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
         """The error to raise where XLA raised `error`."""
         name = self._loaded.hlo_modules()[0].name.removeprefix("jit_")

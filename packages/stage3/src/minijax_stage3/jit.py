@@ -5,7 +5,6 @@ differentiated, batched and staged like any other.
 """
 
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
@@ -16,9 +15,9 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.shaped_array import NumberTypes, number_types
 from minijax_stage2.tree import (
     PyTreeDef,
-    tree_flatten,
     tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
@@ -29,8 +28,14 @@ from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.flatten import fast_flatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
+from minijax_stage3.static_arguments import StaticArguments
 
 jit_p = Primitive("jit", holds_programs=True)
+
+# The structure of the arguments, their types, the static values, and what numbers without a dtype
+# become: what decides a program.
+Kind = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes]
+Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
 
 
 class Traced:
@@ -41,22 +46,16 @@ class Traced:
         name: str,
         jaxpr: Jaxpr,
         consts: Sequence[Any],
+        in_tree: PyTreeDef,
         out_tree: PyTreeDef,
-        array_type: type[Array] = Array,
     ):
         self.name = name
-        self.array_type = array_type
         self.jaxpr = jaxpr
         self.consts = consts
+        self.in_tree = in_tree  # of the pair (args, kwargs), static arguments replaced by None
         self.out_tree = out_tree
         # With a tracer inside, a program is good for one call only.
         self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
-
-    @functools.cached_property
-    def execute(self) -> Callable[[list[Any]], Any]:
-        """Executes the program on the buffers of its arguments; compiled when first asked for."""
-        compiled = compile_jaxpr(self.jaxpr, f"jit_{self.name}")
-        return executor(compiled, self.consts, self.out_tree, self.array_type)
 
 
 # --8<-- [start:jitted]
@@ -75,132 +74,128 @@ class JittedFunction:
         static_argnames: str | Iterable[str] | None = None,
     ):
         functools.update_wrapper(self, fun, updated=())
-        self.fun = fun
-        self.name = name_of(fun)
-        self.static_argnums, self.static_argnames = _resolve_static(
-            fun, static_argnums, static_argnames
-        )
-        self.cache = _cache_of(fun, (self.array_type, self.static_argnums, self.static_argnames))
-        self.takes_arrays_only = not self.static_argnums and not self.static_argnames
-        self.warm: dict[Any, Callable[[list[Any]], Any]] = {}  # by types alone, or with a tree
+        self._fun = fun
+        self._name = name_of(fun)
+        self._static = StaticArguments(fun, static_argnums, static_argnames)
+        self._traced: Cache = _cache_of(fun, (self._static.argnums, self._static.argnames))
+        self._executors: dict[Any, Executor] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():
-            return self.bind(args, kwargs)
-        try:  # a call with arrays of types that are known needs nothing but this
-            execute = self.warm[None if kwargs else tuple([x.aval for x in args])]
-            buffers = [x.buffer for x in args]
-        except (AttributeError, KeyError):
-            execute, buffers = self.prepare(args, kwargs)
+            return self._bind(args, kwargs)
+        execute, buffers = self._prepare(args, kwargs)
         return execute(buffers)
 
-    def bind(self, args: Any, kwargs: Any) -> Any:
-        """A call inside a transformation, to which the function is one primitive."""
-        traced, leaves = self.trace_once(args, kwargs)
-        outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self.name)
-        return tree_unflatten(traced.out_tree, outs)
-
-    def prepare(self, args: Any, kwargs: Any) -> tuple[Callable[[list[Any]], Any], list[Any]]:
-        """What executes a call, and the buffers of its arguments."""
-        leaves, fast_tree = fast_flatten((args, kwargs))
-        try:  # the same for arrays in trees
-            in_avals = tuple([x.aval for x in leaves])
-            return self.warm[fast_tree, in_avals], [x.buffer for x in leaves]
-        except (AttributeError, KeyError):
-            traced, leaves = self.trace_once(args, kwargs)
-        execute = traced.execute  # first, for what XLA cannot hold is found out by lowering
-        in_avals = tuple(traced.jaxpr.in_avals[len(traced.consts) :])
-        buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
-        if self.takes_arrays_only and traced.is_reusable:
-            is_flat = not kwargs and all(isinstance(x, Array) for x in args)
-            self.warm[in_avals if is_flat else (fast_tree, in_avals)] = execute
+    def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        """What executes a call, made when it is the first of its kind, and its buffers."""
+        leaves, kind = self._kind_of(args, kwargs)
+        execute = self._executors.get(kind)
+        if execute is None:
+            traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+            execute = self._executors[kind] = self._compile(traced)
+        in_avals = kind[1]
+        buffers = [
+            x.buffer if isinstance(x, Array) else to_buffer(x, aval)
+            for x, aval in zip(leaves, in_avals, strict=True)
+        ]
         return execute, buffers
 
-    def trace_once(self, args: Any, kwargs: Any) -> tuple[Traced, list[Any]]:
-        """The program for a call, traced where it is the first of its kind, and its leaves."""
-        static, args, kwargs = self.split_static(args, kwargs)
+    def _kind_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Kind]:
+        """The leaves of the arguments, and the kind of the call: structure, types, statics."""
+        static, args, kwargs = self._static.split(args, kwargs)
         leaves, fast_tree = fast_flatten((args, kwargs))
         try:
-            in_avals = tuple([typeof(leaf) for leaf in leaves])
+            in_avals = tuple([x.aval if isinstance(x, Array) else typeof(x) for x in leaves])
         except (TypeError, OverflowError):
-            in_avals = tuple(abstractify("jit", self.fun, self.names(args, kwargs), leaves))
-        key = fast_tree, in_avals, static
-        traced = self.cache.get(key)
-        if traced is None:
-            in_tree = tree_structure((args, kwargs))
-            traced = self.trace(static, in_tree, in_avals, args, kwargs)
-            if traced.is_reusable:
-                traced = self.cache.setdefault(key, traced)
-        return traced, leaves
+            in_avals = tuple(abstractify("jit", self._fun, self._names(args, kwargs), leaves))
+        return leaves, (fast_tree, in_avals, static, number_types())
 
-    def trace(
-        self, static: Any, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], args: Any, kw: Any
-    ) -> Traced:
-        with_static = _with_static(self.fun, static)
-        flat_fun = FlatFunction(with_static, in_tree, has_kwargs=True)
-        closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self.fun, lambda: self.names(args, kw))
+    def _bind(self, args: Any, kwargs: Any) -> Any:
+        """A call inside a transformation, to which it is one primitive that holds a program."""
+        leaves, kind = self._kind_of(args, kwargs)
+        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
+        return tree_unflatten(traced.out_tree, outs)
+
+    def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
+        """Runs the function once, for all calls of this kind."""
+        _, in_avals, static, _ = kind
+        _, args, kwargs = self._static.split(args, kwargs)
+        in_tree = tree_structure((args, kwargs))
+        flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
+        names = functools.partial(self._names, args, kwargs)
+        closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
-        return Traced(self.name, jaxpr, closed.consts, flat_fun.out_tree, self.array_type)
+        traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
+        return self._traced.setdefault(kind, traced) if traced.is_reusable else traced
+
+    def _compile(self, traced: Traced) -> Executor:
+        compiled = compile_jaxpr(traced.jaxpr, f"jit_{traced.name}")
+        return executor(compiled, traced.consts, traced.out_tree, self.array_type)
 
     # --8<-- [end:jitted]
 
-    def split_static(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-        """Static values, and arguments in which None, a tree without leaves, replaces them."""
-        if not self.static_argnums and not self.static_argnames:
-            return (), args, kwargs
-        static: list[tuple[int | str, type, Any]] = []
-        args, kwargs = list(args), dict(kwargs)
-        for position in self.static_argnums:
-            if -len(args) <= position < len(args):
-                position %= len(args)
-                static.append((position, type(args[position]), args[position]))
-                args[position] = None
-        for name in self.static_argnames:
-            if name in kwargs:
-                static.append((name, type(kwargs[name]), kwargs[name]))
-                kwargs[name] = None
-        for which, cls, value in static:
-            if not _is_hashable(value):
-                what = f"argument {which}" if isinstance(which, int) else which
-                raise ValueError(
-                    f"jit of `{self.name}`: the static {what} is a {cls.__name__}, which is not "
-                    "hashable, so calls cannot be told apart by it. Use a tuple or another "
-                    "immutable value, or do not make it static."
-                )
-        return tuple(static), tuple(args), kwargs
-
-    def names(self, args: Any, kwargs: Any) -> list[str]:
+    def _names(self, args: Any, kwargs: Any) -> list[str]:
         """What messages call the leaves of the arguments."""
         paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
-        return [argument_name(self.fun, path) for path, _ in paths_and_leaves]
+        return [argument_name(self._fun, path) for path, _ in paths_and_leaves]
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces and lowers for the types of these arguments, of which nothing is computed.
 
-        A `ShapedArray` may stand for an array. The result can be shown and compiled; what was
-        compiled is called without the static arguments, whose values it has in it.
+        A type, such as a `ShapedArray`, may stand for an array. The result can be shown and
+        compiled; what was compiled is called without the static arguments, whose values it has
+        in it.
         """
-        static, args, kwargs = self.split_static(args, kwargs)
-        leaves, in_tree = tree_flatten((args, kwargs))
-        in_avals = abstractify("jit", self.fun, self.names(args, kwargs), leaves, types=True)
-        traced = self.trace(static, in_tree, in_avals, args, kwargs)
-        chosen = {which for which, _, _ in static}
-        call_tree = tree_structure(
-            (
-                tuple(x for position, x in enumerate(args) if position not in chosen),
-                {name: x for name, x in kwargs.items() if name not in chosen},
-            )
-        )
+        traced, call_tree = self._trace_types(args, kwargs)
         return Lowered(
-            traced.jaxpr, traced.consts, call_tree, traced.out_tree, self.name, self.array_type
+            traced.jaxpr, traced.consts, call_tree, traced.out_tree, self._name, self.array_type
         )
+
+    def _trace_types(self, args: Any, kwargs: Any) -> tuple[Traced, PyTreeDef]:
+        """The program for arguments that may be types, and their structure without static ones."""
+        static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+        leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
+        names = self._names(dynamic, dynamic_kwargs)
+        in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
+        kind = fast_tree, in_avals, static, number_types()
+        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance becomes the first argument, which must be static or a tree."""
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else JittedMethod(self, instance)
 
     def __repr__(self) -> str:
-        return f"<jit of {self.fun!r}>"
+        return f"<jit of {self._fun!r}>"
+
+
+class JittedMethod:
+    """A jitted function of which the first argument is given: the instance whose method it is."""
+
+    def __init__(self, function: JittedFunction, instance: Any):
+        self.__func__ = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def __eq__(self, other: Any) -> bool:
+        return (
+            type(other) is JittedMethod
+            and self.__func__ is other.__func__
+            and self.__self__ is other.__self__
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.__func__), id(self.__self__)))
+
+    def __getattr__(self, name: str) -> Any:
+        """`lower` and its like take the instance too; all else is the function's."""
+        attribute = getattr(self.__func__, name)
+        if isinstance(attribute, MethodType) and attribute.__self__ is self.__func__:
+            return functools.partial(attribute, self.__self__)
+        return attribute
 
 
 # --8<-- [start:jit]
@@ -240,7 +235,7 @@ def jit(
 
 # --8<-- [end:jit]
 
-Cache = dict[Any, Traced]
+Cache = dict[Kind, Traced]
 _caches: "weakref.WeakKeyDictionary[Any, dict[Any, Cache]]" = weakref.WeakKeyDictionary()
 
 
@@ -250,73 +245,3 @@ def _cache_of(fun: Callable[..., Any], static: Any) -> Cache:
         return _caches.setdefault(fun, {}).setdefault(static, {})
     except TypeError:  # not hashable, or not to be referred to weakly
         return {}
-
-
-def _is_hashable(x: Any) -> bool:
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
-
-
-def _with_static(fun: Callable[..., Any], static: Any) -> Callable[..., Any]:
-    """`fun` with static values in the places that `split_static` emptied."""
-    if not static:
-        return fun
-
-    @functools.wraps(fun)
-    def with_static(*args: Any, **kwargs: Any) -> Any:
-        filled = list(args)
-        for which, _, value in static:
-            if isinstance(which, int):
-                filled[which] = value
-            else:
-                kwargs[which] = value
-        return fun(*filled, **kwargs)
-
-    return with_static
-
-
-def _resolve_static(
-    fun: Callable[..., Any],
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Static positions and names, each completed by the other from the signature of `fun`."""
-    numbers: tuple[int, ...] = _as_tuple("static_argnums", argnums, int)
-    names: tuple[str, ...] = _as_tuple("static_argnames", argnames, str)
-    try:
-        parameters = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):  # builtins do not say
-        return numbers, names
-    positional = [
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    kinds = {p.kind for p in parameters}
-    count = len(positional)
-    for number in numbers:
-        if not -count <= number < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
-            raise ValueError(
-                f"jit: static_argnums names argument {number} of `{name_of(fun)}`, which has "
-                f"{count} positional parameters"
-            )
-    for name in names:
-        if name not in (p.name for p in parameters) and inspect.Parameter.VAR_KEYWORD not in kinds:
-            raise ValueError(
-                f"jit: static_argnames names {name!r}, which is no parameter of `{name_of(fun)}`"
-            )
-    numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
-    all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
-    all_names = {*names, *(positional[number] for number in numbers if number < count)}
-    return tuple(sorted(all_numbers)), tuple(sorted(all_names))
-
-
-def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
-    """None, one value of `kind`, or several, as a tuple."""
-    one = given is None or isinstance(given, kind) or not isinstance(given, Iterable)
-    values = () if given is None else (given,) if one else tuple(given)
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {value!r:.60}")
-    return values

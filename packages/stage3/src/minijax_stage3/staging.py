@@ -10,7 +10,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import python_scalars, typeof_named
+from minijax_stage2.shaped_array import float0, typeof_named
 from minijax_stage2.tree import tree_flatten_with_path
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -67,12 +67,13 @@ class JaxprTrace(Trace):
         """Our own tracers stand for variables; scalars are literals; the rest is constants."""
         if type(x) is JaxprTracer and x.interpreter is self:
             return x.var
-        if isinstance(x, (*python_scalars, np.generic)):
-            return Literal(x)
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
+        aval = typeof(x)
+        if not aval.shape and aval.dtype != float0 and not isinstance(x, Tracer | np.ndarray):
+            return Literal(x)
         if id(x) not in self.constants:
-            self.constants[id(x)] = Var(typeof(x)), x
+            self.constants[id(x)] = Var(aval), x
         return self.constants[id(x)][0]
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:

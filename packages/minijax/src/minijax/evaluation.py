@@ -1,0 +1,84 @@
+"""Evaluation in the full library: by XLA, into Arrays, with JAX's types of numbers.
+
+The stages let numpy evaluate what is numpy's, with its 64 bits. Here another evaluator stands at
+the bottom of the tracer stack while a function of this library runs, and Python's numbers have
+32 bits, unless `enable_x64` says otherwise. Nothing of that is seen by who uses a stage by itself.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from minijax.array import Array, of_library
+from minijax_stage1 import current_interpreter
+from minijax_stage1.interpreter import evaluator, set_interpreter
+from minijax_stage2 import Primitive, impl_rules, typeof
+from minijax_stage2.shaped_array import NumberTypes, set_number_types
+from minijax_stage2.trace import EvalTrace
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+
+NUMBERS_OF_32_BITS = NumberTypes(32, weak_arrays=True)
+NUMBERS_OF_64_BITS = NumberTypes(64, weak_arrays=True)
+
+chosen_number_types: ContextVar[NumberTypes] = ContextVar(
+    "chosen_number_types", default=NUMBERS_OF_32_BITS
+)
+
+
+# --8<-- [start:trace]
+class DeviceTrace(EvalTrace):
+    """Evaluation on the device: whatever the operands are, the results are Arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function_name = "XLA"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        if primitive.holds_programs:
+            return [of_library(out) for out in impl_rules[primitive](*args, **params)]
+        in_avals = tuple([typeof(x) for x in args])
+        return call(compile_primitive(primitive, in_avals, params), args, Array)
+
+
+device_trace = DeviceTrace()
+
+
+class library_evaluation:
+    """Makes this library's evaluator current for the block of a `with`."""
+
+    __slots__ = ("interpreter", "number_types")
+
+    def __enter__(self) -> None:
+        self.interpreter = set_interpreter(device_trace)
+        self.number_types = set_number_types(chosen_number_types.get())
+        self.interpreter.__enter__()
+        self.number_types.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self.number_types.__exit__()
+        self.interpreter.__exit__()
+
+
+# --8<-- [end:trace]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def evaluated_by_library(function: Function) -> Function:
+    """Decorator: a function whose primitives this library evaluates, when nothing else is running.
+
+    Inside a transformation that began in this library its evaluator is at the bottom already.
+    """
+
+    @functools.wraps(function)
+    def in_library(*args: Any, **kwargs: Any) -> Any:
+        if current_interpreter() is not evaluator:
+            return function(*args, **kwargs)
+        with library_evaluation():
+            return function(*args, **kwargs)
+
+    return in_library  # type: ignore[return-value]

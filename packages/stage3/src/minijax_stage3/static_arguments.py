@@ -1,0 +1,158 @@
+"""Static arguments: Python values that a jitted function is compiled for, one by one."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minijax_stage1.source import name_of
+
+
+class StaticArguments:
+    """Which arguments of a function are static: each by position and by name, where it has both."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Iterable[int] | None = None,
+        argnames: str | Iterable[str] | None = None,
+    ):
+        self.fun = fun
+        self.argnums, self.argnames = resolve_arguments(
+            fun, "static_argnums", argnums, "static_argnames", argnames
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.argnums or self.argnames)
+
+    # --8<-- [start:split]
+    def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """Static values, and arguments in which None, a tree without leaves, replaces them.
+
+        A static value comes as `(position or name, exact type, value)`, to be part of a key:
+        1, 1.0 and True are equal, but a program is compiled for each of them.
+        """
+        if not self:
+            return (), args, kwargs
+        static: list[tuple[int | str, Any, Any]] = []
+        args, kwargs = list(args), dict(kwargs)
+        for position in self.argnums:
+            if -len(args) <= position < len(args):
+                position %= len(args)
+                value, args[position] = args[position], None
+                static.append((position, exact_type(value), value))
+        for name in self.argnames:
+            if name in kwargs:
+                value, kwargs[name] = kwargs[name], None
+                static.append((name, exact_type(value), value))
+        key = tuple(static)
+        try:
+            hash(key)
+        except TypeError:
+            self._refuse_unhashable(key)
+        return key, tuple(args), kwargs
+
+    # --8<-- [end:split]
+
+    def fill(self, static: Any) -> Callable[..., Any]:
+        """The function with static values in the places that `split` emptied."""
+        fun = self.fun
+        if not static:
+            return fun
+
+        @functools.wraps(fun)
+        def with_static(*args: Any, **kwargs: Any) -> Any:
+            filled = list(args)
+            for which, _, value in static:
+                if isinstance(which, int):
+                    filled[which] = value
+                else:
+                    kwargs[which] = value
+            return fun(*filled, **kwargs)
+
+        return with_static
+
+    def drop(self, static: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments without the places that `split` emptied."""
+        chosen = {which for which, _, _ in static}
+        return (
+            tuple(x for position, x in enumerate(args) if position not in chosen),
+            {name: x for name, x in kwargs.items() if name not in chosen},
+        )
+
+    def _refuse_unhashable(self, static: Any) -> None:
+        for which, _, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                what = f"argument {which}" if isinstance(which, int) else which
+                raise ValueError(
+                    f"jit of `{name_of(self.fun)}`: the static {what} is a "
+                    f"{type(value).__name__}, which is not hashable, so calls cannot be told "
+                    "apart by it. Use a tuple or another immutable value, or do not make it static."
+                ) from None
+
+
+def exact_type(x: Any) -> Any:
+    """What tells values apart that are equal: their types, the types of items, the sign of zero."""
+    cls = type(x)
+    if cls is float and x == 0.0:
+        return cls, str(x)
+    if isinstance(x, tuple):
+        return cls, *map(exact_type, x)
+    if isinstance(x, frozenset):
+        return cls, frozenset((exact_type(item), item) for item in x)
+    return cls
+
+
+def resolve_arguments(
+    fun: Callable[..., Any],
+    argnums_role: str,
+    argnums: int | Iterable[int] | None,
+    argnames_role: str,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of arguments, each completed by the other from the signature of `fun`.
+
+    Raises:
+        TypeError: a position is no int, or a name no string.
+        ValueError: `fun` has no such parameter.
+    """
+    numbers: tuple[int, ...] = _as_tuple(argnums_role, argnums, int)
+    names: tuple[str, ...] = _as_tuple(argnames_role, argnames, str)
+    if not numbers and not names:
+        return numbers, names
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):  # builtins do not say
+        return numbers, names
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    kinds = {p.kind for p in parameters}
+    count = len(positional)
+    for number in numbers:
+        if not -count <= number < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            raise ValueError(
+                f"jit: {argnums_role} names argument {number} of `{name_of(fun)}`, which has "
+                f"{count} positional parameters"
+            )
+    for name in names:
+        if name not in (p.name for p in parameters) and inspect.Parameter.VAR_KEYWORD not in kinds:
+            raise ValueError(
+                f"jit: {argnames_role} names {name!r}, which is no parameter of `{name_of(fun)}`"
+            )
+    numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
+    all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
+    all_names = {*names, *(positional[number] for number in numbers if number < count)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
+    """None, one value of `kind`, or several, as a tuple."""
+    one = given is None or isinstance(given, kind) or not isinstance(given, Iterable)
+    values = () if given is None else (given,) if one else tuple(given)
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {value!r:.60}")
+    return values
