@@ -5,6 +5,7 @@ import gc
 import pickle
 import sys
 import threading
+from contextvars import copy_context
 
 import ml_dtypes
 import numpy as np
@@ -27,6 +28,7 @@ from minijax import (
     value_and_grad,
     vmap,
 )
+from minijax.evaluation import NUMBERS_OF_64_BITS, chosen_number_types
 from minijax_stage2 import float0
 from minijax_stage3 import backend
 
@@ -37,6 +39,15 @@ DTYPES = [
 ]
 VALUES = np.array([[0, 1, 2], [3, 0, 5]])
 X = np.arange(3.0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _numbers_of_64_bits():
+    """So that every dtype can be made."""
+    token = chosen_number_types.set(NUMBERS_OF_64_BITS)
+    yield
+    chosen_number_types.reset(token)
+
 
 array = jnp.array
 
@@ -263,7 +274,9 @@ class TestDeletion:
                 except RuntimeError as error:
                     outcomes.append("deleted" if "was deleted by" in str(error) else error)
 
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+            threads = [
+                threading.Thread(target=copy_context().run, args=(work, i)) for i in range(8)
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:

@@ -35,7 +35,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     >>> import minijax.numpy as jnp
     >>> x = jnp.arange(3)
     >>> x * 2, x.nbytes, np.asarray(x)
-    (Array([0, 2, 4], dtype=int64), 24, array([0, 1, 2]))
+    (Array([0, 2, 4], dtype=int32), 12, array([0, 1, 2], dtype=int32))
     """
 
     __slots__ = ("_deleted",)

@@ -7,6 +7,7 @@ devices are written with.
 from typing import Any
 
 from minijax.array import Array, array
+from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import Tracer, tree_map
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
@@ -73,6 +74,7 @@ def process_count(backend: str | None = None) -> int:
 
 
 # --8<-- [start:device_put]
+@evaluated_by_library
 def device_put(
     x: Any,
     device: Device = None,
@@ -99,7 +101,7 @@ def device_put(
         ValueError: `donate` and `may_alias` are both asked for.
 
     >>> device_put({"a": [1, 2.5]})
-    {'a': [Array(1, dtype=int64, weak_type=True), Array(2.5, dtype=float64, weak_type=True)]}
+    {'a': [Array(1, dtype=int32, weak_type=True), Array(2.5, dtype=float32, weak_type=True)]}
     """
     for role, given in (("device", device), ("src", src)):
         if given is not None and given not in xla.devices():

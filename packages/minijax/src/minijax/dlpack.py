@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax.array import Array, array
 from minijax.devices import device_put
+from minijax.evaluation import evaluated_by_library
 
 
 class _Tensor(ctypes.Structure):
@@ -35,6 +36,7 @@ _CPU = 1
 _BFLOAT16 = 4  # a code of the protocol
 
 
+@evaluated_by_library
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
     """An Array of the numbers of another library's array.
 
@@ -50,7 +52,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         ValueError: `copy` is False.
 
     >>> from_dlpack(np.arange(3))
-    Array([0, 1, 2], dtype=int64)
+    Array([0, 1, 2], dtype=int32)
     """
     if not hasattr(external_array, "__dlpack__") or not hasattr(
         external_array, "__dlpack_device__"
