@@ -85,13 +85,13 @@ def fresh_processes(
     return row_of(name, times, budget=budget, note=note)
 
 
-def run_program(source: str, env: dict[str, str] | None = None) -> float:
+def run_program(source: str, env: dict[str, str] | None = None, before: str = "") -> float:
     """Seconds that `source` takes from its first to its last line, in a fresh process.
 
-    The start of Python itself, the same for everyone, is left out.
+    The start of Python itself, the same for everyone, is left out, and so is the program `before`.
     """
     program = (
-        "import time as _time; _start = _time.perf_counter()\n"
+        f"{before}\nimport time as _time; _start = _time.perf_counter()\n"
         f"{source}\nprint(_time.perf_counter() - _start)"
     )
     done = subprocess.run(

@@ -1,7 +1,12 @@
 """What all of these tests share: JAX in 64 bits, as our stages are, and hypothesis' profile."""
 
+import os
+
 import jax
 from hypothesis import HealthCheck, settings
+
+# For the processes that tests start, too: nothing here reads or writes the user's own cache.
+os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
 
 jax.config.update("jax_enable_x64", True)
 

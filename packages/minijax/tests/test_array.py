@@ -20,6 +20,7 @@ from minijax import (
     Array,
     device_put,
     dlpack,
+    enable_x64,
     grad,
     hessian,
     jit,
@@ -28,7 +29,6 @@ from minijax import (
     value_and_grad,
     vmap,
 )
-from minijax.evaluation import NUMBERS_OF_64_BITS, chosen_number_types
 from minijax_stage2 import float0
 from minijax_stage3 import backend
 
@@ -44,9 +44,8 @@ X = np.arange(3.0)
 @pytest.fixture(autouse=True, scope="module")
 def _numbers_of_64_bits():
     """So that every dtype can be made."""
-    token = chosen_number_types.set(NUMBERS_OF_64_BITS)
-    yield
-    chosen_number_types.reset(token)
+    with enable_x64(True):
+        yield
 
 
 array = jnp.array

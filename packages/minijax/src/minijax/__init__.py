@@ -4,8 +4,9 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-from minijax import core, dlpack, errors, lax, nn, numpy, tree, tree_util
+from minijax import compilation_cache, core, dlpack, errors, lax, nn, numpy, tree, tree_util
 from minijax.array import Array
+from minijax.config import config
 from minijax.devices import (
     default_backend,
     device_count,
@@ -17,6 +18,7 @@ from minijax.devices import (
     process_count,
     process_index,
 )
+from minijax.evaluation import enable_x64
 from minijax.jit import jit
 from minijax.numpy import array_methods as _array_methods
 from minijax.transformations import (
@@ -40,6 +42,8 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "block_until_ready",
+    "compilation_cache",
+    "config",
     "core",
     "default_backend",
     "device_count",
@@ -47,6 +51,7 @@ __all__ = [
     "device_put",
     "devices",
     "dlpack",
+    "enable_x64",
     "errors",
     "grad",
     "hessian",

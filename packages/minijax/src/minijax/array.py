@@ -33,9 +33,9 @@ class Array(stage3.Array, metaclass=_ArrayType):
     a RuntimeError.
 
     >>> import minijax.numpy as jnp
-    >>> x = jnp.arange(3)
+    >>> x = jnp.arange(3, dtype=jnp.int8)
     >>> x * 2, x.nbytes, np.asarray(x)
-    (Array([0, 2, 4], dtype=int32), 12, array([0, 1, 2], dtype=int32))
+    (Array([0, 2, 4], dtype=int8), 3, array([0, 1, 2], dtype=int8))
     """
 
     __slots__ = ("_deleted",)

@@ -4,13 +4,41 @@ There is one so far, the CPU, in one process. The functions are those that progr
 devices are written with.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 from minijax.array import Array, array
+from minijax.config import Option, config
 from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import Tracer, tree_map
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
+
+
+class _AsyncDispatch(Option):
+    """The setting that chooses between the clients of XLA, of which a process makes one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cpu_enable_async_dispatch",
+            bool,
+            False,
+            "Whether Python runs ahead of the CPU. To be chosen before the first array is made.",
+        )
+        if self.value:
+            xla.set_asynchronous(True)
+
+    def update(self, value: Any) -> None:
+        xla.set_asynchronous(self._checked(value))
+        super().update(value)
+
+    def override(self, value: Any) -> NoReturn:
+        raise RuntimeError(
+            f"config: {self.name} holds for the whole process; use config.update before the first "
+            "array is made"
+        )
+
+
+config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
 
 Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
@@ -100,8 +128,8 @@ def device_put(
         TypeError: a leaf is no array or number, or `device` is something else than a device.
         ValueError: `donate` and `may_alias` are both asked for.
 
-    >>> device_put({"a": [1, 2.5]})
-    {'a': [Array(1, dtype=int32, weak_type=True), Array(2.5, dtype=float32, weak_type=True)]}
+    >>> device_put({"a": [True, None]})
+    {'a': [Array(True, dtype=bool), None]}
     """
     for role, given in (("device", device), ("src", src)):
         if given is not None and given not in xla.devices():
@@ -143,7 +171,7 @@ def device_get(x: Any) -> Any:
         TracerArrayConversionError: a leaf is a tracer.
 
     >>> import minijax.numpy as jnp
-    >>> device_get({"a": jnp.arange(3), "b": "text"})
-    {'a': array([0, 1, 2]), 'b': 'text'}
+    >>> device_get({"a": jnp.array([True, False]), "b": "text"})
+    {'a': array([ True, False]), 'b': 'text'}
     """
     return tree_map(lambda leaf: leaf.__array__() if hasattr(leaf, "__array__") else leaf, x)

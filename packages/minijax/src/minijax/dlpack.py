@@ -51,8 +51,8 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         BufferError: its memory is not the CPU's, or holds a dtype that numpy does not know.
         ValueError: `copy` is False.
 
-    >>> from_dlpack(np.arange(3))
-    Array([0, 1, 2], dtype=int32)
+    >>> from_dlpack(np.arange(3, dtype=np.int8))
+    Array([0, 1, 2], dtype=int8)
     """
     if not hasattr(external_array, "__dlpack__") or not hasattr(
         external_array, "__dlpack_device__"

@@ -6,15 +6,21 @@ the bottom of the tracer stack while a function of this library runs, and Python
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from minijax.array import Array, of_library
+from minijax.config import config
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Primitive, impl_rules, typeof
-from minijax_stage2.shaped_array import NumberTypes, set_number_types
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    number_types,
+    numpys_types,
+    set_number_types,
+)
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
@@ -22,9 +28,34 @@ from minijax_stage3.executable import compile_primitive
 NUMBERS_OF_32_BITS = NumberTypes(32, weak_arrays=True)
 NUMBERS_OF_64_BITS = NumberTypes(64, weak_arrays=True)
 
-chosen_number_types: ContextVar[NumberTypes] = ContextVar(
-    "chosen_number_types", default=NUMBERS_OF_32_BITS
+x64 = config.declare(
+    "enable_x64",
+    bool,
+    False,
+    "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
 )
+
+
+def library_number_types() -> NumberTypes:
+    """What becomes of numbers of no dtype, as the setting `enable_x64` says."""
+    return NUMBERS_OF_64_BITS if x64.value else NUMBERS_OF_32_BITS
+
+
+@contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.enable_x64` for the block of a `with`, in this thread only.
+
+    >>> import minijax.numpy as jnp
+    >>> with enable_x64(True):
+    ...     jnp.arange(3.0)
+    Array([0., 1., 2.], dtype=float64)
+    """
+    with x64.override(new_val):
+        if number_types() is numpys_types:  # no function of the library is running
+            yield
+        else:
+            with set_number_types(library_number_types()):
+                yield
 
 
 # --8<-- [start:trace]
@@ -54,7 +85,7 @@ class library_evaluation:
 
     def __enter__(self) -> None:
         self.interpreter = set_interpreter(device_trace)
-        self.number_types = set_number_types(chosen_number_types.get())
+        self.number_types = set_number_types(library_number_types())
         self.interpreter.__enter__()
         self.number_types.__enter__()
 

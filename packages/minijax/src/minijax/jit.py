@@ -10,10 +10,10 @@ from typing import Any
 
 from minijax.array import Array
 from minijax.arrays import tree_to_arrays
-from minijax.evaluation import chosen_number_types, evaluated_by_library, library_evaluation
+from minijax.evaluation import evaluated_by_library, library_evaluation, x64
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shaped_array import NumberTypes, aval_rules, number_types, typeof
+from minijax_stage2.shaped_array import aval_rules, typeof
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jit import Executor
 from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
@@ -34,7 +34,7 @@ class JittedFunction(Stage3JittedFunction):
     ):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
-        self._executors_with: dict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
+        self._executors_with: dict[bool, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -45,7 +45,7 @@ class JittedFunction(Stage3JittedFunction):
             return self._bind(args, kwargs)
         # A call with nothing but Arrays is recognised by their types. Most calls have one argument
         # or two, which is worth not making lists for.
-        executors = self._executors_with[chosen_number_types.get()]
+        executors = self._executors_with[x64.value]
         if not kwargs:
             if len(args) == 1:
                 (x,) = args
@@ -94,7 +94,7 @@ class JittedFunction(Stage3JittedFunction):
                 return super()._prepare(args, kwargs)
             cls = x.__class__
             key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
-        executors = self._executors_with[number_types()]
+        executors = self._executors_with[x64.value]
         try:
             execute = executors.get(tuple(key))
         except TypeError:  # something is not hashable, which stage 3 says better

@@ -14,6 +14,7 @@ jaxlib is imported, and the client made, when they are first needed: tracing cos
 import ctypes
 import importlib
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +23,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from minijax_stage3.errors import CompileError, ExecutionError, execution_error
+
 Client: TypeAlias = Any
 Device: TypeAlias = Any
 Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
+Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and their values
 
 
 class Aval(Protocol):
@@ -38,21 +42,6 @@ class Aval(Protocol):
     def weak_type(self) -> bool: ...
 
 
-class CompileError(RuntimeError):
-    """XLA refused a program, which is in `text`."""
-
-    def __init__(self, message: str, text: str) -> None:
-        super().__init__(message, text)
-        self.text = text
-
-    def __str__(self) -> str:
-        return f"XLA cannot compile this program: {self.args[0]}"
-
-
-class ExecutionError(RuntimeError):
-    """A compiled program failed while it ran; the message names it."""
-
-
 @dataclass(frozen=True)
 class _Door:
     """What is made once per process."""
@@ -62,6 +51,13 @@ class _Door:
     device: Device
     device_list: Any
     sharding: Any
+    xla_flags: str  # the environment's, as XLA read them
+
+    def compile_options(self, options: "Options") -> Any:
+        compile_options = self.jaxlib.CompileOptions()
+        compile_options.num_replicas = compile_options.num_partitions = 1
+        compile_options.env_option_overrides = list(options.items())
+        return compile_options
 
     def result_handler(self, aval: Aval) -> Any:
         make = self.jaxlib.array_result_handler
@@ -85,10 +81,10 @@ def _import_jaxlib() -> Any:
 def _open(asynchronous: bool = False) -> _Door:
     """Imports jaxlib and makes a client.
 
-    A synchronous client executes in the calling thread, though large operations use all cores.
-    Small ones are several times as fast as in the queue of an asynchronous client, which would
-    let Python run ahead.
+    A synchronous client executes in the calling thread, though large operations use all cores. In
+    the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
     """
+    xla_flags = os.environ.get("XLA_FLAGS", "")
     jaxlib: Any = _import_jaxlib()
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
@@ -105,7 +101,7 @@ def _open(asynchronous: bool = False) -> _Door:
 
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
-    return _Door(jaxlib, client, device, device_list, sharding)
+    return _Door(jaxlib, client, device, device_list, sharding, xla_flags)
 
 
 def _get_door() -> _Door:
@@ -123,19 +119,12 @@ def _get_door() -> _Door:
 
 
 def set_asynchronous(asynchronous: bool) -> None:
-    """Chooses the kind of client, see `_open`, for the whole process.
-
-    Raises:
-        RuntimeError: XLA is in use, with a client of the other kind.
-    """
+    """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
     global _asynchronous
     with _opening:
         if _door is not None and _asynchronous != asynchronous:
             kind = "asynchronously" if _asynchronous else "synchronously"
-            raise RuntimeError(
-                f"this process has begun to compute, and does so {kind} until it ends; choose "
-                "before the first array is made"
-            )
+            raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
         _asynchronous = asynchronous
 
 
@@ -177,6 +166,20 @@ def pytree_registry() -> Any:
     make = _import_jaxlib().pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
+
+
+# The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
+_LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
+
+
+def _without_avx512(match: re.Match[bytes]) -> bytes:
+    """A list in which AVX-512 has the sign of an ability that is not used.
+
+    jaxlib before 0.11 takes preferences that go with AVX-512 for abilities, misses them in the
+    processor, and logs two long errors for every program that it loads. The list serves only
+    this comparison, for the machine code is made; whether it suits, `fingerprint` says.
+    """
+    return match[0].replace(b"+avx512", b"-avx512").replace(b"+prefer-no-", b"-prefer-no-")
 
 
 class Executable:
@@ -225,13 +228,7 @@ class Executable:
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
         """The error to raise where XLA raised `error`."""
         name = self._loaded.hlo_modules()[0].name.removeprefix("jit_")
-        deleted = [i for i, buffer in enumerate(buffers) if is_deleted(buffer)]
-        if deleted:
-            error = RuntimeError(
-                f"of its {len(buffers)} arguments, constants first, number {deleted[0]} is gone: "
-                "deleted, or donated to another call. Keep a copy of what is needed later"
-            )
-        return ExecutionError(f"`{name}` failed while it ran: {error}")
+        return execution_error(name, error, list(map(is_deleted, buffers)))
 
     def hlo_text(self) -> str:
         """The program after XLA's optimisation, in HLO notation."""
@@ -247,11 +244,18 @@ class Executable:
         names = (name for name in dir(stats) if name.endswith("_size_in_bytes"))
         return {name: getattr(stats, name) for name in names}
 
+    def serialize(self) -> bytes:
+        """The compiled program, for `deserialize` in a process of the same `fingerprint`.
+
+        Raises:
+            RuntimeError: XLA cannot write such a program down.
+        """
+        data: bytes = _get_door().client.serialize_executable(self._loaded)
+        return _LIST_OF_ABILITIES.sub(_without_avx512, data)
+
 
 def compile(
-    text: str,
-    out_avals: Sequence[Aval],
-    options: Mapping[str, bool | int | float | str] = MappingProxyType({}),
+    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
     """Compiles a program for the default device.
 
@@ -264,16 +268,49 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = _get_door()
-    compile_options = door.jaxlib.CompileOptions()
-    compile_options.num_replicas = compile_options.num_partitions = 1
-    compile_options.env_option_overrides = list(options.items())
     try:
         loaded = door.client.compile_and_load(
-            text, executable_devices=door.device_list, compile_options=compile_options
+            text,
+            executable_devices=door.device_list,
+            compile_options=door.compile_options(options),
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
     return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+
+
+def deserialize(
+    data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Loads a compiled program from what `Executable.serialize` gave.
+
+    The data are machine code, which XLA trusts: whoever wrote them can do what this process can,
+    and damaged data can end it.
+
+    Arguments:
+        data: what `serialize` gave, under the same `fingerprint`.
+        out_avals, options: those with which the program was compiled.
+
+    Raises:
+        RuntimeError: XLA finds that these are no data of its own.
+    """
+    door = _get_door()
+    loaded = door.client.deserialize_executable(
+        data, door.device_list, door.compile_options(options)
+    )
+    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+
+
+def fingerprint() -> tuple[str, ...]:
+    """What jaxlib knows of itself and its devices, as far as compiled programs depend on it."""
+    door = _get_door()
+    topology = door.jaxlib.get_topology_for_devices([door.device])
+    return (jaxlib_version(), str(door.client.platform_version), str(topology.fingerprint()))
+
+
+def xla_flags() -> str:
+    """What the environment variable XLA_FLAGS held when XLA read it."""
+    return _get_door().xla_flags
 
 
 def put(x: Any, aval: Aval) -> Buffer:

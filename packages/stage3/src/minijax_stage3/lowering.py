@@ -53,6 +53,7 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":
+        value = np.asarray(value)
         part = np.finfo(dtype).dtype
         return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
     if "float" in dtype.name:

@@ -1,0 +1,227 @@
+"""The settings of the library: each is declared once, with its type, its default and its meaning.
+
+A setting is read from the environment when minijax is imported: `compilation_cache_dir` from
+`MINIJAX_COMPILATION_CACHE_DIR`. From then on it is changed by `config.update`, for the whole
+process, or by `config.override`, for a block of one thread.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+_ENVIRONMENT_PREFIX = "MINIJAX_"
+_JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
+
+
+class Option:
+    """One setting. `value` is what holds here and now."""
+
+    def __init__(self, name: str, kind: type, default: Any, doc: str):
+        self.name = name
+        self.kind = kind
+        self.default = default
+        self.doc = doc
+        self._everywhere = default
+        self._here: ContextVar[Any] = ContextVar(name)
+        variable = _ENVIRONMENT_PREFIX + name.upper()
+        if text := os.environ.get(variable):
+            self._everywhere = self._parse(variable, text)
+
+    @property
+    def value(self) -> Any:
+        return self._here.get(self._everywhere)
+
+    def update(self, value: Any) -> None:
+        """Changes the setting for the whole process, but for blocks that override it."""
+        self._everywhere = self._checked(value)
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        """Changes the setting for the block of a `with`, in this thread only."""
+        token = self._here.set(self._checked(value))
+        try:
+            yield
+        finally:
+            self._here.reset(token)
+
+    def _checked(self, value: Any) -> Any:
+        if not _KINDS[self.kind].accepts(value):
+            raise TypeError(
+                f"config: {self.name} is {_KINDS[self.kind].described}, "
+                f"found {value!r:.60} of type {type(value).__name__}"
+            )
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+    def _parse(self, variable: str, text: str) -> Any:
+        try:
+            return _KINDS[self.kind].parse(text)
+        except ValueError:
+            raise ValueError(
+                f"the environment variable {variable} has to be {_KINDS[self.kind].described}, "
+                f"found {text!r:.60}"
+            ) from None
+
+
+class _Kind:
+    """How the values of one type are recognised, read and described."""
+
+    def __init__(
+        self, described: str, accepts: Callable[[Any], bool], parse: Callable[[str], Any]
+    ) -> None:
+        self.described = described
+        self.accepts = accepts
+        self.parse = parse
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(text)
+
+
+def _is_int(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool)
+
+
+_KINDS: dict[type, _Kind] = {
+    bool: _Kind("true or false", lambda x: isinstance(x, bool), _parse_bool),
+    int: _Kind("an int", _is_int, int),
+    float: _Kind("a float", lambda x: _is_int(x) or isinstance(x, float), float),
+    os.PathLike: _Kind(
+        "a path or None", lambda x: x is None or isinstance(x, str | os.PathLike), str
+    ),
+}
+
+
+class Config:
+    """All settings. `config.name` is the value of one, and `print(config)` lists them."""
+
+    def __init__(self) -> None:
+        self.__dict__["options"] = {}
+
+    def declare(self, name: str, kind: type, default: Any, doc: str) -> Option:
+        """Adds a setting.
+
+        Arguments:
+            name: its name, without prefix.
+            kind: the type of its values: bool, int, float, or os.PathLike.
+            default: its value where the environment does not say.
+            doc: what it does, in a sentence or two.
+
+        Raises:
+            ValueError: the environment variable of this name cannot be read as `kind`.
+        """
+        option = self.options[name] = Option(name, kind, default, doc)
+        return option
+
+    def option(self, name: str) -> Option:
+        """The setting of this name, which may begin with `jax_`.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        options: dict[str, Option] = self.options
+        option = options.get(name.removeprefix(_JAX_PREFIX))
+        if option is None:
+            import difflib
+
+            near = difflib.get_close_matches(name.removeprefix(_JAX_PREFIX), options, 1, 0.5)
+            remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(options)}"
+            raise AttributeError(f"config has no setting {name!r}; {remedy}")
+        return option
+
+    def update(self, name: str, value: Any) -> None:
+        """Changes a setting for the whole process.
+
+        Arguments:
+            name: the name of the setting, with or without the prefix `jax_`.
+            value: its new value.
+
+        Raises:
+            AttributeError: there is no such setting.
+            TypeError: the value is not of its type.
+        """
+        self.option(name).update(value)
+
+    @contextmanager
+    def override(self, **values: Any) -> Iterator[None]:
+        """Changes settings for the block of a `with`, in this thread only.
+
+        Raises:
+            AttributeError: there is no setting of such a name.
+            TypeError: a value is not of the type of its setting.
+
+        >>> with config.override(enable_compilation_cache=False):
+        ...     print(config.enable_compilation_cache)
+        False
+        """
+        with ExitStack() as stack:
+            for name, value in values.items():
+                stack.enter_context(self.option(name).override(value))
+            yield
+
+    def __getattr__(self, name: str) -> Any:
+        return self.option(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config: settings are changed by config.update({name!r}, {value!r})")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.options]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} = {option.value!r}" for name, option in self.options.items())
+
+
+config = Config()
+
+
+def _user_cache_directory() -> str | None:
+    """Where this operating system keeps what its user can do without; None if it has no place."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        directory = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        directory = os.path.join(home, "Library", "Caches")
+    else:
+        directory = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(directory):  # unset, or against the rules for this variable
+            directory = os.path.join(home, ".cache")
+    return os.path.join(directory, "minijax") if os.path.isabs(directory) else None
+
+
+config.declare(
+    "enable_compilation_cache",
+    bool,
+    True,
+    "Whether programs that XLA has compiled are kept on disk for the next process.",
+)
+config.declare(
+    "compilation_cache_dir",
+    os.PathLike,
+    _user_cache_directory(),
+    "Where they are kept: a directory that nobody else may write to. None: nowhere.",
+)
+config.declare(
+    "compilation_cache_max_size",
+    int,
+    2**30,
+    "How many bytes they may take; those not used for longest are deleted. -1: any number.",
+)
+config.declare(
+    "persistent_cache_min_compile_time_secs",
+    float,
+    0.0,
+    "Programs that took less time than this to compile are not kept.",
+)
+config.declare(
+    "explain_cache_misses",
+    bool,
+    False,
+    "Whether to log why a jitted function is traced anew.",
+)

@@ -1,0 +1,643 @@
+"""The compile cache on disk: what hits, what misses, and that whatever goes wrong does no harm.
+
+What happened is read off the log: one line for each program that was looked for.
+"""
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from minijax import compilation_cache, jit
+from minijax import numpy as jnp
+from minijax.config import config
+from minijax_stage2 import ShapedArray
+from minijax_stage3 import backend
+from minijax_stage3.backend import CompileError
+
+needs_modes = pytest.mark.skipif(os.name == "nt", reason="modes mean nothing on this system")
+needs_restraint = pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() == 0, reason="this user may write anywhere"
+)
+
+X = np.linspace(0.0, 1.0, 5)
+EXPECTED = np.sin(X) * 2 + 1
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A cache of our own, switched on for this thread."""
+    path = tmp_path / "cache"
+    compilation_cache.reset_cache()
+    with config.override(enable_compilation_cache=True, compilation_cache_dir=path):
+        yield path
+    compilation_cache.reset_cache()
+
+
+@pytest.fixture
+def events(caplog):
+    """What happened since the last call: "hit" and "miss", in order."""
+    caplog.set_level(logging.DEBUG, "minijax.compilation_cache")
+
+    def take():
+        found = [record.getMessage().partition(":")[0] for record in caplog.records]
+        caplog.clear()
+        return found
+
+    return take
+
+
+def compute():
+    """Compiles a program anew, and checks what it computes."""
+    np.testing.assert_allclose(jit(lambda x: jnp.sin(x) * 2 + 1)(X), EXPECTED)
+
+
+def entry_of(directory):
+    (entry,) = directory.iterdir()
+    return entry
+
+
+TEXT = """module @double {
+  func.func public @main(%x: tensor<2xf64>) -> (tensor<2xf64>) {
+    %y = stablehlo.add %x, %x : tensor<2xf64> loc("a b.py":3:1)
+    return %y : tensor<2xf64>
+  }
+}
+"""
+
+
+# What hits.
+
+
+def test_the_same_program_is_loaded(directory, events):
+    compute()
+    assert events() == ["miss"]
+    compute()
+    assert events() == ["hit"]
+
+
+def test_every_kind_of_program_is_loaded(directory, events):
+    """With several results, with none, and without arguments."""
+
+    def several(x):
+        return {"a": x + 1, "b": (x > 0, 3.0, jnp.sum(x, axis=0))}
+
+    results = [repr(jit(lambda x: several(x))(X)) for _ in range(2)]
+    assert results[0] == results[1]
+    assert events() == ["miss", "hit"]
+    assert [jit(lambda x: ())(X) for _ in range(2)] == [(), ()]
+    assert events() == ["miss", "hit"]
+    assert [float(jit(lambda: 2.0)()) for _ in range(2)] == [2.0, 2.0]
+    assert events() == ["miss", "hit"]
+
+
+def test_what_is_loaded_can_be_looked_at(directory, events):
+    """All that a program says of itself survives."""
+    first, second = [jit(lambda x: jnp.sin(x) * 2 + 1).lower(X).compile() for _ in range(2)]
+    assert events() == ["miss", "hit"]
+    assert first.as_text() == second.as_text()
+    assert first.cost_analysis() == second.cost_analysis()
+    assert first.memory_analysis() == second.memory_analysis()
+
+
+PROGRAM = """
+    import logging, sys
+    logging.basicConfig(stream=sys.stderr, format="%(message).4s")
+    logging.getLogger("minijax.compilation_cache").setLevel(logging.DEBUG)
+    import numpy as np
+    from minijax import jit, numpy as jnp, grad
+
+    def loss(w, x):
+        return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+    x = np.linspace(-1, 1, 12).reshape(3, 4)
+    print(repr(jit(grad(loss))(x.T, x)))
+    print(repr(jnp.exp(x)))
+"""
+
+
+def in_fresh_process(directory, program=PROGRAM, **variables):
+    """Its output, and the lines that it logged: "hit:" and "miss", and nothing else."""
+    env = os.environ | {
+        "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
+        "MINIJAX_COMPILATION_CACHE_DIR": str(directory),
+        **variables,
+    }
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr.split()
+
+
+def test_a_second_process_loads_what_the_first_compiled(tmp_path):
+    first, first_events = in_fresh_process(tmp_path)
+    second, second_events = in_fresh_process(tmp_path)
+    assert first == second
+    assert set(first_events) == {"miss"}
+    assert second_events == ["hit:"] * len(first_events)
+
+
+def test_a_process_with_other_flags_or_no_cache_compiles(tmp_path):
+    first, first_events = in_fresh_process(tmp_path)
+    other_flags = in_fresh_process(tmp_path, XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+    assert other_flags == (first, first_events)
+    fewer_threads = in_fresh_process(tmp_path, NPROC="1")
+    assert fewer_threads == (first, first_events)
+    off = in_fresh_process(tmp_path, MINIJAX_ENABLE_COMPILATION_CACHE="0")
+    assert off == (first, [])
+
+
+def test_flags_that_compiling_has_to_act_on_switch_it_off(tmp_path):
+    (tmp_path / "flags").write_text("--xla_cpu_enable_fast_math=false")
+    for flags in (f"--xla_dump_to={tmp_path / 'dump'}", str(tmp_path / "flags")):
+        assert in_fresh_process(tmp_path / "cache", XLA_FLAGS=flags)[1] == []
+    assert list((tmp_path / "dump").iterdir())
+
+
+# What the key is made of.
+
+
+def test_where_a_program_stands_does_not_matter(directory, events):
+    source = "\n" * 3 + "def f(x): return jnp.sin(x) * 2 + 1"
+    for text, name in ((source, "a.py"), ("\n" * 7 + source, "b c.py")):
+        namespace = {"jnp": jnp}
+        exec(compile(text, name, "exec"), namespace)
+        text = jit(namespace["f"]).lower(X).as_text()
+        assert f'"{name}"' in text
+        jit(namespace["f"])(X)
+    assert events() == ["miss", "hit"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("stablehlo.add", "stablehlo.multiply"),
+        ("2xf64", "3xf64"),
+        ("@double", "@other"),
+        # What only looks like a location is part of the program.
+        ("stablehlo.add", 'stablehlo.add {a = " loc(unknown)"}'),
+        (' loc("a b.py":3:1)', ' {a = " loc(\\"a b.py\\":3:1)"}'),
+    ],
+)
+def test_another_text_is_another_key(before, after):
+    assert before in TEXT
+    assert compilation_cache.cache_key(TEXT, {}) != compilation_cache.cache_key(
+        TEXT.replace(before, after), {}
+    )
+
+
+@pytest.mark.parametrize("location", ["", " loc(unknown)", ' loc("/x/y(1).py":40:1)'])
+def test_another_location_is_the_same_key(location):
+    text = TEXT.replace(' loc("a b.py":3:1)', location)
+    assert compilation_cache.cache_key(TEXT, {}) == compilation_cache.cache_key(text, {})
+
+
+def test_options_jaxlib_and_machine_are_in_the_key(monkeypatch):
+    keys = {
+        compilation_cache.cache_key(TEXT, options)
+        for options in ({}, {"a": 1}, {"a": "1"}, {"a": 1, "b": 2})
+    }
+    assert len(keys) == 4
+    assert compilation_cache.cache_key(TEXT, {"b": 2, "a": 1}) in keys
+    fingerprint, machine = backend.fingerprint(), compilation_cache._machine()
+    assert fingerprint[0] == backend.jaxlib_version()
+    for owner, name, parts in (
+        (backend, "fingerprint", fingerprint),
+        (compilation_cache, "_machine", machine),
+    ):
+        for i, part in enumerate(parts):
+            other = (*parts[:i], f"{part}?", *parts[i + 1 :])
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, lambda other=other: other)
+                keys.add(compilation_cache.cache_key(TEXT, {}))
+    assert len(keys) == 4 + len(fingerprint) + len(machine)
+
+
+def test_the_processor_is_in_the_key():
+    """Its name and its abilities, or else the name of the machine."""
+    processor = compilation_cache._machine()[3:]
+    if sys.platform == "linux":
+        assert any(line.startswith(("flags", "Features")) for line in processor)
+        assert not any("MHz" in line for line in processor)  # which varies
+    else:
+        assert len(processor) == 1
+
+
+def test_the_key_is_the_same_in_every_process():
+    program = f"from minijax import compilation_cache as c; print(c.cache_key({TEXT!r}, {{}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == compilation_cache.cache_key(TEXT, {})
+
+
+def test_options_reach_the_compiler(directory, events):
+    avals = [ShapedArray((2,), np.dtype("float64"))]
+    for options in ({}, {"xla_cpu_enable_fast_math": True}):
+        for _ in range(2):
+            double = compilation_cache.compile_or_load(TEXT, avals, options)
+            (result,) = double.execute([backend.put(np.ones(2), avals[0])])
+            np.testing.assert_array_equal(backend.get(result), [2.0, 2.0])
+    assert events() == ["miss", "hit", "miss", "hit"]
+    with pytest.raises(CompileError, match="no_such_flag"):
+        compilation_cache.compile_or_load(TEXT, avals, {"no_such_flag": True})
+
+
+def test_a_program_that_xla_refuses_is_refused_each_time(directory):
+    for _ in range(2):
+        with pytest.raises(CompileError):
+            compilation_cache.compile_or_load("module { nonsense }", [])
+    assert list(directory.iterdir()) == []
+
+
+# When it is off.
+
+
+def test_switched_off(directory, events):
+    with config.override(enable_compilation_cache=False):
+        compute()
+    with config.override(compilation_cache_dir=None):
+        compute()
+    assert events() == []
+    assert not directory.exists()
+
+
+def test_a_program_that_calls_python_is_not_kept(directory):
+    assert compilation_cache._is_cacheable(TEXT, {})
+    calling = "stablehlo.custom_call @xla_ffi_python_cpu_callback(%x)"
+    assert not compilation_cache._is_cacheable(TEXT.replace("stablehlo.add %x, %x", calling), {})
+    assert not compilation_cache._is_cacheable(TEXT, {"xla_dump_to": "here"})
+
+
+def test_a_program_that_xla_cannot_write_down_is_not_kept(directory, events, monkeypatch):
+    def serialize(self):
+        raise RuntimeError("UNIMPLEMENTED")
+
+    monkeypatch.setattr(backend.Executable, "serialize", serialize)
+    compute()
+    compute()
+    assert events() == ["miss", "miss"]
+    assert list(directory.iterdir()) == []
+
+
+def test_programs_that_compile_fast_enough_are_not_kept(directory, events):
+    with config.override(persistent_cache_min_compile_time_secs=1e6):
+        compute()
+        compute()
+    assert events() == ["miss", "miss"]
+    assert list(directory.iterdir()) == []
+
+
+def test_the_directory_can_be_changed(tmp_path, events):
+    before = config.compilation_cache_dir
+    try:
+        with config.override(enable_compilation_cache=True):
+            for name in ("a", "b", "a"):
+                compilation_cache.set_cache_dir(tmp_path / name)
+                compute()
+    finally:
+        compilation_cache.set_cache_dir(before)
+    assert events() == ["miss", "miss", "hit"]
+    assert entry_of(tmp_path / "a").name == entry_of(tmp_path / "b").name
+
+
+# Entries that are no good.
+
+
+def damaged(content):
+    yield "empty", b""
+    yield "of another program", content[:60] + content[61:]
+    yield "cut in the header", content[:20]
+    yield "only the header", content[:59]
+    yield "truncated", content[:-1]
+    yield "longer", content + b"\0"
+    yield "foreign", b"#!/bin/sh\necho hello\n" * 1_000
+    yield "of another format", content.replace(b"program 1", b"program 0")
+    for i in range(0, len(content), len(content) // 50):
+        changed = bytearray(content)
+        changed[i] ^= 1
+        yield f"byte {i} changed", bytes(changed)
+
+
+def test_a_damaged_entry_is_compiled_anew_and_replaced(directory, events):
+    compute()
+    entry = entry_of(directory)
+    good = entry.read_bytes()
+    events()
+    tried = 0
+    for how, content in damaged(good):
+        entry.write_bytes(content)
+        compute()
+        assert events() == ["miss"], how
+        assert entry.read_bytes() != content, how
+        compute()
+        assert events() == ["hit"], how
+        tried += 1
+    assert tried > 50
+
+
+def test_an_entry_under_another_name_is_not_taken(directory, events):
+    """Its checksum is right, but it is not the program that was asked for."""
+    compute()
+    entry = entry_of(directory)
+    jit(lambda x: x - 1)(X)
+    (other,) = set(directory.iterdir()) - {entry}
+    entry.write_bytes(other.read_bytes())
+    events()
+    compute()
+    assert events() == ["miss"]
+
+
+def test_an_entry_that_xla_rejects_is_replaced(directory, events, monkeypatch):
+    """The checksum holds, but this jaxlib does not know what to make of the data."""
+    compute()
+    entry = entry_of(directory)
+    key = entry.name.removesuffix(".minijax")
+    compilation_cache._write(str(directory), str(entry), key, b"no such data")
+    events()
+    compute()
+    assert events() == ["miss"]
+    compute()
+    assert events() == ["hit"]
+
+
+# Who may read and write.
+
+
+@needs_modes
+def test_nobody_else_can_read_or_write_what_is_made(tmp_path, events):
+    compilation_cache.reset_cache()
+    directory = tmp_path / "new" / "cache"
+    previous = os.umask(0)
+    try:
+        with config.override(enable_compilation_cache=True, compilation_cache_dir=directory):
+            compute()
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE(entry_of(directory).stat().st_mode) == 0o600
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+def test_a_directory_that_others_may_write_to_is_refused(directory, events, mode):
+    compute()
+    entry = entry_of(directory)
+    directory.chmod(mode)
+    events()
+    with pytest.warns(UserWarning, match=f"{directory.name}.* others may write to it"):
+        compute()
+    compute()  # it is not spoken of again: a warning would be an error
+    assert events() == []
+    directory.chmod(0o700)
+    compute()
+    assert events() == ["hit"]
+    assert entry == entry_of(directory)
+
+
+@needs_modes
+def test_a_directory_of_another_user_is_refused(directory, events, monkeypatch):
+    compute()
+    events()
+    monkeypatch.setattr(os, "geteuid", lambda: directory.stat().st_uid + 1)
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        compute()
+    assert events() == []
+
+
+@needs_modes
+def test_a_file_that_others_may_write_to_is_replaced(directory, events):
+    compute()
+    entry = entry_of(directory)
+    entry.chmod(0o666)
+    events()
+    compute()
+    assert events() == ["miss"]
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+
+
+# Disks that refuse.
+
+
+@pytest.fixture
+def refusing(monkeypatch):
+    """Files can be read, but not made, as on a disk that is full or mounted for reading."""
+    real_open = os.open
+
+    def refuse(path, flags, *args, **kwargs):
+        if flags & os.O_CREAT:
+            raise OSError(28, "No space left on device")
+        return real_open(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+def test_a_full_disk_is_one_warning(directory, events, refusing):
+    with pytest.warns(UserWarning, match="cannot be written to .*No space left"):
+        compute()
+    compute()
+    assert events() == ["miss", "miss"]
+
+
+def test_the_disk_may_fill_up_while_writing(directory, events, monkeypatch):
+    def replace(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.warns(UserWarning, match="No space left"):
+        compute()
+    assert list(directory.iterdir()) == []  # what was begun is cleared away
+
+
+@needs_restraint
+def test_a_directory_for_reading_only(directory, events):
+    compute()
+    directory.chmod(0o500)
+    try:
+        compute()
+        with pytest.warns(UserWarning, match="cannot be written to"):
+            program(3)(X)
+        program(4)(X)
+        assert events() == ["miss", "hit", "miss", "miss"]
+    finally:
+        directory.chmod(0o700)
+
+
+def test_a_directory_that_cannot_be_made(tmp_path, events):
+    compilation_cache.reset_cache()
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / "file" / "cache"
+    with config.override(enable_compilation_cache=True, compilation_cache_dir=path):
+        with pytest.warns(UserWarning, match="cannot be used"):
+            compute()
+        compute()
+    assert events() == []
+
+
+def test_a_default_directory_that_cannot_be_made_is_no_concern_of_the_user(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    place = str(tmp_path / "file")
+    variables = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), place)
+    _, events = in_fresh_process("", **variables)  # an empty variable is no variable
+    assert events == []
+
+
+def test_a_directory_that_is_removed_while_in_use(directory, events):
+    compute()
+    for entry in directory.iterdir():
+        entry.unlink()
+    directory.rmdir()
+    compute()
+    compute()
+    assert events() == ["miss", "miss", "hit"]
+
+
+# The bound.
+
+
+def sizes(directory):
+    return [entry.stat().st_size for entry in directory.iterdir()]
+
+
+def program(number):
+    return jit(lambda x: x + number)
+
+
+def test_what_was_not_used_for_longest_is_deleted(directory, events):
+    program(1)(X)
+    oldest = entry_of(directory)
+    limit = int(4.8 * oldest.stat().st_size)
+    with config.override(compilation_cache_max_size=limit):
+        for number in range(2, 5):
+            program(number)(X)
+        assert len(sizes(directory)) == 4
+        for age, entry in enumerate(sorted(directory.iterdir(), key=lambda e: e.stat().st_mtime)):
+            os.utime(entry, (age, age))
+        program(1)(X)  # used again: now another one is the oldest
+        events()
+        program(5)(X)
+        assert sum(sizes(directory)) <= limit
+        assert oldest in directory.iterdir()
+        program(1)(X)
+        program(2)(X)
+    assert events() == ["miss", "hit", "miss"]
+
+
+def test_the_bound_holds_for_many(directory):
+    program(0.5)(X)
+    limit = int(5.5 * entry_of(directory).stat().st_size)
+    with config.override(compilation_cache_max_size=limit):
+        for number in range(1, 12):
+            program(number)(X)
+            assert sum(sizes(directory)) <= limit
+
+
+def test_what_other_processes_wrote_counts(directory):
+    directory.mkdir(mode=0o700)
+    for i in range(5):
+        (directory / f"{i}.minijax").write_bytes(b"x" * 100_000)
+        os.utime(directory / f"{i}.minijax", (i, i))
+    (directory / "notes.txt").write_text("not ours")
+    os.utime(directory / "notes.txt", (0, 0))
+    with config.override(compilation_cache_max_size=350_000):
+        compute()
+    assert sum(sizes(directory)) <= 350_000
+    names = {entry.name for entry in directory.iterdir()}
+    assert {"notes.txt", "4.minijax"} <= names
+    assert "0.minijax" not in names
+
+
+def test_a_program_that_is_larger_than_the_bound_is_not_kept(directory, events):
+    with config.override(compilation_cache_max_size=100):
+        compute()
+        compute()
+    assert events() == ["miss", "miss"]
+    assert list(directory.iterdir()) == []
+
+
+def test_no_bound(directory, events):
+    with config.override(compilation_cache_max_size=-1):
+        compute()
+        compute()
+    assert events() == ["miss", "hit"]
+
+
+# Many at once.
+
+
+def test_many_processes_at_once(tmp_path):
+    """Eight write and read the same entries, of which they then have one each."""
+    wait = f"""
+    import os, time
+    open(os.path.join({str(tmp_path)!r}, str(os.getpid())), "w").close()
+    import minijax
+    while len(os.listdir({str(tmp_path)!r})) < 8: time.sleep(0.01)
+    """
+    cache = tmp_path.parent / f"{tmp_path.name}-cache"
+    env = os.environ | {
+        "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
+        "MINIJAX_COMPILATION_CACHE_DIR": str(cache),
+    }
+    source = textwrap.dedent(wait) + textwrap.dedent(PROGRAM)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", source], env=env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for _ in range(8)
+    ]  # fmt: skip
+    results = [process.communicate(timeout=300) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 8, results
+    assert len({out for out, _ in results}) == 1
+    programs = len(results[0][1].split())
+    assert len(list(cache.iterdir())) == programs
+    out, events = in_fresh_process(cache)
+    assert out == results[0][0]
+    assert events == ["hit:"] * programs
+
+
+def test_many_threads_at_once(directory):
+    errors = []
+
+    def work():
+        override = {"enable_compilation_cache": True, "compilation_cache_dir": directory}
+        try:
+            with config.override(**override), config.override(compilation_cache_max_size=20_000):
+                for number in range(4):
+                    np.testing.assert_array_equal(program(number)(X), X + number)
+                compute()
+        except BaseException as error:
+            errors.append(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == []
+    assert not [entry for entry in directory.iterdir() if "-" in entry.name]  # nothing half-written
+
+
+def test_a_stage_used_beside_minijax_has_the_cache_too(tmp_path):
+    """One seam serves all: what stage 3 computes is the same, and found again."""
+    stage = """
+        import logging, sys
+        logging.basicConfig(stream=sys.stderr, format="%(message).4s")
+        logging.getLogger("minijax.compilation_cache").setLevel(logging.DEBUG)
+        import numpy as np, minijax
+        from minijax_stage2 import sin
+        from minijax_stage3 import jit
+        print(jit(sin)(np.ones(2)))
+    """
+    runs = [in_fresh_process(tmp_path, stage) for _ in range(2)]
+    assert runs[0][0] == runs[1][0]
+    assert [events for _, events in runs] == [["miss"], ["hit:"]]

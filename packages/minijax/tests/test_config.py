@@ -1,0 +1,194 @@
+"""Settings: where they come from, how they are changed, and what a mistake answers."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import minijax
+from minijax.config import Config, config
+
+
+def in_fresh_process(program, **variables):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MINIJAX_")} | variables
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env)
+    return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+SHOW = "import minijax; print(repr(minijax.config.{}))"
+
+
+@pytest.fixture
+def settings(monkeypatch):
+    """Settings of our own, one of each type."""
+    monkeypatch.setenv("MINIJAX_FROM_ENVIRONMENT", "3")
+    monkeypatch.setenv("MINIJAX_EMPTY", "")
+    ours = Config()
+    ours.declare("switch", bool, False, "A switch.")
+    ours.declare("count", int, 1, "A number.")
+    ours.declare("seconds", float, 0.5, "A time.")
+    ours.declare("place", os.PathLike, None, "A path.")
+    ours.declare("from_environment", int, 1, "A number that the environment knows.")
+    ours.declare("empty", int, 1, "A number that the environment leaves open.")
+    return ours
+
+
+def test_minijax_config_is_there_under_its_name():
+    assert minijax.config is config
+    assert config.compilation_cache_max_size == 2**30
+
+
+@pytest.mark.parametrize("name", list(config.options))
+def test_every_setting_says_what_it_does_and_has_a_default_of_its_type(name):
+    option = config.option(name)
+    assert option.doc.endswith(".")
+    with option.override(option.default):
+        assert option.value == option.default
+
+
+def test_update_and_attributes(settings):
+    settings.update("count", 5)
+    assert settings.count == 5
+    settings.update("seconds", 2)
+    assert settings.seconds == 2
+    settings.update("place", Path("somewhere"))
+    assert settings.place == "somewhere"
+    settings.update("place", None)
+    assert settings.place is None
+    assert "count = 5" in repr(settings).splitlines()
+    assert "count" in dir(settings)
+
+
+def test_the_names_of_jax(settings):
+    settings.update("jax_count", 7)
+    assert settings.count == settings.jax_count == 7
+    with settings.override(jax_count=8):
+        assert settings.count == 8
+
+
+def test_the_environment(settings):
+    assert (settings.from_environment, settings.empty) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("True", True), ("on", True), ("0", False), ("No", False)]
+)
+def test_switches_in_the_environment(text, value):
+    shown = in_fresh_process(
+        SHOW.format("enable_compilation_cache"), MINIJAX_ENABLE_COMPILATION_CACHE=text
+    )
+    assert shown == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "expected"),
+    [
+        ("MINIJAX_ENABLE_COMPILATION_CACHE", "perhaps", "true or false"),
+        ("MINIJAX_COMPILATION_CACHE_MAX_SIZE", "1 GB", "an int"),
+        ("MINIJAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "a while", "a float"),
+    ],
+)
+def test_a_mistake_in_the_environment(variable, text, expected):
+    message = in_fresh_process("import minijax", **{variable: text})
+    assert message == (
+        f"ValueError: the environment variable {variable} has to be {expected}, found {text!r}"
+    )
+
+
+def test_override_holds_for_the_block(settings):
+    with settings.override(count=2, switch=True):
+        assert (settings.count, settings.switch) == (2, True)
+        with settings.override(count=3):
+            assert settings.count == 3
+        assert settings.count == 2
+        settings.update("count", 10)  # elsewhere
+        assert settings.count == 2
+    assert (settings.count, settings.switch) == (10, False)
+
+
+def test_override_ends_with_an_exception(settings):
+    with pytest.raises(ZeroDivisionError), settings.override(count=2):
+        1 / 0  # noqa: B018
+    assert settings.count == 1
+
+
+def test_override_undoes_what_came_before_a_mistake(settings):
+    with pytest.raises(TypeError), settings.override(count=2, switch="yes"):
+        pass
+    assert settings.count == 1
+
+
+def test_override_holds_for_one_thread(settings):
+    seen = []
+    with settings.override(count=2):
+        thread = threading.Thread(target=lambda: seen.append(settings.count))
+        thread.start()
+        thread.join()
+    assert seen == [1]
+
+
+def test_update_holds_for_all_threads(settings):
+    seen = []
+    settings.update("count", 2)
+    thread = threading.Thread(target=lambda: seen.append(settings.count))
+    thread.start()
+    thread.join()
+    assert seen == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("switch", 1, "config: switch is true or false, found 1 of type int"),
+        ("switch", "true", "config: switch is true or false, found 'true' of type str"),
+        ("count", 1.5, "config: count is an int, found 1.5 of type float"),
+        ("count", True, "config: count is an int, found True of type bool"),
+        ("seconds", None, "config: seconds is a float, found None of type NoneType"),
+        ("place", 3, "config: place is a path or None, found 3 of type int"),
+    ],
+)
+def test_wrong_types(settings, name, value, expected):
+    before = getattr(settings, name)
+    with pytest.raises(TypeError) as error:
+        settings.update(name, value)
+    assert str(error.value) == expected
+    with pytest.raises(TypeError), settings.override(**{name: value}):
+        pass
+    assert getattr(settings, name) == before
+
+
+def test_unknown_names():
+    expected = (
+        "config has no setting 'jax_compilation_cache_directory'; "
+        "did you mean 'compilation_cache_dir'?"
+    )
+    with pytest.raises(AttributeError) as error:
+        config.update("jax_compilation_cache_directory", "here")
+    assert str(error.value) == expected
+    with pytest.raises(AttributeError, match="no setting 'xyz'; there are: enable_compilation"):
+        _ = config.xyz
+    with pytest.raises(AttributeError, match="did you mean"), config.override(enable_cache=True):
+        pass
+    assert not hasattr(config, "xyz")
+
+
+def test_assigning_is_refused_with_the_remedy(settings):
+    with pytest.raises(AttributeError, match=r"changed by config.update\('count', 3\)"):
+        settings.count = 3
+    assert settings.count == 1
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the place is another one there")
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": ""}, "/home/me/.cache/minijax"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/fast/me"}, "/fast/me/minijax"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}, "/home/me/.cache/minijax"),
+    ],
+)
+def test_where_the_cache_is_by_default(variables, expected):
+    assert in_fresh_process(SHOW.format("compilation_cache_dir"), **variables) == repr(expected)
