@@ -197,3 +197,44 @@ def test_multiprocessing(method, tmp_path):
         [sys.executable, str(program), method], capture_output=True, text=True, timeout=120
     )
     assert (done.stdout, done.stderr) == ("[2.0, 4.0, 6.0] {'Array'}\n", "")
+
+
+ASYNCHRONOUS = """
+    assert config.cpu_enable_async_dispatch
+    try:
+        config.update("jax_cpu_enable_async_dispatch", False)
+    except RuntimeError as error:
+        assert "computing has begun, asynchronously; choose before the first array" in str(error)
+    else:
+        raise SystemExit("too late, and no error")
+    big = jit(lambda x: x @ x)(jnp.ones((500, 500)))
+    assert big.block_until_ready() is big and big.is_ready()
+    big.delete()
+    assert vmap(f)(jnp.ones((4, 10))).tolist() == [float(f(jnp.ones(10)))] * 4
+"""
+
+
+def test_the_asynchronous_client_is_chosen_by_a_setting():
+    by_update = """
+    from minijax import config
+    config.update("cpu_enable_async_dispatch", True)
+    """
+    assert run(by_update + USE + ASYNCHRONOUS) == ("", "")
+    by_environment = """
+    import os
+    os.environ["MINIJAX_CPU_ENABLE_ASYNC_DISPATCH"] = "true"
+    from minijax import config
+    """
+    assert run(by_environment + USE + ASYNCHRONOUS) == ("", "")
+
+
+def test_the_asynchronous_client_cannot_be_chosen_for_a_block():
+    program = """
+    from minijax import config
+    try:
+        with config.override(cpu_enable_async_dispatch=True):
+            raise SystemExit("no error")
+    except RuntimeError as error:
+        assert "holds for the whole process" in str(error)
+    """
+    assert run(program) == ("", "")
