@@ -183,7 +183,7 @@ def test_the_primitive_of_division_rounds_quotients_of_integers_towards_zero():
 
 
 def test_booleans_are_not_subtracted_nor_raised_to_powers():
-    with pytest.raises(TypeError, match=r"where they differ is `x != y`"):
+    with pytest.raises(TypeError, match=r"where they differ use `x != y`"):
         sub(np.array([True]), np.array([False]))
     with pytest.raises(TypeError, match="power: found two boolean arrays"):
         power(np.array([True]), np.array([False]))

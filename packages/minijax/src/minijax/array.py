@@ -146,6 +146,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
             ) from None
 
 
+# --8<-- [start:deleted]
 class DeletedArray(Array):
     """What an Array becomes when it is deleted: its type stays, its numbers are gone."""
 
@@ -166,6 +167,9 @@ class DeletedArray(Array):
 
     def __repr__(self) -> str:
         return f"<Array {self.aval}, {self._deleted}>"
+
+
+# --8<-- [end:deleted]
 
 
 def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:

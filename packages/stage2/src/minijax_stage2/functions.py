@@ -8,6 +8,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ from minijax_stage2.promotion import (
     result_type,
     to_inexact,
 )
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers, typeof
+from minijax_stage2.shaped_array import Shape, ShapedArray, dtype_of_numbers, typeof
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -96,7 +97,7 @@ def sub(x: Array, y: Array) -> Array:
     """`x - y`."""
     x, y = promote(x, y)
     if typeof(x).dtype == np.bool_:
-        raise TypeError("sub: found two boolean arrays; where they differ is `x != y`")
+        raise TypeError("sub: found boolean arrays; to see where they differ use `x != y`")
     return bind1(sub_p, x, y)
 
 
@@ -245,13 +246,20 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ValueError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
-    sizes = new_sizes = _ints("reshape: shape", shape)
+    new_sizes = _new_sizes(aval, _ints("reshape: shape", shape))
+    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+
+
+@lru_cache(maxsize=4096)
+def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
+    """`sizes` with what -1 stands for, for an array of type `aval`."""
+    new_sizes = sizes
     known = math.prod([size for size in new_sizes if size != -1])
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
     if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
         raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
-    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+    return new_sizes
 
 
 def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
@@ -319,9 +327,10 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     if axis is None:
         return tuple(range(ndim))
     axes = _ints(f"{name}: axis", axis)
-    if not all(-ndim <= a < ndim for a in axes):
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
-    axes = tuple(a % ndim for a in axes)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+    axes = tuple([a % ndim for a in axes])
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis given twice in {axis}")
     return axes
@@ -329,6 +338,8 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
 
 def _ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple."""
+    if type(given) is int:
+        return (given,)
     several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))

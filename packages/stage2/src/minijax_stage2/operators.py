@@ -6,20 +6,16 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, python_scalars
+from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type
 
 Method = Callable[[Any, Any], Any]
-
-
-def _is_operand(x: Any) -> bool:
-    return isinstance(x, (*python_scalars, np.ndarray, np.generic)) or hasattr(x, "aval")
 
 
 def operator_of(function: Callable[[Any, Any], Any]) -> Method:
     """`x.__op__(y)`; Python itself complains of operands that are no arrays."""
 
     def operate(self: Any, other: Any) -> Any:
-        return function(self, other) if _is_operand(other) else NotImplemented
+        return function(self, other) if has_type(other) else NotImplemented
 
     return operate
 
@@ -28,7 +24,7 @@ def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
     """`y.__rop__(x)`."""
 
     def operate(self: Any, other: Any) -> Any:
-        return function(other, self) if _is_operand(other) else NotImplemented
+        return function(other, self) if has_type(other) else NotImplemented
 
     return operate
 

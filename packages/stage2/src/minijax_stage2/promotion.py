@@ -143,8 +143,14 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     found = typeof(x).shape
     if found == shape:
         return x
+    axes = _axes_in(shape, found)
+    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+
+
+@lru_cache(maxsize=4096)
+def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
+    """Which axes of `shape` those of `found` become when it is broadcast."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ValueError(f"an array of shape {found} does not broadcast to shape {shape}")
-    axes = tuple(range(lead, len(shape)))
-    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+    return tuple(range(lead, len(shape)))

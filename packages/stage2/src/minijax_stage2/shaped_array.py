@@ -89,13 +89,15 @@ class ShapedArray:
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 
 
 def kind_of(dtype: np.dtype[Any]) -> int:
     """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    if dtype.kind in "biufc":
-        return {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}[dtype.kind]
-    return _INTEGER if "int" in dtype.name else _REAL  # what ml_dtypes defines
+    kind = _KINDS.get(dtype.kind)
+    if kind is None:  # what ml_dtypes defines
+        return _INTEGER if "int" in dtype.name else _REAL
+    return kind
 
 
 def check_shape(caller: str, shape: Shape) -> None:
@@ -204,8 +206,6 @@ def _of_numpy(x: Any) -> ShapedArray:
     return number_types().of_numpy(x)
 
 
-_NUMPY_SCALARS = {t for t in np.sctypeDict.values() if issubclass(t, np.number | np.bool_)}
-
 # How the type of a value is found, by its class; these are the classes of which values are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: number_types().weak[_BOOL],
@@ -213,7 +213,7 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     float: lambda x: number_types().weak[_REAL],
     complex: lambda x: number_types().weak[_COMPLEX],
     np.ndarray: _of_numpy,
-    **dict.fromkeys(_NUMPY_SCALARS, _of_numpy),
+    **dict.fromkeys(np.sctypeDict.values(), _of_numpy),  # numpy's scalars
 }
 
 aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
@@ -224,7 +224,13 @@ def has_aval(cls: type) -> None:
     aval_rules[cls] = aval_attribute
 
 
+def has_type(x: Any) -> bool:
+    """Whether the class of `x` is one of arrays or numbers."""
+    return type(x) in aval_rules or isinstance(x, _numbers) or hasattr(x, "aval")
+
+
 python_scalars = (bool, int, float, complex)
+_numbers = (*python_scalars, np.ndarray, np.generic)
 
 
 def typeof(x: Any) -> ShapedArray:

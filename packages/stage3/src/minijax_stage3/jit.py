@@ -13,12 +13,11 @@ from typing import Any
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import NumberTypes, number_types
 from minijax_stage2.tree import (
     PyTreeDef,
-    tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
 )
@@ -107,7 +106,8 @@ class JittedFunction:
         try:
             in_avals = tuple([x.aval if isinstance(x, Array) else typeof(x) for x in leaves])
         except (TypeError, OverflowError):
-            in_avals = tuple(abstractify("jit", self._fun, self._names(args, kwargs), leaves))
+            names = functools.partial(self._names, args, kwargs)
+            in_avals = tuple(abstractify("jit", self._fun, names, leaves))
         return leaves, (fast_tree, in_avals, static, number_types())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
@@ -137,8 +137,7 @@ class JittedFunction:
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
         """What messages call the leaves of the arguments."""
-        paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
-        return [argument_name(self._fun, path) for path, _ in paths_and_leaves]
+        return argument_names(self._fun, args, kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces and lowers for the types of these arguments, of which nothing is computed.
@@ -156,7 +155,7 @@ class JittedFunction:
         """The program for arguments that may be types, and their structure without static ones."""
         static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
-        names = self._names(dynamic, dynamic_kwargs)
+        names = functools.partial(self._names, dynamic, dynamic_kwargs)
         in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
         kind = fast_tree, in_avals, static, number_types()
         traced = self._traced.get(kind) or self._trace(kind, args, kwargs)

@@ -101,9 +101,15 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
 
 
 def _reduce(name: str, reduction: Callable[..., Any], a: Any, axis: Axes, keepdims: bool) -> Any:
-    axes = canonical_axes(name, axis, typeof(a).ndim)
+    shape = typeof(a).shape
+    axes = canonical_axes(name, axis, len(shape))
     out = reduction(a, axes)
-    return lax.expand_dims(out, axes) if keepdims else out
+    return lax.reshape(out, _with_ones(shape, axes)) if keepdims else out
+
+
+def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which `axes` are left with size 1."""
+    return tuple([1 if i in axes else size for i, size in enumerate(shape)])
 
 
 def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keepdims: bool) -> Any:
