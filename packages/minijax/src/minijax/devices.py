@@ -4,7 +4,9 @@ There is one so far, the CPU, in one process. The functions are those that progr
 devices are written with.
 """
 
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from minijax.array import Array, array
 from minijax.config import Option, config
@@ -31,11 +33,14 @@ class _AsyncDispatch(Option):
         xla.set_asynchronous(self._checked(value))
         super().update(value)
 
-    def override(self, value: Any) -> NoReturn:
-        raise RuntimeError(
-            f"config: {self.name} holds for the whole process; use config.update before the first "
-            "array is made"
-        )
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        if self._checked(value) != self.value:
+            raise RuntimeError(
+                f"config: {self.name} holds for the whole process; use config.update before the "
+                "first array is made"
+            )
+        yield
 
 
 config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
