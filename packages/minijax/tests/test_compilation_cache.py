@@ -169,7 +169,7 @@ def test_where_a_program_stands_does_not_matter(directory, events):
     for text, name in ((source, "a.py"), ("\n" * 7 + source, "b c.py")):
         namespace = {"jnp": jnp}
         exec(compile(text, name, "exec"), namespace)
-        text = jit(namespace["f"]).lower(X).as_text()
+        text = jit(namespace["f"]).lower(X).as_text(debug_info=True)
         assert f'"{name}"' in text
         jit(namespace["f"])(X)
     assert events() == ["miss", "hit"]

@@ -4,7 +4,19 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-from minijax import compilation_cache, core, dlpack, errors, lax, nn, numpy, tree, tree_util
+from minijax import (
+    compilation_cache,
+    core,
+    dlpack,
+    errors,
+    export,
+    lax,
+    nn,
+    numpy,
+    stages,
+    tree,
+    tree_util,
+)
 from minijax.array import Array
 from minijax.config import config
 from minijax.devices import (
@@ -21,6 +33,7 @@ from minijax.devices import (
 from minijax.evaluation import enable_x64
 from minijax.jit import jit
 from minijax.numpy import array_methods as _array_methods
+from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     block_until_ready,
     grad,
@@ -31,7 +44,6 @@ from minijax.transformations import (
     jvp,
     linear_transpose,
     linearize,
-    make_jaxpr,
     typeof,
     value_and_grad,
     vjp,
@@ -41,6 +53,7 @@ from minijax_stage1.source import hide_frames_of
 
 __all__ = [
     "Array",
+    "ShapeDtypeStruct",
     "block_until_ready",
     "compilation_cache",
     "config",
@@ -53,6 +66,8 @@ __all__ = [
     "dlpack",
     "enable_x64",
     "errors",
+    "eval_shape",
+    "export",
     "grad",
     "hessian",
     "jacfwd",
@@ -70,6 +85,7 @@ __all__ = [
     "numpy",
     "process_count",
     "process_index",
+    "stages",
     "tree",
     "tree_util",
     "typeof",

@@ -40,7 +40,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     __slots__ = ("_deleted",)
 
-    _deleted: str
+    _deleted: object
 
     # --8<-- [end:array]
 
@@ -111,8 +111,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         """Gives the memory back, unless something else still looks at it. Twice is no error."""
         self.delete_because("deleted by its method `delete`")
 
-    def delete_because(self, reason: str) -> None:
-        """Deletes the array. `reason` completes "was ...", in what is said to later users."""
+    def delete_because(self, reason: object) -> None:
+        """Deletes the array. `str(reason)` completes "was ...", in what later users are told."""
         self._deleted = reason
         # A class of its own spares every use of an array that is alive the question.
         self.__class__ = DeletedArray
@@ -162,7 +162,7 @@ class DeletedArray(Array):
     def is_deleted(self) -> bool:
         return True
 
-    def delete_because(self, reason: str) -> None:
+    def delete_because(self, reason: object) -> None:
         pass
 
     def __repr__(self) -> str:

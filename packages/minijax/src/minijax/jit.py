@@ -5,17 +5,22 @@ Tracing, compiling and what other transformations make of a jitted function are 
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from minijax import stages
 from minijax.array import Array
 from minijax.arrays import tree_to_arrays
+from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
+from minijax.config import config
 from minijax.evaluation import evaluated_by_library, library_evaluation, x64
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import aval_rules, typeof
+from minijax_stage2.tree import tree_structure
+from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
-from minijax_stage3.jit import Executor
+from minijax_stage3.jit import Executor, Kind, Traced
 from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
 from minijax_stage3.static_arguments import exact_type
 
@@ -31,9 +36,11 @@ class JittedFunction(Stage3JittedFunction):
         static_argnums: int | Iterable[int] | None = None,
         static_argnames: str | Iterable[str] | None = None,
         inline: bool = False,
+        **options: Any,
     ):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
+        self._options = CompileOptions.of(fun, self._static, **options)
         self._executors_with: dict[bool, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
 
@@ -107,33 +114,169 @@ class JittedFunction(Stage3JittedFunction):
             return execute, buffers
         return execute, [x.buffer if type(x) is Array else to_buffer(x, typeof(x)) for x in leaves]
 
-    lower = evaluated_by_library(Stage3JittedFunction.lower)
-
     def _bind(self, args: Any, kwargs: Any) -> Any:
         return tree_to_arrays(super()._bind(args, kwargs))
+
+    def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
+        if config.explain_cache_misses:
+            self._explain_trace(kind, args, kwargs)
+        return super()._trace(kind, args, kwargs)
+
+    def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
+        from minijax.retracing import Call, explain
+
+        _, args, kwargs = self._static.split(args, kwargs)
+        _, in_avals, static, _ = kind
+        earlier = [
+            Call(traced.in_tree, in_avals, static)
+            for (_, in_avals, static, _), traced in list(self._traced.items())
+        ]
+        explain(self._fun, Call(tree_structure((args, kwargs)), in_avals, static), earlier)
+
+    def _compile(self, traced: Traced) -> Executor:
+        return Compilation(traced, self._options).executor()
+
+    @evaluated_by_library
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
+        """Traces the function for the types of these arguments.
+
+        Whatever has a shape and a dtype may stand for an array. The result shows the program and
+        the types of the results, and can be lowered.
+        """
+        traced, in_tree = self._trace_types(args, kwargs)
+        _, args, kwargs = self._static.split(args, kwargs)
+        compilation = Compilation(traced, self._options)
+        return stages.Traced(compilation, in_tree, self._names(args, kwargs))
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Traces the function for the types of these arguments, and writes it in StableHLO.
+
+        Whatever has a shape and a dtype may stand for an array. The result can be shown and
+        compiled; what was compiled is called without the static arguments, whose values it has
+        in it.
+        """
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for arguments of these types, with a `ShapeDtypeStruct` for each array."""
+        return self.trace(*args, **kwargs).out_info
+
+
+class DonatingFunction(JittedFunction):
+    """A jitted function that may reuse the memory of some of its arguments."""
+
+    def __init__(self, fun: Callable[..., Any], *args: Any, **options: Any):
+        super().__init__(fun, *args, **options)
+        self._donating: dict[Kind, DonatingExecutor] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not is_evaluating():  # a part of a larger program has no memory of its own
+            return super().__call__(*args, **kwargs)
+        with library_evaluation():
+            leaves, kind = self._kind_of(args, kwargs)
+            execute = self._donating.get(kind)
+            if execute is None:
+                traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+                _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+                names = self._names(dynamic, dynamic_kwargs)
+                execute = DonatingExecutor(Compilation(traced, self._options), names)
+                self._donating[kind] = execute
+        return execute(leaves, kind[1])
 
 
 # Classes of which equal values are the same.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
+# --8<-- [start:jit]
 def jit(
     fun: Callable[..., Any] | None = None,
+    /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
     inline: bool = False,
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Compiles.
+    """Compiles `fun` with XLA, once for each kind of arguments that it is called with.
+
+    A kind is the structure of the arguments, their types, and the values of static ones. What
+    was compiled lives as long as `fun`.
 
     Arguments:
+        fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
+            returns a decorator.
+        in_shardings, out_shardings: None. There is one device.
+        static_argnums: positions of arguments that are no arrays but hashable Python values,
+            part of the kind of a call: `fun` is compiled anew for each value.
+        static_argnames: the same, by name.
+        donate_argnums: positions of arguments whose memory the results may take over. Arrays
+            that are passed there are deleted by the call. Of no effect inside another jitted
+            function.
+        donate_argnames: the same, by name.
+        keep_unused: whether arguments that no result depends on are passed to XLA all the same.
+        device, backend: None or "cpu", which is where `fun` runs.
+        inline: inside another transformation, run `fun` itself, so that its operations stand in
+            the program around it; not a call of a program of its own.
+        compiler_options: options of XLA for this function, such as
+            `{"xla_cpu_enable_fast_math": True}`.
+
+    Returns:
+        A function of the same arguments whose results are Arrays. Its methods `trace`, `lower`
+        and `eval_shape` take the same arguments, or types, and compute nothing.
+
+    Raises:
+        TypeError: when called, an argument that is not static is no array or number.
+        ValueError: a static argument is not hashable; an option names no parameter of `fun`, or
+            XLA does not know it; when called, an array is donated that is also another argument.
+        RuntimeError: when called, an argument was donated to a call before.
+
+    >>> import minijax.numpy as jnp
+    >>> @jit(donate_argnames="total")
+    ... def add(total, x):
+    ...     return total + x
+    >>> total = jnp.zeros(3)
+    >>> add(total, 1.0), total.is_deleted()
+    (Array([1., 1., 1.], dtype=float32), True)
     """
-    options: Any = {
+    options: dict[str, Any] = {
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
         "inline": inline,
+        "compiler_options": compiler_options,
     }
+    _require_the_one_device(in_shardings, out_shardings, device, backend)
     if fun is None:
         return functools.partial(jit, **options)
     require_function("jit", fun)
-    return JittedFunction(fun, **options)
+    donates = _is_given(donate_argnums) or _is_given(donate_argnames)
+    return (DonatingFunction if donates else JittedFunction)(fun, **options)
+
+
+# --8<-- [end:jit]
+
+
+def _is_given(arguments: Any) -> bool:
+    return arguments is not None and arguments != () and arguments != []
+
+
+def _require_the_one_device(
+    in_shardings: Any, out_shardings: Any, device: Any, platform: Any
+) -> None:
+    for name, sharding in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if sharding is not None:
+            raise ValueError(f"jit: there is one device, so {name} has to be None")
+    if platform not in (None, "cpu"):
+        raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")
+    if device not in (None, "cpu") and device not in xla.devices():
+        raise ValueError(f"jit: device has to be None or {xla.default_device()}, found {device!r}")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-import minijax_stage3 as stage3
 import minijax_stage4 as stage4
 from minijax.array import Array
 from minijax.arrays import to_array, tree_to_arrays
@@ -170,11 +169,6 @@ def _differentiated(transformation: Function, fun: Function, argnums: Argnums) -
     return derivative
 
 
-def make_jaxpr(fun: Function) -> Function:
-    return evaluated_by_library(stage3.make_jaxpr(fun))
-
-
-make_jaxpr.__doc__ = stage3.make_jaxpr.__doc__
 typeof = evaluated_by_library(stage2.typeof)
 
 

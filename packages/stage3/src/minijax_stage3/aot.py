@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax_stage2 import Tracer, typeof
-from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
-from minijax_stage3.array import Array, array, call
+from minijax_stage2.tree import PyTreeDef, tree_flatten
+from minijax_stage3.array import Array, executor, to_buffer
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import lower_to_module
@@ -44,9 +44,12 @@ class Compiled:
     """A function that is compiled for arguments of certain types, and takes no others."""
 
     def __init__(self, lowered: Lowered):
-        self.lowered = lowered
+        self.name = lowered.name
+        self.in_tree = lowered.in_tree
+        self.out_tree = lowered.out_tree
         self.compiled = CompiledJaxpr(lowered.jaxpr, lowered.as_text())
-        self.consts = [array(x) for x in lowered.consts]
+        self.leaf_avals = self.compiled.in_avals[len(lowered.consts) :]
+        self.execute = executor(self.compiled, lowered.consts, self.out_tree, lowered.array_type)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Executes the program.
@@ -54,27 +57,29 @@ class Compiled:
         Raises:
             TypeError: structure or types of the arguments are not those it was compiled for.
         """
-        lowered = self.lowered
         leaves, in_tree = tree_flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
-                f"`{lowered.name}` is compiled, so nothing can transform it any more; "
+                f"`{self.name}` is compiled, so nothing can transform it any more; "
                 "transform the function itself, and compile the result"
             )
-        if in_tree != lowered.in_tree:
+        if in_tree != self.in_tree:
             raise TypeError(
-                f"`{lowered.name}` was compiled for arguments of structure {lowered.in_tree}, "
+                f"`{self.name}` was compiled for arguments of structure {self.in_tree}, "
                 f"called with {in_tree}"
             )
-        expected = self.compiled.in_avals[len(self.consts) :]
+        expected = self.leaf_avals
         found = [typeof(leaf) for leaf in leaves]
         if [aval.strip_weak_type() for aval in found] != [a.strip_weak_type() for a in expected]:
             raise TypeError(
-                f"`{lowered.name}` was compiled for {', '.join(map(str, expected))}, "
+                f"`{self.name}` was compiled for {', '.join(map(str, expected))}, "
                 f"called with {', '.join(map(str, found))}"
             )
-        outs = call(self.compiled, [*self.consts, *leaves], lowered.array_type)
-        return tree_unflatten(lowered.out_tree, outs)
+        return self.execute_leaves(leaves)
+
+    def execute_leaves(self, leaves: Sequence[Any]) -> Any:
+        """The result for the leaves of arguments of the right structure and types."""
+        return self.execute(list(map(to_buffer, leaves, self.leaf_avals)))
 
     def as_text(self) -> str:
         """The program as XLA has optimised it, in HLO."""
@@ -84,6 +89,6 @@ class Compiled:
         """XLA's estimate of the work: floating-point operations, bytes accessed, and more."""
         return self.compiled.executable.cost_analysis()
 
-    def memory_analysis(self) -> dict[str, int]:
-        """Bytes of memory: arguments, results, temporaries, code."""
+    def memory_analysis(self) -> Any:
+        """Bytes of memory by kind: arguments, results, what they share, temporaries, code."""
         return self.compiled.executable.memory_analysis()

@@ -74,7 +74,7 @@ _forked = False
 
 
 def _import_jaxlib() -> Any:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs what concerns nobody
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
     return importlib.import_module("jaxlib._jax")
 
 
@@ -279,6 +279,14 @@ def compile(
     return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
 
 
+def cost_analysis(text: str) -> dict[str, float]:
+    """XLA's estimates for a StableHLO module as it is written, before any optimisation."""
+    door = _get_door()
+    computation = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False)
+    module = computation.get_hlo_module()
+    return dict(door.jaxlib.hlo_module_cost_analysis(door.client, module))
+
+
 def deserialize(
     data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
@@ -311,6 +319,34 @@ def fingerprint() -> tuple[str, ...]:
 def xla_flags() -> str:
     """What the environment variable XLA_FLAGS held when XLA read it."""
     return _get_door().xla_flags
+
+
+# What later versions of XLA read, and earlier ones that are at most this old.
+PORTABLE_VERSION = "1.10.0"
+
+
+def to_portable(text: str) -> bytes:
+    """A StableHLO module in the form that other versions of XLA read, too.
+
+    Raises:
+        RuntimeError: it holds an operation that this form does not have.
+    """
+    data: bytes = _get_door().jaxlib.mlir.serialize_portable_artifact(text, PORTABLE_VERSION)
+    return data
+
+
+def from_portable(data: bytes) -> str:
+    """The text of a module from what `to_portable` gave, maybe in another version of jaxlib.
+
+    Raises:
+        RuntimeError: these are no such data, or newer ones than this version of jaxlib reads.
+    """
+    ir = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    context = ir.Context()
+    importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
+    module = _get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
+    text: str = module.operation.get_asm(enable_debug_info=False)
+    return text
 
 
 def put(x: Any, aval: Aval) -> Buffer:

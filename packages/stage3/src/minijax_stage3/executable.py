@@ -1,7 +1,8 @@
 """Jaxprs that XLA has compiled, and the caches that compile each only once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,7 +22,7 @@ def device_type(aval: ShapedArray) -> ShapedArray:
 
 # --8<-- [start:executable]
 # Has XLA compile the text of a module; assigned anew by who can do with less.
-compile_text: Callable[[str, Sequence[ShapedArray]], backend.Executable] = backend.compile
+compile_text: Callable[..., backend.Executable] = backend.compile
 
 
 class CompiledJaxpr:
@@ -29,10 +30,11 @@ class CompiledJaxpr:
 
     __slots__ = ("executable", "execute", "in_avals", "out_avals")
 
-    def __init__(self, jaxpr: Jaxpr, text: str):
+    def __init__(self, jaxpr: Jaxpr, text: str, options: Mapping[str, Any] = MappingProxyType({})):
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
-        self.executable = compile_text(text, [device_type(aval) for aval in self.out_avals])
+        device_types = [device_type(aval) for aval in self.out_avals]
+        self.executable = compile_text(text, device_types, options)
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
 

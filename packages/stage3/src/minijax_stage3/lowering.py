@@ -5,8 +5,9 @@ line carries the user's file and line as its location.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,11 +103,20 @@ class ModuleBuilder:
             self.locations[place] = f'loc("{file}":{source.line}:1)'
         return self.locations[place]
 
-    def add_function(self, jaxpr: Jaxpr, name: str, visibility: str) -> None:
+    def add_function(
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        visibility: str,
+        attributes: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         builder = FunctionBuilder(self)
         params = builder.parameters(jaxpr)
         outs = builder.lower_jaxpr(jaxpr, params)
-        declared = ", ".join(f"{value.name}: {mlir_type(value.aval)}" for value in params)
+        declared = ", ".join(
+            f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
+            for number, value in enumerate(params)
+        )
         types = ", ".join(mlir_type(value.aval) for value in outs)
         names = ", ".join(value.name for value in outs)
         result = f"    return {names} : {types}" if outs else "    return"
@@ -192,10 +202,15 @@ class FunctionBuilder:
     # --8<-- [end:lower_jaxpr]
 
 
-def lower_to_module(jaxpr: Jaxpr, name: str) -> str:
-    """The StableHLO module whose function `main` computes `jaxpr`; constants come first."""
+def lower_to_module(
+    jaxpr: Jaxpr, name: str, attributes: Mapping[int, str] = MappingProxyType({})
+) -> str:
+    """The StableHLO module whose function `main` computes `jaxpr`; constants come first.
+
+    `attributes` are what XLA is told of some arguments, by their number, as MLIR writes it.
+    """
     module = ModuleBuilder()
-    module.add_function(jaxpr, "main", "public")
+    module.add_function(jaxpr, "main", "public", attributes)
     return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
 
 

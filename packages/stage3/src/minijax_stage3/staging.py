@@ -10,7 +10,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import float0
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, float0, is_value
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -64,17 +64,21 @@ class JaxprTrace(Trace):
         return outs
 
     def to_atom(self, x: Any) -> Atom:
-        """Our own tracers stand for variables; scalars are literals; the rest is constants."""
+        """Our own tracers stand for variables; numbers are literals; the rest is constants."""
         if type(x) is JaxprTracer and x.interpreter is self:
             return x.var
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
-        if not aval.shape and aval.dtype != float0 and not isinstance(x, Tracer | np.ndarray):
+        if not aval.shape and aval.dtype != float0 and self.is_literal(x):
             return Literal(x)
         if id(x) not in self.constants:
             self.constants[id(x)] = Var(aval), x
         return self.constants[id(x)][0]
+
+    def is_literal(self, scalar: Any) -> bool:
+        """Whether a scalar is written into the program."""
+        return not isinstance(scalar, Tracer | np.ndarray)
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
         outvars = [self.to_atom(out) for out in outs]
@@ -164,14 +168,16 @@ def abstractify(
 ) -> list[ShapedArray]:
     """The types of arguments, whose names an error needs; a type may stand for one if `types`.
 
+    A type is a `ShapedArray`, or whatever has a shape and a dtype.
+
     Raises:
         TypeError: an argument is no array; the message says which.
         OverflowError: an argument is a Python int of more than 64 bits.
     """
     avals = []
     for index, leaf in enumerate(leaves):
-        if types and isinstance(leaf, ShapedArray):
-            avals.append(leaf)
+        if types and (aval := _as_type(leaf)):
+            avals.append(aval)
             continue
         try:
             avals.append(typeof(leaf))
@@ -184,3 +190,15 @@ def abstractify(
                 )
             raise type(error)(message) from None
     return avals
+
+
+def _as_type(x: Any) -> ShapedArray | None:
+    """The type that `x` is, where it is no value."""
+    if isinstance(x, ShapedArray):
+        return x
+    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return None
+    shape = tuple(x.shape)
+    check_shape("a type", shape)
+    weak_type = bool(getattr(x, "weak_type", False))
+    return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)

@@ -8,8 +8,11 @@ graph has to be sorted.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2.shaped_array import python_scalars
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
@@ -50,6 +53,10 @@ class PartialEvalTrace(JaxprTrace):
 
     def is_unknown(self, x: Any) -> bool:
         return type(x) is JaxprTracer and x.interpreter is self
+
+    def is_literal(self, scalar: Any) -> bool:
+        """An Array was computed, so it is a residual, which another call has another value of."""
+        return isinstance(scalar, (*python_scalars, np.generic))
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]

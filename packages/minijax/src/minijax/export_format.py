@@ -1,0 +1,226 @@
+"""Exported programs as bytes: a line that says what this is, a header in JSON, and StableHLO.
+
+The header holds names, types, and the structures of arguments and results. Nothing in it is run,
+and no class is imported for it: the classes that may stand in a structure are those that were
+registered, by a name, here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax_stage2 import ShapedArray, float0
+from minijax_stage2.tree import PyTreeDef, tree_structure
+from minijax_stage3 import backend
+
+_MAGIC = b"minijax exported program "
+VERSION = 1
+_DIGEST_SIZE = 32
+
+
+class NodeForm(NamedTuple):
+    """How a registered class of tree nodes is written: by its name, and its aux_data as bytes."""
+
+    cls: type
+    name: str
+    serialize_auxdata: Callable[[Any], bytes]
+    deserialize_auxdata: Callable[[bytes], Any]
+    from_children: Callable[[Any, Sequence[Any]], Any]
+
+
+_by_class: dict[type, NodeForm] = {}
+_by_name: dict[str, NodeForm] = {}
+
+
+def register_pytree_node_serialization(
+    nodetype: type,
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
+    deserialize_auxdata: Callable[[bytes], Any],
+    from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
+) -> type:
+    """Lets a class of pytree nodes stand in the arguments and results of exported functions.
+
+    Arguments:
+        nodetype: a class that is registered as a pytree.
+        serialized_name: what exported programs call it; the same wherever they are loaded.
+        serialize_auxdata: turns the aux_data of a node into bytes.
+        deserialize_auxdata: the inverse.
+        from_children: `from_children(aux_data, children)` makes a node; by default the function
+            with which the class was registered.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: the class is no pytree, or class or name are registered already.
+    """
+    from minijax_stage2.tree.registry import find_node_type
+
+    if from_children is None:
+        node_type = find_node_type(nodetype)
+        if node_type is None:
+            raise ValueError(
+                f"{nodetype.__name__} is not registered as a pytree, so there is nothing to export"
+            )
+        from_children = node_type.unflatten
+    if nodetype in _by_class or serialized_name in _by_name:
+        other = _by_class.get(nodetype) or _by_name[serialized_name]
+        raise ValueError(f"{other.cls.__name__} is registered already, as {other.name!r}")
+    form = NodeForm(
+        nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
+    )
+    _by_class[nodetype] = _by_name[serialized_name] = form
+    return nodetype
+
+
+def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
+    """Lets a namedtuple stand in the arguments and results of exported functions.
+
+    Arguments:
+        nodetype: the namedtuple.
+        serialized_name: what exported programs call it; the same wherever they are loaded.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: it is no namedtuple, or class or name are registered already.
+    """
+    if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
+        raise ValueError(f"{nodetype.__name__} is no namedtuple")
+    return register_pytree_node_serialization(
+        nodetype,
+        serialized_name=serialized_name,
+        serialize_auxdata=lambda aux_data: b"",
+        deserialize_auxdata=lambda data: None,
+        from_children=lambda aux_data, children: nodetype(*children),
+    )
+
+
+# --8<-- [start:pack]
+def pack(header: dict[str, Any], program: bytes) -> bytearray:
+    """One block of bytes, which says what it is and whether it is whole."""
+    import hashlib  # late, for they take milliseconds
+    import json
+
+    described = json.dumps(header).encode()
+    content = len(described).to_bytes(8, "little") + described + program
+    digest = hashlib.sha256(content).digest()
+    return bytearray(_MAGIC + str(VERSION).encode() + b"\n" + digest + content)
+
+
+def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
+    """The header and the program.
+
+    Raises:
+        ValueError: the data are not what `pack` makes, of a later version, or damaged.
+    """
+    import hashlib
+    import json
+
+    data = bytes(data)
+    first_line, newline, rest = data.partition(b"\n")
+    if not first_line.startswith(_MAGIC) or not newline:
+        raise ValueError(
+            "deserialize: this is no program that minijax exported: it begins with "
+            f"{bytes(data[:16])!r}"
+        )
+    version = first_line.removeprefix(_MAGIC)
+    if not version.isdigit() or int(version) > VERSION:
+        raise ValueError(
+            f"deserialize: the program was exported in format {version.decode(errors='replace')}, "
+            f"this version of minijax reads format {VERSION}; use a newer one"
+        )
+    digest, content = rest[:_DIGEST_SIZE], rest[_DIGEST_SIZE:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ValueError("deserialize: the data are damaged: a part is missing or was changed")
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+# --8<-- [end:pack]
+
+
+def aval_to_json(aval: ShapedArray) -> Any:
+    dtype = "float0" if aval.dtype == float0 else aval.dtype.name
+    return [list(aval.shape), dtype, aval.weak_type]
+
+
+def aval_from_json(described: Any) -> ShapedArray:
+    shape, dtype, weak_type = described
+    backend.client()  # with which numpy learns of dtypes such as bfloat16
+    return ShapedArray(tuple(shape), float0 if dtype == "float0" else np.dtype(dtype), weak_type)
+
+
+# --8<-- [start:tree]
+def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
+    """A structure as JSON.
+
+    Raises:
+        ValueError: a class in it is not registered, or a dict has keys that JSON does not.
+    """
+    node = treedef.node_data()
+    if node is None:
+        return "*"
+    cls, aux_data = node
+    children = [tree_to_json(child, role) for child in treedef.children()]
+    if cls is type(None):
+        return None
+    if cls in (tuple, list):
+        return {cls.__name__: children}
+    if cls is dict:
+        for key in aux_data:
+            if type(key) not in (str, int, bool):
+                raise ValueError(
+                    f"export: {role} have a dict with the key {key!r:.60} of type "
+                    f"{type(key).__name__}; keys of str, int and bool can be written down"
+                )
+        return {"dict": [[key, child] for key, child in zip(aux_data, children, strict=True)]}
+    form = _by_class.get(cls)
+    if form is None:
+        is_namedtuple = issubclass(cls, tuple)
+        register = "namedtuple" if is_namedtuple else "pytree_node"
+        raise ValueError(
+            f"export: {role} have a {cls.__name__}, which has no name under which another process "
+            f"would find it. Give it one: export.register_{register}_serialization"
+            f"({cls.__name__}, serialized_name=...)"
+        )
+    written = b"" if issubclass(cls, tuple) else form.serialize_auxdata(aux_data)
+    return {"node": form.name, "aux_data": written.hex(), "children": children}
+
+
+def tree_from_json(described: Any) -> PyTreeDef:
+    """The structure.
+
+    Raises:
+        ValueError: a class in it is not registered in this process.
+    """
+    return tree_structure(_example(described))
+
+
+def _example(described: Any) -> Any:
+    """A tree of this structure."""
+    if described == "*":
+        return 0
+    if described is None:
+        return None
+    if "dict" in described:
+        return {key: _example(child) for key, child in described["dict"]}
+    for cls in (tuple, list):
+        if cls.__name__ in described:
+            return cls(map(_example, described[cls.__name__]))
+    form = _by_name.get(described["node"])
+    if form is None:
+        raise ValueError(
+            f"deserialize: the program has a node of the class {described['node']!r} in its "
+            "arguments or results; register that class by export.register_..._serialization, "
+            "as where it was exported"
+        )
+    aux_data = form.deserialize_auxdata(bytes.fromhex(described["aux_data"]))
+    return form.from_children(aux_data, [_example(child) for child in described["children"]])
+
+
+# --8<-- [end:tree]

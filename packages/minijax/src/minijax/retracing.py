@@ -1,0 +1,152 @@
+"""Why a jitted function was traced again: the difference to the nearest call before, in words.
+
+Said on request, by `config.update("explain_cache_misses", True)`, to the logger of this module.
+"""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from types import CodeType
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2 import ShapedArray
+from minijax_stage2.argument_names import argument_name
+from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
+from minijax_stage3.static_arguments import exact_type
+
+_logger = logging.getLogger(__name__)
+# For the code of functions that were traced while this was asked for, the last one.
+_functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
+
+
+class Call:
+    """What a program is traced for: structure, types, and static values of the arguments."""
+
+    def __init__(self, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], static: Any):
+        self.in_tree = in_tree
+        self.in_avals = in_avals
+        self.static = {which: value for which, _, value in static}
+
+
+# --8<-- [start:explain]
+def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
+    """Logs, as a warning, why `fun` is traced for `call` after the `earlier` ones.
+
+    Arguments:
+        fun: the function that is traced.
+        call: the call that no program was there for.
+        earlier: the calls that there are programs for, the latest last.
+    """
+    name = f"`{name_of(fun)}` is traced at {user_source() or 'an unknown line'}"
+    code = _code_of(fun)
+    last = None if code is None else _functions.get(code)
+    if code is not None:
+        _functions[code] = ref(fun)
+    if earlier:
+        # Of equally many differences, those to the latest call are most likely to help.
+        nearest = min(reversed(earlier), key=lambda other: _distance(fun, other, call))
+        lines = _differences(fun, nearest, call) or ["nothing that can be named"]
+        before = "the earlier one" if len(earlier) == 1 else f"the nearest of {len(earlier)} others"
+        message = f"{name} again, for it is called in a new way. Different from {before}:"
+        _logger.warning("%s", "\n    ".join([message, *lines]))
+    elif last is not None and last() is fun:
+        _logger.warning("%s again, for it is jitted again with other options", name)
+    elif code is not None and last is not None:
+        _logger.warning(
+            "%s, though a function of the same code was traced before, for this is another "
+            "function, defined anew at %s:%s. What is traced belongs to one function: define and "
+            "jit it once, outside of the loop or function that does so again and again",
+            *(name, code.co_filename, code.co_firstlineno),
+        )
+    else:
+        _logger.warning("%s for the first time", name)
+
+
+# --8<-- [end:explain]
+
+
+def _code_of(fun: Any) -> CodeType | None:
+    while isinstance(fun, partial) or hasattr(fun, "__func__"):
+        fun = fun.func if isinstance(fun, partial) else fun.__func__
+    return getattr(fun, "__code__", None)
+
+
+def _distance(fun: Any, before: Call, now: Call) -> int:
+    other_structure = before.in_tree != now.in_tree
+    return 1_000 * other_structure + len(_differences(fun, before, now))
+
+
+def _differences(fun: Any, before: Call, now: Call) -> list[str]:
+    """A line for each difference."""
+    lines = []
+    leaves_before, leaves_now = _leaves_by_name(fun, before), _leaves_by_name(fun, now)
+    for name in {**leaves_before, **leaves_now}:
+        if name not in leaves_now:
+            lines.append(f"argument {name}: {leaves_before[name][0]} before, missing now")
+        elif name not in leaves_before:
+            lines.append(f"argument {name}: missing before, {leaves_now[name][0]} now")
+        else:
+            (aval_before, how_before), (aval, how) = leaves_before[name], leaves_now[name]
+            if aval_before is not aval:
+                lines.append(f"argument {name}: {_change(aval_before, aval)}")
+            if how_before != how:
+                lines.append(f"argument {name}: passed by {how_before} before, by {how} now")
+    static_before, static_now = _static_by_name(fun, before), _static_by_name(fun, now)
+    for name in {**static_before, **static_now}:
+        values = static_before.get(name, _NOT_PASSED), static_now.get(name, _NOT_PASSED)
+        if not _are_one(*values):
+            lines.append(f"static argument {name}: {_shown(*values)}")
+    if not lines and before.in_tree != now.in_tree:
+        lines.append(f"structure of the arguments: {before.in_tree} before, {now.in_tree} now")
+    return lines
+
+
+def _leaves_by_name(fun: Any, call: Call) -> dict[str, tuple[ShapedArray, str]]:
+    """For each leaf its type, and whether its argument was passed by position or by name."""
+    paths, _ = tree_flatten_with_path(call.in_tree.unflatten(call.in_avals))
+    how = ("position", "name")
+    return {argument_name(fun, path): (aval, how[path[0].idx]) for path, aval in paths}
+
+
+def _static_by_name(fun: Any, call: Call) -> dict[str, Any]:
+    values = {}
+    for which, value in call.static.items():
+        keyword = isinstance(which, str)
+        path = (SequenceKey(1), DictKey(which)) if keyword else (SequenceKey(0), SequenceKey(which))
+        values[argument_name(fun, path)] = value
+    return values
+
+
+def _change(before: ShapedArray, now: ShapedArray) -> str:
+    what = []
+    if before.shape != now.shape:
+        what.append("shape")
+    if before.dtype != now.dtype:
+        what.append("dtype")
+    if before.weak_type != now.weak_type:
+        kinds = ["a Python number" if aval.weak_type else "an array" for aval in (before, now)]
+        what.append(f"weak type: {kinds[0]} before, {kinds[1]} now")
+    return f"{before} before, {now} now ({'; '.join(what)})"
+
+
+class _NotPassed:
+    def __repr__(self) -> str:
+        return "not passed"
+
+
+_NOT_PASSED = _NotPassed()
+
+
+def _are_one(x: Any, y: Any) -> bool:
+    return x is y or (exact_type(x) == exact_type(y) and bool(x == y))
+
+
+def _shown(before: Any, now: Any) -> str:
+    shown = f"{before!r:.60} before, {now!r:.60} now"
+    if repr(before) == repr(now):
+        return f"{shown}, which look alike but are not equal; give their class __eq__ and __hash__"
+    if type(before) is not type(now) and not any(x is _NOT_PASSED for x in (before, now)):
+        return f"{shown}, of type {type(before).__name__} and {type(now).__name__}"
+    return shown
