@@ -45,6 +45,7 @@ sub = binary(
     hlo="subtract",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg(t)),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
+    jointly=True,
 )
 div: Binary = binary(
     "div",
