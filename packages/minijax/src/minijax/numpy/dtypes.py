@@ -7,6 +7,7 @@ told `jax_enable_x64`; say `dtype=jnp.float32` here for the same.)
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from minijax_stage2 import typeof
@@ -28,8 +29,8 @@ complex64 = np.complex64
 complex128 = np.complex128
 
 dtype = np.dtype
-finfo = np.finfo
-iinfo = np.iinfo
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
 
 default_int = np.dtype(int64)
 default_float = np.dtype(float64)
@@ -47,3 +48,9 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
     """The dtype in which a mean is taken: that of `x`, or a float."""
     of_x = typeof(x).dtype
     return of_x if is_inexact(of_x) else default_float
+
+
+def computation_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype in which sums of this dtype are computed: narrow floats lose too much."""
+    dtype = np.dtype(dtype)
+    return np.dtype(float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype
