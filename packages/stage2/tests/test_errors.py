@@ -328,7 +328,26 @@ CALLS = [
         TracerArrayConversionError,
         "a numpy array is needed",
     ),
-    (lambda: deriv(np.sin)(1.0), TypeError, "does not support ufuncs"),
+    (
+        lambda: deriv(np.sin)(1.0),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.add(x, 1.0))(ones(2)),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.add(ones(2), x))(ones((2, 2))),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.linalg.norm(x))(ones((2, 2))),
+        TracerArrayConversionError,
+        f"a numpy array is needed of a traced value at {__file__}",
+    ),
     (lambda: deriv(hash)(1.0), TypeError, "unhashable type: 'JVPTracer'"),
     (lambda: deriv(len)(1.0), TypeError, "len: f64[] is a scalar and has no length"),
     (

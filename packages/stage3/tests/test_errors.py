@@ -190,7 +190,16 @@ CALLS = [
     (lambda: jit(lambda x: list(x))(X), ConcretizationTypeError, "one by one"),
     (lambda: jit(lambda x: len(x))(1.0), TypeError, "len: f64[] is a scalar and has no length"),
     (lambda: jit(lambda x: {x: 1})(1.0), TypeError, "unhashable"),
-    (lambda: jit(lambda x: np.sin(x))(X), TypeError, "does not support ufuncs"),
+    (
+        lambda: jit(lambda x: np.sin(x))(X),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: jit(lambda x: np.linalg.norm(x))(X),
+        TracerArrayConversionError,
+        f"a numpy array is needed of a traced value at {__file__}",
+    ),
 ]
 
 

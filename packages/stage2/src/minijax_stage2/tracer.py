@@ -22,8 +22,6 @@ class Tracer(ArrayOperators, Boxed):
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # numpy's functions cannot compute with what has no numbers
-
     interpreter: Trace
 
     def concrete(self) -> Any:
