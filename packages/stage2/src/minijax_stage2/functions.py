@@ -163,9 +163,11 @@ ge = _comparison(ge_p, ">=")
 
 
 def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
-    """Element by element `on_true` where `which` holds, else `on_false`; no promotion."""
-    if typeof(which).dtype != np.bool_:
-        raise TypeError(f"select_n: the first operand must be boolean, found {typeof(which)}")
+    """Element by element `on_true` where `which` holds, else `on_false`; no promotion.
+
+    Raises:
+        TypeError: `which` is not boolean, dtypes differ, or shapes do, scalars aside.
+    """
     return bind1(select_n_p, which, on_false, on_true)
 
 

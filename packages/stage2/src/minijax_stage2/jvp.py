@@ -9,7 +9,13 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
-from minijax_stage2.tangent import Zero, instantiate, sum_of, tangent_type
+from minijax_stage2.tangent import (
+    Zero,
+    check_out_tangent,
+    instantiate,
+    sum_of,
+    tangent_type,
+)
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import (
@@ -67,6 +73,8 @@ class JVPTrace(Trace):
                     Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
                 ]
                 outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+                for out, tangent in zip(outs, out_tangents, strict=True):
+                    check_out_tangent(primitive, tangent, out)
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
@@ -113,7 +121,8 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
             for contribution, tangent in zip(contributions, tangents, strict=True)
             if contribution is not None and type(tangent) is not Zero
         ]
-        return [out], [sum_of([term for term in terms if term is not None], typeof(out))]
+        terms = [term for term in terms if term is not None]
+        return [out], [sum_of(primitive, terms, typeof(out))]
 
     jvp_rules[primitive] = rule
 

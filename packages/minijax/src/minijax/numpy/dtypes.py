@@ -30,7 +30,7 @@ complex128 = np.complex128
 
 dtype = np.dtype
 finfo = ml_dtypes.finfo
-iinfo = ml_dtypes.iinfo
+iinfo = np.iinfo
 
 default_int = np.dtype(int64)
 default_float = np.dtype(float64)
