@@ -8,6 +8,7 @@ throws anything at everything.
 import inspect
 import warnings
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -153,7 +154,8 @@ TABLE = {
         (lambda: vjp(square, "a"), TypeError, NOT_ARRAY),
         (lambda: vjp(lambda x: (x, x), 1.0)[1](1.0), TypeError, "cotangent must have the tree structure of the result: at the root: expected tuple of 2"),
         (lambda: vjp(square, ones3)[1](ones2), TypeError, r"cotangent of the result.*must have type f64\[3\]; found f64\[2\]"),
-        (lambda: vjp(square, ones3)[1](f32), TypeError, r"must have type f64\[3\]; found f32\[3\]"),
+        (lambda: vjp(square, ones3)[1](f32), TypeError, r"must have type f64\[3\]; found f32\[3\]. Make the cotangent an array of the shape and dtype of the result"),
+        (lambda: vjp(lambda x: 3, 1.0)[1](1), TypeError, r"Integers have no cotangents: give numpy.zeros\(\(\), float0\)"),
         (lambda: linearize(3, 1.0), TypeError, f"linearize: {NOT_FUNCTION}"),
         (lambda: linearize(square, ones3)[1](ones2), TypeError, r"must have type f64\[3\]; found f64\[2\]"),
         (lambda: linearize(square, 1.0)[1](1.0, 2.0), TypeError, "tangents must have the tree structure of the arguments"),
@@ -179,6 +181,7 @@ TABLE = {
         (lambda: jacfwd(3), TypeError, f"jacfwd: {NOT_FUNCTION}"),
         (lambda: jacrev(3), TypeError, f"jacrev: {NOT_FUNCTION}"),
         (lambda: hessian(3), TypeError, NOT_FUNCTION),
+        (lambda: jacrev(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {NOT_ARRAY}"),
         (lambda: jacfwd(square)(np.arange(3)), TypeError, r"inputs of `square`.*found i64\[3\]"),
         (lambda: jacrev(square)(3), TypeError, r"inputs of `square`.*found i64\[\]"),
         (lambda: hessian(square)(3), TypeError, r"inputs of `square`.*found i64\[\]"),
@@ -204,7 +207,8 @@ TABLE = {
     ],
     "cond": [
         (lambda: cond(ones3 > 0, neg, neg, 1.0), TypeError, r"pred must be a scalar, found bool\[3\].*where"),
-        (lambda: cond("a", neg, neg, 1.0), TypeError, NOT_ARRAY),
+        (lambda: cond("a", neg, neg, 1.0), TypeError, f"cond: pred: {NOT_ARRAY}"),
+        (lambda: minijax.lax.cond(None, neg, neg, 1.0), TypeError, "cond: pred: expected an array or a number, found None"),
         (lambda: cond(True, 3, neg, 1.0), TypeError, f"cond: {NOT_FUNCTION}"),
         (lambda: cond(True, neg, neg, "a"), TypeError, f"cond of `neg`: argument x: {NOT_ARRAY}"),
         (lambda: cond(True, identity, lambda x: ones3, 1.0), TypeError, r"(?s)same types.*result +f64\[\] +f64\[3\]"),
@@ -220,6 +224,8 @@ TABLE = {
     ],
     "functions of arrays": [
         (lambda: sin("a"), TypeError, NOT_ARRAY),
+        (lambda: sin(jax.numpy.ones(2)), TypeError, "It belongs to JAX itself: numpy.asarray"),
+        (lambda: jax.jit(lambda x: sin(x))(1.0), TypeError, "It belongs to JAX itself"),
         (lambda: sin(np.array([None])), TypeError, "expected an array of numbers, found dtype object"),
         (lambda: add([1.0], 1.0), TypeError, r"found \[1.0\] of type list.*numpy.array"),
         (lambda: add(ones2, ones3), ValueError, r"shapes \(2,\) and \(3,\) do not broadcast"),

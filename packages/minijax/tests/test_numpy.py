@@ -1,5 +1,7 @@
 """`minijax.numpy` against numpy: values, shapes and dtypes, eager and under transformations."""
 
+import array
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, vmap
+from minijax import Array, grad, jit, lax, vmap
+from minijax.errors import TracerIntegerConversionError
 
 few = settings(max_examples=15, deadline=None)  # each new shape is compiled
 shapes = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
@@ -210,8 +213,8 @@ def test_creation():
     is_same(jnp.ones_like(3), np.ones_like(3))
     is_same(jnp.eye(3), np.eye(3))
     is_same(jnp.eye(2, 4, k=1, dtype=int), np.eye(2, 4, k=1, dtype=int))
-    is_same(jnp.linspace(0, 1, 5), np.linspace(0, 1, 5))
-    is_same(jnp.linspace(0, 1, 5, endpoint=False), np.linspace(0, 1, 5, endpoint=False))
+    is_same(jnp.zeros_like(np.ones(2), shape=(3,)), np.zeros(3))
+    is_same(jnp.full_like(np.ones(2), 2, np.int32, (1, 2)), np.full((1, 2), 2, np.int32))
 
 
 @pytest.mark.parametrize(
@@ -221,6 +224,8 @@ def test_arange(args):
     is_same(jnp.arange(*args), np.arange(*args))
     is_same(jit(lambda: jnp.arange(*args))(), np.arange(*args))
     is_same(jnp.arange(*args, dtype=np.float32), np.arange(*args, dtype=np.float32))
+    start, stop, step = (*args, None, None)[:3]
+    is_same(jnp.arange(start, stop, step, np.float32), np.arange(*args, dtype=np.float32))
 
 
 def test_array_takes_nested_lists_of_anything():
@@ -234,6 +239,96 @@ def test_array_takes_nested_lists_of_anything():
     is_same(jit(f)(3.0), np.array([[3.0, 6.0], [1.0, 0.0]]))
     is_same(grad(lambda x: jnp.sum(f(x)))(3.0), 3.0)
     is_same(jit(lambda x: jnp.asarray(x, jnp.int32))(3.7), np.int32(3))
+
+
+class OfNumpy:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3.0)
+
+
+class OfJax:
+    def __jax_array__(self):
+        return jnp.arange(3.0)
+
+
+def test_array_takes_what_says_how_it_becomes_one():
+    for x in (OfNumpy(), OfJax(), memoryview(np.arange(3.0)), array.array("d", range(3))):
+        is_same(jnp.asarray(x), np.arange(3.0))
+        is_same(jit(lambda x=x: jnp.array(x, jnp.float32))(), np.arange(3, dtype=np.float32))
+        is_same(jnp.array([x, jnp.ones(3)]), np.array([np.arange(3.0), np.ones(3)]))
+    is_same(jnp.array(range(3)), np.arange(3))
+    is_same(jnp.array(3.0, ndmin=2), np.array(3.0, ndmin=2))
+    is_same(jnp.array(2**63, dtype=jnp.uint64), np.uint64(2**63))
+    with pytest.raises(TypeError, match="found 'a' of type str"):
+        jnp.asarray("a")
+    with pytest.raises(TypeError, match="masked array"):
+        jnp.asarray(np.ma.masked_array([1.0], [1]))
+    with pytest.raises(OverflowError):
+        jnp.array(2**63)
+
+
+LINSPACES = [
+    ((0, 1, 5), {}),
+    ((0, 1, 5), {"endpoint": False}),
+    ((0, 1, 1), {}),
+    ((0, 1, 0), {}),
+    ((1, 1j, 3), {}),
+    ((-5, 5, 4), {"dtype": np.int32}),
+    ((np.zeros(2), np.array([1.0, 2.0]), 3), {"axis": -1}),
+    ((np.zeros((2, 1)), np.ones(3), 4), {}),
+]
+
+
+@pytest.mark.parametrize(("args", "options"), LINSPACES, ids=str)
+def test_linspace(args, options):
+    expected = np.linspace(*args, **options)
+    is_same(jnp.linspace(*args, **options), expected)
+    start, stop, *rest = args
+    is_same(jit(lambda x, y: jnp.linspace(x, y, *rest, **options))(start, stop), expected)
+    if args[2] > 1:
+        found, step = jnp.linspace(*args, **options, retstep=True)
+        is_same(found, expected)
+        np.testing.assert_allclose(step, np.linspace(*args, **options, retstep=True)[1])
+
+
+def test_linspace_is_differentiable():
+    assert grad(lambda x: jnp.sum(jnp.linspace(0.0, x, 5)))(2.0) == 2.5
+
+
+SHAPES = {
+    "zeros: shape": jnp.zeros,
+    "ones: shape": jnp.ones,
+    "full: shape": lambda n: jnp.full(n, 1.0),
+    "eye: N": jnp.eye,
+    "broadcast_to: shape": lambda n: jnp.broadcast_to(1.0, n),
+    "linspace: num": lambda n: jnp.linspace(0, 1, n),
+    "broadcasted_iota: shape": lambda n: lax.iota(jnp.int32, n),
+}
+
+
+@pytest.mark.parametrize("role", SHAPES)
+def test_what_decides_a_shape_is_an_int(role):
+    f = SHAPES[role]
+    for n in (np.int64(3), np.array(3), jnp.array(3)):
+        is_same(f(n), f(3))
+    for n in (2.0, "a", None):
+        with pytest.raises(TypeError, match=f"{role} must be an int or a sequence of ints, found"):
+            f(n)
+    with pytest.raises(TracerIntegerConversionError, match=f"(?s){role} must be known.*static_arg"):
+        jit(f)(3)
+    with pytest.raises((TypeError, ValueError), match=f"{role.partition(':')[0]}: "):
+        f(-1)
+
+
+@pytest.mark.parametrize("name", ["start", "stop", "step"])
+def test_the_bounds_of_arange_are_known(name):
+    bounds = {"start": 0, "stop": 5, "step": 1}
+    with pytest.raises(TracerIntegerConversionError, match=f"arange: {name} must be known"):
+        jit(lambda x: jnp.arange(**{**bounds, name: x}))(2)
+    with pytest.raises(TypeError, match=f"arange: {name}: expected an array or a number"):
+        jnp.arange(**{**bounds, name: "a"})
+    with pytest.raises(TypeError, match=rf"arange: {name} must be a number, found f64\[2\]"):
+        jnp.arange(**{**bounds, name: np.ones(2)})
 
 
 def test_an_array_is_a_copy():

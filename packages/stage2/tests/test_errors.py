@@ -254,6 +254,12 @@ CALLS = [
         "jacfwd: the inputs of `identity` to differentiate must be real or complex, found i64[]. "
         "Convert them to floats, or choose other arguments by argnums.",
     ),
+    (lambda: jacfwd(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
+    (
+        lambda: jacfwd(lambda x: {"n": x > 0})(1.0),
+        TypeError,
+        "jacfwd: result['n'] of `<lambda>` must be real or complex, found bool[]",
+    ),
     (lambda: jacfwd(identity)(()), ValueError, "jacfwd of `identity`: argnums 0 hold no arrays"),
     # vmap
     (
@@ -350,7 +356,13 @@ CALLS = [
     (
         lambda: vmap(lambda n: [1, 2][n])(np.arange(2)),
         TracerIntegerConversionError,
-        "Pass the integer as a static argument, or close over it.",
+        "Pass the integer as a static argument, by static_argnums or static_argnames of",
+    ),
+    (
+        lambda: vmap(lambda n: reshape(ones(2), n))(np.arange(2)),
+        TracerIntegerConversionError,
+        f"reshape: shape must be known, as a Python int: a Python integer is needed of a traced "
+        f"value at {__file__}",
     ),
     (
         lambda: deriv(lambda x: int(x))(1.0),

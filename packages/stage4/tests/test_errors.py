@@ -157,15 +157,15 @@ CALLS = [
         lambda: pull(pair, ones(3))((ones(3), ones(2))),
         TypeError,
         "vjp of `pair`: the cotangent of the result[1], of type f64[3], must have type f64[3]; "
-        "found f64[2]. Make the cotangent an array of the shape and dtype of its primal.",
+        "found f64[2]. Make the cotangent an array of the shape and dtype of the result.",
     ),
     (lambda: pull(sin, ones(3))(1.0), TypeError, "must have type f64[3]; found f64[]"),
     (lambda: pull(sin, np.float32(1))(ones(())), TypeError, "must have type f32[]; found f64[]"),
     (
         lambda: pull(lambda x: 3, 1.0)(1.0),
         TypeError,
-        "must have type float0[]; found f64[]. Integers have no cotangents: give an array of "
-        "dtype float0.",
+        "must have type float0[]; found f64[]. Integers have no cotangents: give "
+        "numpy.zeros((), float0).",
     ),
     (
         lambda: pull(sin, 1.0)("up"),

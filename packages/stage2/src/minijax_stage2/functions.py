@@ -244,7 +244,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ValueError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
-    sizes = new_sizes = _ints("reshape: shape", shape)
+    sizes = new_sizes = ints("reshape: shape", shape)
     known = math.prod([size for size in new_sizes if size != -1])
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
@@ -318,7 +318,7 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
     if axis is None:
         return tuple(range(ndim))
-    axes = _ints(f"{name}: axis", axis)
+    axes = ints(f"{name}: axis", axis)
     if not all(-ndim <= a < ndim for a in axes):
         raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
     axes = tuple(a % ndim for a in axes)
@@ -327,13 +327,13 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     return axes
 
 
-def _ints(role: str, given: Any) -> tuple[int, ...]:
-    """An int or several, as a tuple."""
+def ints(role: str, given: Any) -> tuple[int, ...]:
+    """An int or several, as a tuple; the message due when they are not names them by `role`."""
     several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))
-    except ConcretizationTypeError:
-        raise
+    except ConcretizationTypeError as error:
+        raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:
         raise TypeError(
             f"{role} must be an int or a sequence of ints, found {given!r:.60}"

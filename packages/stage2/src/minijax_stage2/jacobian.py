@@ -13,7 +13,7 @@ from minijax_stage2.jvp import check_argnums, chosen_argnums, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage2.vmap import vmap
 
 
@@ -62,6 +62,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
                 whole[i] = arg
             return fun(*whole)
 
+        of_inputs.__name__ = name_of(fun)
         flat_fun = FlatFunction(of_inputs, tree_flatten(tuple(flat_inputs))[1])
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
@@ -76,7 +77,9 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
 
     def push_forward(tangent: Any) -> list[Any]:
         tangents = [tangent if i == which else Zero.like(x) for i, x in enumerate(inputs)]
-        return [instantiate(t) for t in jvp_flat(flat_fun, inputs, tangents, fun)[1]]
+        outs, out_tangents = jvp_flat(flat_fun, inputs, tangents, fun)
+        require_inexact_results("jacfwd", fun, tree_unflatten(flat_fun.out_tree, outs))
+        return [instantiate(t) for t in out_tangents]
 
     outs = vmap(push_forward, out_axes=-1)(standard_basis(aval))
     return [reshape(out, typeof(out).shape[:-1] + aval.shape) for out in outs]
@@ -93,3 +96,14 @@ def require_inexact(caller: str, fun: Any, x: Any) -> None:
             f"{caller}: the inputs of `{name_of(fun)}` to differentiate must be real or complex, "
             f"found {aval}. Convert them to floats, or choose other arguments by argnums."
         )
+
+
+def require_inexact_results(caller: str, fun: Any, result: Any) -> None:
+    """Raises the error due when a leaf of the result to differentiate is no such number."""
+    for path, out in tree_flatten_with_path(result)[0]:
+        aval = typeof(out)
+        if not is_inexact(aval.dtype):
+            raise TypeError(
+                f"{caller}: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
+                f"found {aval}. Convert it to a float, or do not return it."
+            )

@@ -228,9 +228,10 @@ def check_tangent(
 
 def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
     if expected.dtype != float0:
-        return f"Make the {kind} an array of the shape and dtype of its primal."
+        whose = "the result" if kind == "cotangent" else "its primal"
+        return f"Make the {kind} an array of the shape and dtype of {whose}."
     if kind == "cotangent":
-        return "Integers have no cotangents: give an array of dtype float0."
+        return f"Integers have no cotangents: give numpy.zeros({expected.shape}, float0)."
     return "Integers have no tangents: make the argument a float, or close over it."
 
 

@@ -169,8 +169,9 @@ def abstractify(
         try:
             avals.append(typeof_named(f"{caller} of `{name_of(fun)}`: argument {name}", leaf))
         except TypeError as error:
+            what = str(error).rstrip(".")
             raise TypeError(
-                f"{error} An argument that is no array can be closed over, or made static where "
+                f"{what}. An argument that is no array can be closed over, or made static where "
                 "the caller offers it."
             ) from None
     return avals

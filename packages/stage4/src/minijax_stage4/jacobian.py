@@ -6,9 +6,8 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
-from minijax_stage2.jacobian import require_inexact, standard_basis
+from minijax_stage2.jacobian import require_inexact, require_inexact_results, standard_basis
 from minijax_stage2.jvp import check_argnums, chosen_argnums
-from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import Zero, instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 from minijax_stage4.grad import vjp
@@ -48,15 +47,12 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
                 whole[i] = arg
             return fun(*whole)
 
+        of_inputs.__name__ = name_of(fun)
         out, f_vjp = vjp(of_inputs, *inputs)
         flat_out, out_tree = tree_flatten(out)
+        require_inexact_results("jacrev", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             aval = typeof(leaf)
-            if not is_inexact(aval.dtype):
-                raise TypeError(
-                    f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
-                    f"found {aval}. Convert it to a float, or do not return it."
-                )
             if aval.dtype.kind == "c":  # a cotangent 1 tells only the real part of a derivative
                 raise TypeError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {aval}. Use "

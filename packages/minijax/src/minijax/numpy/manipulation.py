@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.arrays import on_device
@@ -60,20 +58,19 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 def broadcast_to(array: Any, shape: Axes) -> Any:
     """`array` repeated to `shape`, by numpy's rule."""
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    return stage2.broadcast_to(on_device(array), sizes)
+    return lax.structural.broadcast_to("broadcast_to", array, shape)
 
 
 def expand_dims(a: Any, axis: Axes) -> Any:
     """`a` with axes of size 1, where `axis` says they stand in the result."""
-    return lax.expand_dims(a, (axis,) if isinstance(axis, int) else axis)
+    return lax.expand_dims(a, axis)
 
 
 def squeeze(a: Any, axis: Axes | None = None) -> Any:
     """`a` without the given axes, or all axes, of size 1."""
     if axis is None:
         axis = [i for i, size in enumerate(shape(a)) if size == 1]
-    return lax.squeeze(a, (axis,) if isinstance(axis, int) else axis)
+    return lax.squeeze(a, axis)
 
 
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
