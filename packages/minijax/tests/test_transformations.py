@@ -102,6 +102,35 @@ def test_numbers_stay_literals_of_a_staged_program():
     assert "lambda ;" in text  # and nothing became a constant
 
 
+INSIDE = {
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,)),
+    "grad": lambda f: grad(lambda x: jnp.sum(f(x))),
+    "vmap": lambda f: vmap(f),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "vmap of grad": lambda f: vmap(grad(lambda x: jnp.sum(f(x)))),
+    "grad of jit": lambda f: grad(lambda x: jnp.sum(jit(f)(x))),
+}
+
+
+@pytest.mark.parametrize("transform", INSIDE.values(), ids=INSIDE)
+def test_what_is_made_inside_of_other_transformations_is_staged_too(transform):
+    def f(x):
+        return x * jnp.ones(2) * jnp.sin(2.0) + jnp.arange(2) - jnp.float32(3)
+
+    jaxpr = make_jaxpr(transform(f))(jnp.ones(2))
+    assert jaxpr.consts == []
+    np.testing.assert_array_equal(tree.leaves(jit(transform(f))(X)), tree.leaves(transform(f)(X)))
+
+
+@pytest.mark.parametrize("name", [name for name in INSIDE if "jit" not in name])
+def test_what_is_made_inside_is_on_the_device_where_nothing_is_staged(name):
+    def f(x):
+        assert are_arrays(jnp.ones(2), jnp.exp(np.ones(2)), jnp.sin(2.0))
+        return x
+
+    INSIDE[name](f)(X)
+
+
 def test_block_until_ready_takes_a_pytree():
     tree = {"x": jnp.ones(3), "note": "as it is"}
     assert block_until_ready(tree) is not None

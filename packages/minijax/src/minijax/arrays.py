@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from minijax_stage1 import Interpreter
 from minijax_stage2 import Tracer, current_trace, float0, tree_map
 from minijax_stage2.shaped_array import is_value, python_scalars
 from minijax_stage3 import Array, array
 from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import PartialEvalTrace
 
 
 def to_array(x: Any) -> Any:
@@ -47,4 +49,13 @@ def tree_on_device(tree: Any) -> Any:
 
 
 def _is_staging() -> bool:
-    return isinstance(current_trace(), JaxprTrace)
+    """Whether what is computed here is written down, at the bottom of the traces that run.
+
+    Partial evaluation does not count: what it knows is computed by its parent.
+    """
+    trace: Interpreter | None = current_trace()
+    while trace is not None:
+        if isinstance(trace, JaxprTrace) and type(trace) is not PartialEvalTrace:
+            return True
+        trace = trace.parent
+    return False

@@ -46,6 +46,8 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     """A number as MLIR writes it in a constant, exactly."""
     if dtype.kind == "b":
         return "true" if value else "false"
+    if dtype == float0:
+        return "false"
     if dtype.kind == "c":
         part = np.finfo(dtype).dtype
         return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
