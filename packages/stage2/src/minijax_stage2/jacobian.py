@@ -9,7 +9,7 @@ import numpy as np
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
-from minijax_stage2.jvp import check_argnums, chosen_argnums, jvp_flat
+from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
@@ -46,24 +46,18 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     chosen = chosen_argnums("jacfwd", fun, argnums)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any) -> Any:
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacfwd", fun, chosen, len(args))
-        inputs = args[chosen[0]] if isinstance(argnums, int) else tuple(args[i] for i in chosen)
+        inputs = args[chosen[0]] if is_one(argnums) else tuple(args[i] for i in chosen)
         flat_inputs, in_tree = tree_flatten(inputs)
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
         for x in flat_inputs:
             require_inexact("jacfwd", fun, x)
 
-        def of_inputs(*leaves: Any) -> Any:
-            whole = list(args)
-            given = tree_unflatten(in_tree, leaves)
-            for i, arg in zip(chosen, (given,) if isinstance(argnums, int) else given, strict=True):
-                whole[i] = arg
-            return fun(*whole)
-
-        of_inputs.__name__ = name_of(fun)
-        flat_fun = FlatFunction(of_inputs, tree_flatten(tuple(flat_inputs))[1])
+        of_inputs = function_of(chosen, fun, args, kwargs)
+        inputs_tree = tree_flatten(tuple(args[i] for i in chosen))[1]
+        flat_fun = FlatFunction(of_inputs, inputs_tree)
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
         return tree_unflatten(flat_fun.out_tree, rows)
