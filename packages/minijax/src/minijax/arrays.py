@@ -48,6 +48,12 @@ def tree_on_device(tree: Any) -> Any:
 # --8<-- [end:on_device]
 
 
+def require_no_out(name: str, out: None) -> None:
+    """Raises the error due when numpy's argument `out` is used."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
+
+
 def _is_staging() -> bool:
     """Whether what is computed here is written down, at the bottom of the traces that run.
 

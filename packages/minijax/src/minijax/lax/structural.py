@@ -24,10 +24,13 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     return broadcast_to("full", fill_value, shape)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-    """An array of the shape of `x`, and of its dtype unless another is given."""
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
+) -> Any:
+    """An array of the shape and dtype of `x`, unless others are given."""
     aval = typeof(x)
-    return full(aval.shape, fill_value, aval.dtype if dtype is None else dtype)
+    dtype = aval.dtype if dtype is None else dtype
+    return full(aval.shape if shape is None else shape, fill_value, dtype)
 
 
 def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:

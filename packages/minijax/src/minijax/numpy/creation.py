@@ -19,7 +19,7 @@ Shape = int | Sequence[int]
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0
+    object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0
 ) -> Any:
     """An Array of numbers.
 
@@ -110,9 +110,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given."""
-    aval = typeof(a)
-    dtype = aval.dtype if dtype is None else dtype
-    return lax.full(aval.shape if shape is None else shape, fill_value, dtype)
+    return lax.full_like(a, fill_value, dtype, shape)
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:

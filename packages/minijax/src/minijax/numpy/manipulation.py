@@ -5,9 +5,9 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import on_device
+from minijax.arrays import on_device, require_no_out
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, ints
 
 Axes = int | Sequence[int]
 
@@ -22,19 +22,33 @@ def ndim(a: Any) -> int:
     return typeof(a).ndim
 
 
-def astype(x: Any, dtype: Any) -> Any:
-    """`x` with another dtype."""
+def astype(x: Any, dtype: Any, *, copy: bool = False) -> Any:
+    """`x` with another dtype. `copy` makes no difference, for an Array is never written to."""
     return lax.convert_element_type(x, dtype)
 
 
-def reshape(a: Any, shape: Axes) -> Any:
-    """`a` with another shape of the same size; one size may be -1, to be worked out."""
-    return stage2.reshape(on_device(a), shape)
+def reshape(a: Any, shape: Axes, order: str = "C", *, copy: bool | None = None) -> Any:
+    """`a` with another shape of the same size; one size may be -1, to be worked out.
+
+    Arguments:
+        a: the array.
+        shape: the shape, as an int or a sequence of ints.
+        order: in which order elements are taken and put: "C", the last axis fastest, or "F", the
+            first.
+        copy: makes no difference, for an Array is never written to.
+    """
+    a = on_device(a)
+    if order == "C":
+        return stage2.reshape(a, shape)
+    if order != "F":
+        raise NotImplementedError(f"reshape: order must be 'C' or 'F', found {order!r}")
+    backwards = ints("reshape: shape", shape)[::-1]
+    return stage2.transpose(stage2.reshape(stage2.transpose(a), backwards))
 
 
-def ravel(a: Any) -> Any:
+def ravel(a: Any, order: str = "C") -> Any:
     """`a` with all of its axes made one."""
-    return reshape(a, -1)
+    return reshape(a, -1, order)
 
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
@@ -73,22 +87,28 @@ def squeeze(a: Any, axis: Axes | None = None) -> Any:
     return lax.squeeze(a, axis)
 
 
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    """The arrays one after the other along `axis`; each as one row of numbers where it is None."""
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
+    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
+
+    The result has the dtype `dtype`, or else the one in which theirs meet.
+    """
     if not len(arrays):
         raise ValueError("concatenate: needs at least one array")
     if axis is None:
-        return concatenate([ravel(a) for a in arrays])
+        return concatenate([ravel(a) for a in arrays], 0, dtype)
     (along,) = canonical_axes("concatenate", axis, ndim(arrays[0]))
+    if dtype is not None:
+        arrays = [astype(a, dtype) for a in arrays]
     return lax.concatenate(arrays, along)
 
 
-def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """The arrays, all of one shape, side by side along a new axis."""
+def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """The arrays, all of one shape, side by side along a new axis. `out` must be None."""
+    require_no_out("stack", out)
     if not len(arrays):
         raise ValueError("stack: needs at least one array")
     shapes = {shape(a) for a in arrays}
     if len(shapes) > 1:
         raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
     (new,) = canonical_axes("stack", axis, ndim(arrays[0]) + 1)
-    return concatenate([expand_dims(a, new) for a in arrays], new)
+    return concatenate([expand_dims(a, new) for a in arrays], new, dtype)

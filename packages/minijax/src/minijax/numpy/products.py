@@ -4,7 +4,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import all_on_device
+from minijax.arrays import all_on_device, require_no_out
 from minijax_stage2 import typeof
 
 
@@ -25,6 +25,7 @@ def dot(a: Any, b: Any) -> Any:
     return lax.dot_general(a, b, (contracted, ((), ())))
 
 
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Any, b: Any, out: None = None) -> Any:
     """The products of each element of `a` with each element of `b`, as a matrix."""
+    require_no_out("outer", out)
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))

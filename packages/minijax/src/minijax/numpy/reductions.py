@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays import require_no_out
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax_stage2 import typeof
@@ -210,7 +211,7 @@ def _reduce(
     neutral: Any,
 ) -> Any:
     """`reduction` of `a` along the axes, with `neutral` for elements that do not take part."""
-    _require_no_out(name, out)
+    require_no_out(name, out)
     if where is not None:
         if typeof(where).dtype != np.bool_:
             raise TypeError(f"{name}: where must be boolean, found {typeof(where)}")
@@ -249,7 +250,7 @@ def _initial(name: str, initial: Any, a: Any) -> Any:
 def _arg(
     name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
 ) -> Any:
-    _require_no_out(name, out)
+    require_no_out(name, out)
     _require_elements(name, a, axis)
     flat = lax.reshape(a, (-1,)) if axis is None else a
     (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
@@ -257,11 +258,6 @@ def _arg(
     if not keepdims:
         return index
     return lax.expand_dims(index, range(typeof(a).ndim) if axis is None else (along,))
-
-
-def _require_no_out(name: str, out: None) -> None:
-    if out is not None:
-        raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
 
 
 def _require_elements(name: str, a: Any, axis: Axes) -> None:
