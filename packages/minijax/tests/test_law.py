@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minijax import jit, jvp, make_jaxpr, typeof, vjp, vmap
+from minijax import jit, jvp, linear_transpose, make_jaxpr, typeof, vjp, vmap
 from minijax.core import (
     Primitive,
     ShapedArray,
@@ -25,8 +25,8 @@ from minijax.core import (
 )
 from minijax.declare import primitives
 
-F64, F32, C128, I32, U8, BOOL = map(
-    np.dtype, ("float64", "float32", "complex128", "int32", "uint8", "bool")
+F64, F32, C128, C64, I32, U8, BOOL = map(
+    np.dtype, ("float64", "float32", "complex128", "complex64", "int32", "uint8", "bool")
 )
 DTYPES = (F64, F32, C128, I32, U8, BOOL)
 BATCH = 2
@@ -46,12 +46,15 @@ UNARY = {
     "floor": np.floor,
     "ceil": np.ceil,
     "not": np.invert,
+    "real": np.real,
+    "imag": np.imag,
 }
 BINARY = {
     "max": np.maximum,
     "min": np.minimum,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
+    "complex": lambda x, y: x + 1j * y,
 }
 REDUCTIONS = {
     "reduce_max": np.max,
@@ -172,7 +175,9 @@ def tangents_for(args, seed):
     rng = np.random.default_rng(seed)
     return tuple(
         np.asarray(rng.normal(size=x.shape), x.dtype)
-        if x.dtype.kind in "fc"
+        if x.dtype.kind == "f"
+        else np.asarray(rng.normal(size=x.shape) + 1j * rng.normal(size=x.shape), x.dtype)
+        if x.dtype.kind == "c"
         else np.zeros(x.shape, [("float0", np.void, 0)])
         for x in args
     )
@@ -182,7 +187,7 @@ def is_close(x, y, tolerance=None):
     x, y = np.asarray(x), np.asarray(y)
     assert x.shape == y.shape
     assert x.dtype == y.dtype
-    tolerance = tolerance or (1e-5 if x.dtype == F32 else 1e-12)
+    tolerance = tolerance or (1e-5 if x.dtype in (F32, C64) else 1e-12)
     np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
@@ -202,7 +207,8 @@ def test_values_are_those_of_numpy(name):
         args = example.draw()
         axes = {"axis": example.params["axes"]} if example.params else {}
         expected = ({**UNARY, **BINARY, **REDUCTIONS})[name](*args, **axes)
-        is_close(example(*args), np.asarray(expected, args[0].dtype))
+        out = example(*args)
+        is_close(out, np.asarray(expected, out.dtype))
 
 
 @every_example
@@ -229,13 +235,16 @@ def test_jvp_is_the_limit_of_differences(example):
     above = example(*(x + h * t for x, t in zip(wide, tangents, strict=True)))
     below = example(*(x - h * t for x, t in zip(wide, tangents, strict=True)))
     expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
-    tolerance = 1e-4 if out.dtype == F32 else 1e-7
+    tolerance = 1e-4 if out.dtype in (F32, C64) else 1e-7
     is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
 
 
 @every_smooth_example
 def test_vjp_is_the_transpose_of_jvp(example):
-    """<ct, J t> is <ct J, t>, whichever operands are constant."""
+    """<ct, J t> is <ct J, t>, whichever operands are constant.
+
+    Where real numbers become complex or the other way round, so are their real parts.
+    """
     args = example.draw()
     tangents = tangents_for(args, seed=1)
     for chosen in itertools.product([False, True], repeat=len(args)):
@@ -253,7 +262,9 @@ def test_vjp_is_the_transpose_of_jvp(example):
         _, f_vjp = vjp(f, *xs)
         forwards = np.sum(ct * np.asarray(out_tangent))
         backwards = sum(np.sum(np.asarray(x) * t) for x, t in zip(f_vjp(ct), ts, strict=True))
-        assert forwards == pytest.approx(backwards, rel=1e-4 if out.dtype == F32 else 1e-12)
+        if {x.dtype.kind for x in args} != {out.dtype.kind}:
+            forwards, backwards = np.real(forwards), np.real(backwards)
+        assert forwards == pytest.approx(backwards, rel=1e-4 if out.dtype in (F32, C64) else 1e-12)
 
 
 @pytest.mark.parametrize("example", [e for e in SMOOTH if e.avals[0].dtype == F64], ids=str)
@@ -339,3 +350,17 @@ def test_what_has_a_transpose_is_linear(primitive):
         linear_in = args if primitive.name != "div" else args[:1]
         doubled = [2 * x for x in linear_in] + list(args[len(linear_in) :])
         is_close(example(*doubled), 2 * np.asarray(example(*args)))
+
+
+@every_smooth_example
+def test_what_is_linear_in_its_operands_together_is_transposed_in_them_together(example):
+    args = example.draw()
+    is_linear = example.primitive in transpose_rules and np.allclose(
+        example(*(2 * x for x in args)), 2 * np.asarray(example(*args))
+    )
+    if not is_linear:
+        return
+    (ct,) = tangents_for([np.asarray(example(*args))], seed=2)
+    transposed = linear_transpose(example, *args)(ct)
+    for found, expected in zip(transposed, vjp(example, *args)[1](ct), strict=True):
+        is_close(found, expected)

@@ -121,3 +121,12 @@ def test_bad_operands_are_named(call, message):
 def test_bad_axes_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("axis", [0, np.int64(0), np.array(0), (0,), [np.int64(0)]], ids=repr)
+def test_axes_are_ints_of_any_make(axis):
+    x = np.ones((1, 3))
+    assert lax.squeeze(x, axis).shape == (3,)
+    assert lax.expand_dims(x, axis).shape == (1, 1, 3)
+    with pytest.raises(TypeError, match="expand_dims: dimensions must be an int or a sequence"):
+        lax.expand_dims(x, 1.0)

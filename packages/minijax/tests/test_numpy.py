@@ -1,12 +1,16 @@
 """`minijax.numpy` against numpy: values, shapes and dtypes, eager and under transformations."""
 
+import array
+
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, vmap
+from minijax import Array, grad, jit, lax, vmap
+from minijax.errors import TracerIntegerConversionError
 
 few = settings(max_examples=15, deadline=None)  # each new shape is compiled
 shapes = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
@@ -59,6 +63,81 @@ def test_arg_reductions(name, case, keepdims):
     is_same(getattr(jnp, name)(x, axis=axis, keepdims=keepdims), expected)
 
 
+NARROW_FLOATS = [
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sign"),
+    [("float8_e8m0fnu", 1), *((dtype, sign) for dtype in NARROW_FLOATS for sign in (1, -1))],
+)
+def test_extremes_of_narrow_floats_also_without_infinities(dtype, sign):
+    x = np.array([2, 1, 4, 1]).astype(getattr(ml_dtypes, dtype))
+    x = x if sign == 1 else -x
+    for name in ("max", "min", "argmax", "argmin"):
+        expected = getattr(np, name)(x.astype(np.float32))
+        assert getattr(jnp, name)(x).numpy().astype(np.float32) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e5m2"])
+def test_sums_of_narrow_floats_are_exact_as_far_as_the_result_can_be(dtype):
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    x = np.ones(5000, dtype)
+    assert jnp.sum(x).numpy() == np.asarray(5000).astype(dtype)
+    assert (jnp.mean(x).numpy(), jnp.var(x).numpy()) == (1, 0)
+    assert jnp.mean(np.full(70_000, 3).astype(dtype)).numpy() == 3  # more than a float16 counts
+    assert {f(x).dtype for f in (jnp.sum, jnp.mean, jnp.var)} == {dtype}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_variance_of_complex_numbers_is_real(dtype):
+    x = np.array([1 + 2j, 3 - 1j, 0.5j], dtype)
+    is_same(jnp.var(x), np.var(x))
+    is_same(jit(jnp.std)(x), np.std(x))
+    is_same(jnp.var(x, ddof=1), np.var(x, ddof=1))
+
+
+WHERE = np.array([[True, False, True, True], [True, True, False, True]])
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "std", "max", "min", "all", "any"])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_reductions_of_some_elements(name, axis):
+    x = numbers((2, 4), "float64")
+    options = {"initial": 2.0} if name in ("max", "min") else {}
+    for keepdims in (False, True):
+        found = getattr(jnp, name)(x, axis, where=WHERE, keepdims=keepdims, **options)
+        expected = getattr(np, name)(x, axis, where=WHERE, keepdims=keepdims, **options)
+        is_same(found, expected)
+    if name in ("all", "any"):
+        is_same(getattr(jnp, name)(x, where=False), getattr(np, name)(x, where=False))
+
+
+def test_reductions_from_an_initial_number():
+    x = numbers((2, 3), "int32")
+    is_same(jnp.sum(x, 0, initial=10), np.sum(x, 0, initial=10))
+    is_same(jnp.max(x, 0, initial=3), np.max(x, 0, initial=3))
+    is_same(jnp.min(np.ones((0, 2)), 0, initial=3), np.full(2, 3.0))
+
+
+def test_reductions_take_numpys_arguments_by_position():
+    x = numbers((2, 3), "float64")
+    is_same(jnp.sum(x, 0, None, None, True), np.sum(x, 0, None, None, True))
+    is_same(jnp.max(x, 0, None, True), np.max(x, 0, None, True))
+    is_same(jnp.var(x, 0, None, None, 1, True), np.var(x, 0, None, None, 1, True))
+    is_same(jnp.argmax(x, 0, None, keepdims=True), np.argmax(x, 0, None, keepdims=True))
+
+
+def test_a_variance_about_a_known_mean_and_with_a_correction():
+    x = numbers((2, 3), "float64")
+    is_same(jnp.var(x, 1, mean=np.ones((2, 1))), np.var(x, 1, mean=np.ones((2, 1))))
+    is_same(jnp.std(x, correction=1), np.std(x, ddof=1))
+    assert np.isnan(jnp.var(x, ddof=6).numpy())
+    assert np.isnan(jnp.var(x, ddof=5, where=WHERE[:, :3]).numpy())
+
+
 UNARY = "sin cos tan tanh exp expm1 log1p sqrt square negative abs sign isnan isfinite isinf"
 
 
@@ -93,6 +172,14 @@ def test_special_values():
     is_same(jnp.isclose(x, x + 1e-9), np.isclose(x, x + 1e-9))
     assert not jnp.allclose(x, x)
     assert jnp.allclose(x[:4], x[:4])
+    assert jnp.allclose(x, x, equal_nan=True)
+
+
+def test_closeness_of_integers():
+    x, y = np.array([1, 2], np.uint8), np.array([2, 1], np.uint8)
+    is_same(jnp.isclose(x, y), np.isclose(x, y))
+    is_same(jnp.isclose(x, y, atol=1), np.array([True, True]))
+    is_same(jnp.isclose(x > 1, y > 1), np.array([False, False]))
 
 
 ROUNDING_AND_TESTS = ["abs", "isnan", "isfinite", "isinf", "floor", "ceil", "logical_not"]
@@ -126,8 +213,8 @@ def test_creation():
     is_same(jnp.ones_like(3), np.ones_like(3))
     is_same(jnp.eye(3), np.eye(3))
     is_same(jnp.eye(2, 4, k=1, dtype=int), np.eye(2, 4, k=1, dtype=int))
-    is_same(jnp.linspace(0, 1, 5), np.linspace(0, 1, 5))
-    is_same(jnp.linspace(0, 1, 5, endpoint=False), np.linspace(0, 1, 5, endpoint=False))
+    is_same(jnp.zeros_like(np.ones(2), shape=(3,)), np.zeros(3))
+    is_same(jnp.full_like(np.ones(2), 2, np.int32, (1, 2)), np.full((1, 2), 2, np.int32))
 
 
 @pytest.mark.parametrize(
@@ -137,6 +224,8 @@ def test_arange(args):
     is_same(jnp.arange(*args), np.arange(*args))
     is_same(jit(lambda: jnp.arange(*args))(), np.arange(*args))
     is_same(jnp.arange(*args, dtype=np.float32), np.arange(*args, dtype=np.float32))
+    start, stop, step = (*args, None, None)[:3]
+    is_same(jnp.arange(start, stop, step, np.float32), np.arange(*args, dtype=np.float32))
 
 
 def test_array_takes_nested_lists_of_anything():
@@ -152,6 +241,96 @@ def test_array_takes_nested_lists_of_anything():
     is_same(jit(lambda x: jnp.asarray(x, jnp.int32))(3.7), np.int32(3))
 
 
+class OfNumpy:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3.0)
+
+
+class OfJax:
+    def __jax_array__(self):
+        return jnp.arange(3.0)
+
+
+def test_array_takes_what_says_how_it_becomes_one():
+    for x in (OfNumpy(), OfJax(), memoryview(np.arange(3.0)), array.array("d", range(3))):
+        is_same(jnp.asarray(x), np.arange(3.0))
+        is_same(jit(lambda x=x: jnp.array(x, jnp.float32))(), np.arange(3, dtype=np.float32))
+        is_same(jnp.array([x, jnp.ones(3)]), np.array([np.arange(3.0), np.ones(3)]))
+    is_same(jnp.array(range(3)), np.arange(3))
+    is_same(jnp.array(3.0, ndmin=2), np.array(3.0, ndmin=2))
+    is_same(jnp.array(2**63, dtype=jnp.uint64), np.uint64(2**63))
+    with pytest.raises(TypeError, match="found 'a' of type str"):
+        jnp.asarray("a")
+    with pytest.raises(TypeError, match="masked array"):
+        jnp.asarray(np.ma.masked_array([1.0], [1]))
+    with pytest.raises(OverflowError):
+        jnp.array(2**63)
+
+
+LINSPACES = [
+    ((0, 1, 5), {}),
+    ((0, 1, 5), {"endpoint": False}),
+    ((0, 1, 1), {}),
+    ((0, 1, 0), {}),
+    ((1, 1j, 3), {}),
+    ((-5, 5, 4), {"dtype": np.int32}),
+    ((np.zeros(2), np.array([1.0, 2.0]), 3), {"axis": -1}),
+    ((np.zeros((2, 1)), np.ones(3), 4), {}),
+]
+
+
+@pytest.mark.parametrize(("args", "options"), LINSPACES, ids=str)
+def test_linspace(args, options):
+    expected = np.linspace(*args, **options)
+    is_same(jnp.linspace(*args, **options), expected)
+    start, stop, *rest = args
+    is_same(jit(lambda x, y: jnp.linspace(x, y, *rest, **options))(start, stop), expected)
+    if args[2] > 1:
+        found, step = jnp.linspace(*args, **options, retstep=True)
+        is_same(found, expected)
+        np.testing.assert_allclose(step, np.linspace(*args, **options, retstep=True)[1])
+
+
+def test_linspace_is_differentiable():
+    assert grad(lambda x: jnp.sum(jnp.linspace(0.0, x, 5)))(2.0) == 2.5
+
+
+SHAPES = {
+    "zeros: shape": jnp.zeros,
+    "ones: shape": jnp.ones,
+    "full: shape": lambda n: jnp.full(n, 1.0),
+    "eye: N": jnp.eye,
+    "broadcast_to: shape": lambda n: jnp.broadcast_to(1.0, n),
+    "linspace: num": lambda n: jnp.linspace(0, 1, n),
+    "broadcasted_iota: shape": lambda n: lax.iota(jnp.int32, n),
+}
+
+
+@pytest.mark.parametrize("role", SHAPES)
+def test_what_decides_a_shape_is_an_int(role):
+    f = SHAPES[role]
+    for n in (np.int64(3), np.array(3), jnp.array(3)):
+        is_same(f(n), f(3))
+    for n in (2.0, "a", None):
+        with pytest.raises(TypeError, match=f"{role} must be an int or a sequence of ints, found"):
+            f(n)
+    with pytest.raises(TracerIntegerConversionError, match=f"(?s){role} must be known.*static_arg"):
+        jit(f)(3)
+    with pytest.raises((TypeError, ValueError), match=f"{role.partition(':')[0]}: "):
+        f(-1)
+
+
+@pytest.mark.parametrize("name", ["start", "stop", "step"])
+def test_the_bounds_of_arange_are_known(name):
+    bounds = {"start": 0, "stop": 5, "step": 1}
+    with pytest.raises(TracerIntegerConversionError, match=f"arange: {name} must be known"):
+        jit(lambda x: jnp.arange(**{**bounds, name: x}))(2)
+    with pytest.raises(TypeError, match=f"arange: {name}: expected an array or a number"):
+        jnp.arange(**{**bounds, name: "a"})
+    with pytest.raises(TypeError, match=rf"arange: {name} must be a number, found f64\[2\]"):
+        jnp.arange(**{**bounds, name: np.ones(2)})
+
+
 def test_an_array_is_a_copy():
     x = np.ones(3)
     y = jnp.array(x)
@@ -163,6 +342,10 @@ def test_manipulation():
     x = np.arange(6.0).reshape(1, 2, 3)
     is_same(jnp.reshape(x, (3, -1)), np.reshape(x, (3, -1)))
     is_same(jnp.ravel(x), np.ravel(x))
+    is_same(jnp.ravel(x, "F"), np.ravel(x, "F"))
+    is_same(jnp.reshape(x, (3, -1), "F"), np.reshape(x, (3, -1), "F"))
+    is_same(jnp.concatenate([x, x], 1, np.int32), np.concatenate([x, x], 1).astype(np.int32))
+    is_same(jnp.stack([x, x], 1, dtype=np.int32), np.stack([x, x], 1).astype(np.int32))
     is_same(jnp.transpose(x), np.transpose(x))
     is_same(jnp.transpose(x, (1, 2, 0)), np.transpose(x, (1, 2, 0)))
     is_same(jnp.moveaxis(x, 0, -1), np.moveaxis(x, 0, -1))
@@ -216,6 +399,10 @@ def test_mean_and_var_under_transformations():
     [
         (lambda: jnp.max(np.ones((0, 2))), r"max: an array of shape \(0, 2\) has no elements"),
         (lambda: jnp.argmin(np.ones((2, 0)), 1), "argmin: .* no elements to choose from"),
+        (lambda: jnp.max(np.ones(2), where=True), "max: where may leave no elements .* initial"),
+        (lambda: jnp.min(np.ones(2), initial=np.ones(1)), r"min: initial must be a scalar, found"),
+        (lambda: jnp.var(np.ones(2), ddof=1, correction=1), "var: found ddof 1 and correction 1"),
+        (lambda: jnp.var(1j, dtype=float), r"var: the array is complex, c128\[\], but dtype is"),
         (lambda: jnp.sum(np.ones(2), 1), "sum: axis 1 is out of range"),
         (lambda: jnp.mean(np.ones(2), (0, -1)), "mean: axis given twice"),
         (lambda: jnp.stack([]), "stack: needs at least one array"),
@@ -231,3 +418,10 @@ def test_bad_arguments_are_named(call, message):
 
 def test_the_largest_of_no_elements_along_other_axes_is_no_elements():
     is_same(jnp.max(np.ones((0, 2)), axis=1), np.ones(0))
+
+
+def test_an_out_argument_and_a_where_of_numbers_are_refused():
+    with pytest.raises(NotImplementedError, match="sum: out must be None"):
+        jnp.sum(np.ones(2), out=np.ones(()))
+    with pytest.raises(TypeError, match=r"sum: where must be boolean, found i64\[2\]"):
+        jnp.sum(np.ones(2), where=np.array([1, 0]))

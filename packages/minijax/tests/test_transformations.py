@@ -14,6 +14,7 @@ from minijax import (
     jacrev,
     jit,
     jvp,
+    lax,
     linear_transpose,
     linearize,
     make_jaxpr,
@@ -102,6 +103,35 @@ def test_numbers_stay_literals_of_a_staged_program():
     assert "lambda ;" in text  # and nothing became a constant
 
 
+INSIDE = {
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,)),
+    "grad": lambda f: grad(lambda x: jnp.sum(f(x))),
+    "vmap": lambda f: vmap(f),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "vmap of grad": lambda f: vmap(grad(lambda x: jnp.sum(f(x)))),
+    "grad of jit": lambda f: grad(lambda x: jnp.sum(jit(f)(x))),
+}
+
+
+@pytest.mark.parametrize("transform", INSIDE.values(), ids=INSIDE)
+def test_what_is_made_inside_of_other_transformations_is_staged_too(transform):
+    def f(x):
+        return x * jnp.ones(2) * jnp.sin(2.0) + jnp.arange(2) - jnp.float32(3)
+
+    jaxpr = make_jaxpr(transform(f))(jnp.ones(2))
+    assert jaxpr.consts == []
+    np.testing.assert_array_equal(tree.leaves(jit(transform(f))(X)), tree.leaves(transform(f)(X)))
+
+
+@pytest.mark.parametrize("name", [name for name in INSIDE if "jit" not in name])
+def test_what_is_made_inside_is_on_the_device_where_nothing_is_staged(name):
+    def f(x):
+        assert are_arrays(jnp.ones(2), jnp.exp(np.ones(2)), jnp.sin(2.0))
+        return x
+
+    INSIDE[name](f)(X)
+
+
 def test_block_until_ready_takes_a_pytree():
     tree = {"x": jnp.ones(3), "note": "as it is"}
     assert block_until_ready(tree) is not None
@@ -117,3 +147,82 @@ def test_derivatives_of_jitted_functions_that_close_over_what_is_differentiated(
     np.testing.assert_allclose(grad(outer)(x), expected)
     np.testing.assert_allclose(jit(grad(outer))(x), expected)
     np.testing.assert_allclose(vmap(grad(outer))(np.stack([x, x])), [expected] * 2)
+
+
+def with_aux(x):
+    return cube(x), {"doubled": 2 * x, "note": "as it is"}
+
+
+AUX = {
+    "grad": lambda f: grad(f, has_aux=True)(2.0),
+    "value_and_grad": lambda f: value_and_grad(f, has_aux=True)(2.0)[0],
+    "vjp": lambda f: vjp(f, 2.0, has_aux=True),
+    "jvp": lambda f: jvp(f, (2.0,), (1.0,), has_aux=True),
+    "linearize": lambda f: linearize(f, 2.0, has_aux=True),
+    "jacfwd": lambda f: jacfwd(f, has_aux=True)(2.0),
+    "jacrev": lambda f: jacrev(f, has_aux=True)(2.0),
+    "hessian": lambda f: hessian(f, has_aux=True)(2.0),
+}
+
+
+@pytest.mark.parametrize("name", AUX)
+def test_what_is_not_differentiated_comes_last(name):
+    *out, aux = AUX[name](with_aux)
+    assert aux == {"doubled": 4.0, "note": "as it is"}
+    assert len(out) == (2 if name in ("vjp", "jvp", "linearize") else 1)
+    match name:
+        case "jvp":
+            found = out[1]
+        case "vjp":
+            (found,) = out[1](1.0)
+        case "linearize":
+            found = out[1](1.0)
+        case _:
+            (found,) = out
+    assert found == (8.0 if name == "value_and_grad" else 12.0)
+
+
+@pytest.mark.parametrize("name", AUX)
+def test_what_is_not_differentiated_may_depend_on_outer_transformations(name):
+    def f(x):
+        return AUX[name](lambda y: (x * cube(y), x * x))[-1]
+
+    assert grad(f)(3.0) == 6.0
+    assert jit(f)(3.0) == 9.0
+    np.testing.assert_array_equal(vmap(f)(X), X * X)
+    np.testing.assert_array_equal(jit(vmap(grad(f)))(X), 2 * X)
+
+
+def test_jacobians_take_keyword_arguments():
+    def f(x, *, y):
+        return x * y
+
+    for transformation in (jacfwd, jacrev):
+        np.testing.assert_array_equal(transformation(f)(X, y=3.0), 3.0 * np.eye(2))
+    assert hessian(lambda x, y: y * cube(x))(2.0, y=2.0) == 24.0
+
+
+def test_derivatives_of_complex_functions():
+    z = 1.0 + 2.0j
+    assert grad(lambda z: z * z, holomorphic=True)(z) == 2 * z
+    assert jacfwd(lambda z: z * z, holomorphic=True)(z) == 2 * z
+    assert jacrev(lambda z: z * z, holomorphic=True)(z) == 2 * z
+    assert hessian(cube, holomorphic=True)(z) == 6 * z
+    # Of a real function: df/dx - i df/dy.
+    assert grad(lambda z: lax.real(z) ** 2 + lax.imag(z) ** 2)(z) == 2.0 - 4.0j
+
+
+def test_integers_have_gradients_of_nothing():
+    assert grad(lambda n, x: n * x, allow_int=True)(3, 2.0).dtype == [("float0", np.void, 0)]
+    both = grad(lambda n, x: n * x, argnums=(0, 1), allow_int=True)(3, 2.0)
+    assert both[1] == 3.0
+    rows = jacrev(lambda n: 2.0 * n, allow_int=True)(np.arange(3))
+    assert (rows.shape, rows.dtype) == ((3, 3), [("float0", np.void, 0)])
+
+
+@pytest.mark.parametrize("argnums", [0, np.int64(0), -2])
+def test_a_single_argnum_is_an_int_of_any_make(argnums):
+    for transformation in (grad, jacfwd, jacrev):
+        assert transformation(lambda x, y: x * y, argnums)(2.0, 3.0) == 3.0
+        of_list = transformation(lambda x, y: x * y, [argnums, 1])(2.0, 3.0)
+        assert of_list == (3.0, 2.0)

@@ -25,6 +25,7 @@ from minijax_stage2 import (
     neg,
     reduce_sum,
     reshape,
+    select_n,
     sin,
     sub,
     transpose,
@@ -46,6 +47,11 @@ def keyword(x, *, y):
     return x
 
 
+class HasArray:
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+
 tanh_p = Primitive("tanh")
 ones = np.ones
 no_array = "expected an array or a number, found"
@@ -54,8 +60,37 @@ make_array = "A list or a tuple becomes an array by numpy.array(...)."
 CALLS = [
     # what is no array
     (lambda: sin([1, 2]), TypeError, f"{no_array} [1, 2] of type list. {make_array}"),
+    (lambda: sin((1, 2)), TypeError, f"{no_array} (1, 2) of type tuple. {make_array}"),
+    (lambda: sin(range(2)), TypeError, f"{no_array} range(0, 2) of type range. {make_array}"),
     (lambda: sin("a"), TypeError, f"{no_array} 'a' of type str"),
-    (lambda: sin(None), TypeError, f"{no_array} None of type NoneType"),
+    (
+        lambda: sin(None),
+        TypeError,
+        f"{no_array} None of type NoneType. A function that ends without `return` gives None.",
+    ),
+    (
+        lambda: sin({"a": 1.0}),
+        TypeError,
+        "of type dict. What is in a dict is reached by its keys, or by tree_map all at once.",
+    ),
+    (lambda: sin(len), TypeError, "Call it, and use what it returns."),
+    (lambda: sin(HasArray()), TypeError, "HasArray. numpy.asarray(x) makes it an array."),
+    (lambda: sin(memoryview(b"a")), TypeError, "numpy.asarray(x) makes it an array."),
+    (
+        lambda: sin(np.ma.masked_array([1.0, 2.0], [0, 1])),
+        TypeError,
+        "whose mask would be lost: x.filled(number) puts a number in the place of what is masked",
+    ),
+    (
+        lambda: vmap(identity)(np.ma.masked_array([1.0, 2.0], [0, 1])),
+        TypeError,
+        "vmap of `identity`: x: expected an array or a number, found the masked array",
+    ),
+    (
+        lambda: sin(np.array([[1.0]]).view(np.matrix)),
+        TypeError,
+        "a matrix, which keeps two axes whatever is computed with it: numpy.asarray(x)",
+    ),
     (lambda: sin(np.array(["a"])), TypeError, "expected an array of numbers, found dtype <U1"),
     (lambda: typeof(np.array([None])), TypeError, "found dtype object"),
     (lambda: typeof(np.array(["2020"], "M8[D]")), TypeError, "found dtype datetime64[D]"),
@@ -118,6 +153,22 @@ CALLS = [
         "reshape: shape must be an int or a sequence of ints",
     ),
     (lambda: sub(True, False), TypeError, "sub: found boolean arrays; to see where they differ"),
+    (
+        lambda: select_n(np.array([True, False]), ones(3), ones(3)),
+        TypeError,
+        "select_n: operands must have one shape or be scalars, found bool[2], f64[3], f64[3]",
+    ),
+    (
+        lambda: select_n(True, ones(3), ones(3, np.float32)),
+        TypeError,
+        "select_n: operands must have one dtype, found f64[3] and f32[3]",
+    ),
+    (
+        lambda: vmap(lambda x: select_n(x > 0, ones(3), ones(3)))(ones((3, 2))),
+        TypeError,
+        "select_n: operands must have one shape or be scalars, found bool[2], f64[3], f64[3]",
+    ),
+    (lambda: select_n(1, 2.0, 3.0), TypeError, "select_n: the first operand must be boolean"),
     (lambda: neg(True), TypeError, "neg: found a boolean array; to negate one use `x == False`"),
     (lambda: absolute(1j), TypeError, "abs: expected integers or reals, found c128[]"),
     # a rule that is missing
@@ -204,6 +255,12 @@ CALLS = [
         TypeError,
         "jacfwd: the inputs of `identity` to differentiate must be real or complex, found i64[]. "
         "Convert them to floats, or choose other arguments by argnums.",
+    ),
+    (lambda: jacfwd(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
+    (
+        lambda: jacfwd(lambda x: {"n": x > 0})(1.0),
+        TypeError,
+        "jacfwd: result['n'] of `<lambda>` must be real or complex, found bool[]",
     ),
     (lambda: jacfwd(identity)(()), ValueError, "jacfwd of `identity`: argnums 0 hold no arrays"),
     # vmap
@@ -301,7 +358,13 @@ CALLS = [
     (
         lambda: vmap(lambda n: [1, 2][n])(np.arange(2)),
         TracerIntegerConversionError,
-        "Pass the integer as a static argument, or close over it.",
+        "Pass the integer as a static argument, by static_argnums or static_argnames of",
+    ),
+    (
+        lambda: vmap(lambda n: reshape(ones(2), n))(np.arange(2)),
+        TracerIntegerConversionError,
+        f"reshape: shape must be known, as a Python int: a Python integer is needed of a traced "
+        f"value at {__file__}",
     ),
     (
         lambda: deriv(lambda x: int(x))(1.0),
@@ -330,7 +393,26 @@ CALLS = [
         TracerArrayConversionError,
         "a numpy array is needed",
     ),
-    (lambda: deriv(np.sin)(1.0), TypeError, "does not support ufuncs"),
+    (
+        lambda: deriv(np.sin)(1.0),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.add(x, 1.0))(ones(2)),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.add(ones(2), x))(ones((2, 2))),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: vmap(lambda x: np.linalg.norm(x))(ones((2, 2))),
+        TracerArrayConversionError,
+        f"a numpy array is needed of a traced value at {__file__}",
+    ),
     (lambda: deriv(hash)(1.0), TypeError, "unhashable type: 'JVPTracer'"),
     (lambda: deriv(len)(1.0), TypeError, "len: f64[] is a scalar and has no length"),
     (
@@ -389,3 +471,19 @@ def test_errors_are_of_pythons_kinds():
     """`except TypeError` and `except NotImplementedError` catch what they should."""
     assert issubclass(ConcretizationTypeError, TypeError)
     assert issubclass(MissingRuleError, NotImplementedError)
+
+
+@pytest.mark.parametrize("x", ["a", b"a", object(), {1, 2}, None, len, {"a": 1.0}])
+def test_what_becomes_no_array_is_not_said_to(x):
+    with pytest.raises(TypeError, match="expected an array or a number") as info:
+        sin(x)
+    assert "numpy" not in str(info.value)
+
+
+def test_subclasses_of_numpys_array_that_only_add_to_it_are_arrays():
+    class Named(np.ndarray):
+        name = "n"
+
+    x = np.ones(2).view(Named)
+    np.testing.assert_array_equal(sin(x), np.sin(np.ones(2)))
+    np.testing.assert_array_equal(vmap(lambda x: x * 2.0)(x), [2.0, 2.0])

@@ -79,13 +79,30 @@ def test_an_array_on_the_left_hands_over_as_a_whole(op):
     assert isinstance(vmap(lambda x: [op(X, x)])(X)[0], np.ndarray)
 
 
-def test_an_array_cannot_be_updated_in_place_with_a_tracer():
-    def f(x):
-        total = np.zeros(3)
-        total += x
+def test_an_array_is_not_updated_in_place_with_a_tracer_but_replaced():
+    kept = np.zeros(3)
 
-    with pytest.raises(TypeError, match="does not support ufuncs"):
-        jvp(f, (X,), (np.ones(3),))
+    def f(x):
+        total = kept
+        total += x
+        return total
+
+    np.testing.assert_array_equal(under_jvp(f, X), X)
+    np.testing.assert_array_equal(under_vmap(f, X), [X, 2 * X])
+    np.testing.assert_array_equal(kept, np.zeros(3))
+
+
+@others
+def test_numpys_numbers_and_arrays_hand_over_to_the_reflected_operator(other):
+    """It is the operator of the tracer that computes, for numpy's own functions cannot."""
+
+    def f(x):
+        outs = [other * x, other + x, other - x, other / x, other**x]
+        assert all(isinstance(out, Tracer) for out in outs)
+        return outs[0]
+
+    np.testing.assert_allclose(under_jvp(f, X), other * X)
+    np.testing.assert_allclose(under_vmap(f, X), [other * X, other * (2 * X)])
 
 
 SHAPES = [

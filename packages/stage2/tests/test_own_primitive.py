@@ -1,10 +1,13 @@
 """A primitive of one's own: a name, and a rule for each interpreter that is to know it."""
 
+import re
+
 import numpy as np
 import pytest
 
 from minijax_stage2 import (
     Primitive,
+    astype,
     bind,
     bind1,
     defjvp,
@@ -92,3 +95,62 @@ def test_two_primitives_of_one_name_are_two():
     impl_rules[other_p] = lambda x: [x]
     assert bind1(other_p, 0.5) == 0.5
     assert tanh(0.5) == np.tanh(0.5)
+
+
+def with_jvp(primitive_rule):
+    """A function of a fresh primitive, the double of its operand, with this jvp rule."""
+    twice_p = Primitive("twice")
+    impl_rules[twice_p] = lambda x: [x + x]
+    primitive_rule(twice_p)
+    return lambda x: bind(twice_p, x)[0]
+
+
+def by_rule(tangent_of):
+    def define(primitive):
+        def rule(primals, tangents):
+            return bind(primitive, *primals), [tangent_of(tangents[0])]
+
+        jvp_rules[primitive] = rule
+
+    return define
+
+
+def by_formula(tangent_of):
+    return lambda primitive: defjvp(primitive, lambda t, out, x: tangent_of(t))
+
+
+@pytest.mark.parametrize("define", [by_rule, by_formula])
+@pytest.mark.parametrize(
+    ("tangent_of", "found"),
+    [
+        (lambda t: reduce_sum(t, 0), r"f64\[2\]"),
+        (lambda t: reduce_sum(t, 0) * np.ones((1, 2)), r"f64\[1,2\]"),  # it would broadcast
+        (lambda t: astype(t, np.float32), r"f32\[3,2\]"),
+        (lambda t: t > 0, r"bool\[3,2\]"),
+    ],
+)
+def test_a_jvp_rule_that_returns_a_tangent_of_another_type_is_an_error(define, tangent_of, found):
+    f = with_jvp(define(tangent_of))
+    x = np.ones((3, 2))
+    with pytest.raises(TypeError) as caught:
+        jvp(f, (x,), (x,))
+    expected = rf"the jvp rule of `twice` returned a tangent of type {found} for a result of type "
+    assert re.search(expected + r"f64\[3,2\]: it must have type f64\[3,2\]", str(caught.value))
+    assert "jvp_rules[twice_p]" in str(caught.value)
+
+
+def test_one_term_of_several_must_not_hide_behind_the_others():
+    both_p = Primitive("both")
+    impl_rules[both_p] = lambda x, y: [x + y]
+    defjvp(both_p, lambda t, out, x, y: t, lambda t, out, x, y: reduce_sum(t, 0))
+    x = np.ones((3, 2))
+    with pytest.raises(TypeError, match=r"`both` returned a tangent of type f64\[2\]"):
+        jvp(lambda x: bind(both_p, x, x)[0], (x,), (x,))
+
+
+def test_an_integer_result_has_no_tangent_of_numbers():
+    sign_p = Primitive("sign")
+    impl_rules[sign_p] = lambda x: [np.sign(x).astype(np.int64)]
+    defjvp(sign_p, lambda t, out, x: t)
+    with pytest.raises(TypeError, match=r"result of type i64\[2\]: it must have type float0\[2\]"):
+        jvp(lambda x: bind(sign_p, x)[0], (np.ones(2),), (np.ones(2),))

@@ -306,3 +306,9 @@ def test_float0_holds_no_bits():
     assert x.aval == ShapedArray((3,), float0)
     assert np.asarray(x).dtype == float0
     assert jit(lambda t: t)(x).dtype == float0
+
+
+def test_a_scalar_of_float0_is_a_literal_like_any_other():
+    x = np.zeros(1, float0)[0]
+    assert jit(lambda: x)().dtype == float0
+    assert jit(lambda: (x, 1.0))()[0].shape == ()

@@ -50,6 +50,7 @@ CALLS = [
     # arguments that are no arrays, by their paths
     (lambda: jit(identity)("a"), TypeError, f"jit of `identity`: argument x: {no_array} 'a'"),
     (lambda: jit(identity)("a"), TypeError, not_static),
+    (lambda: jit(identity)(np.array(["a"])), TypeError, "dtype='<U1'). An argument that is no"),
     (lambda: jit(identity)(len), TypeError, f"argument x: {no_array} <built-in function len>"),
     (
         lambda: jit(identity)({"w": [1.0, "b"]}),
@@ -173,7 +174,7 @@ CALLS = [
     (
         lambda: jit(lambda n: sum(range(n)))(3),
         TracerIntegerConversionError,
-        "Pass the integer as a static argument, or close over it.",
+        "Pass the integer as a static argument, by static_argnums or static_argnames of",
     ),
     (lambda: jit(lambda n: [0] * n)(3), TracerIntegerConversionError, "it is argument n of"),
     (lambda: jit(lambda n: int(n))(3.0), TracerIntegerConversionError, "a Python integer is"),
@@ -196,7 +197,16 @@ CALLS = [
     (lambda: jit(lambda x: list(x))(X), ConcretizationTypeError, "one by one"),
     (lambda: jit(lambda x: len(x))(1.0), TypeError, "len: f64[] is a scalar and has no length"),
     (lambda: jit(lambda x: {x: 1})(1.0), TypeError, "unhashable"),
-    (lambda: jit(lambda x: np.sin(x))(X), TypeError, "does not support ufuncs"),
+    (
+        lambda: jit(lambda x: np.sin(x))(X),
+        TracerArrayConversionError,
+        "Use the functions of this package in place of numpy's",
+    ),
+    (
+        lambda: jit(lambda x: np.linalg.norm(x))(X),
+        TracerArrayConversionError,
+        f"a numpy array is needed of a traced value at {__file__}",
+    ),
 ]
 
 

@@ -256,6 +256,16 @@ def test_a_staged_program_is_a_program_again():
     assert jit(f)(2.0).item() == pytest.approx(np.sin(2.0) * 2.0)
 
 
+def test_a_number_may_be_weak_or_not():
+    of_weak, of_strong = make_jaxpr(sin)(1.0), make_jaxpr(sin)(np.float64(1.0))
+    for closed in (of_weak, of_strong):
+        for x in (1.0, np.float64(1.0), array(1.0)):
+            (out,) = eval_jaxpr(closed.jaxpr, [], x)
+            assert out == np.sin(1.0)
+    with pytest.raises(TypeError, match=r"takes f64\[\] as number 0 of its arguments, found i64"):
+        eval_jaxpr(of_weak.jaxpr, [], 1)
+
+
 def test_eval_jaxpr_forgets_what_it_no_longer_needs():
     class Watched(np.ndarray):
         pass
@@ -289,13 +299,20 @@ def test_eval_jaxpr_forgets_what_it_no_longer_needs():
         ([], (X,), "eval_jaxpr: the jaxpr has 1 constants, found 0"),
         ([X], (), "eval_jaxpr: the jaxpr has 1 arguments, found 0"),
         ([X], (X, X), "eval_jaxpr: the jaxpr has 1 arguments, found 2"),
+        (
+            [X],
+            (np.ones(4),),
+            "eval_jaxpr: the jaxpr takes f64[3] as number 0 of its arguments, found f64[4]",
+        ),
+        ([X], (np.ones(3, np.float32),), "takes f64[3] as number 0 of its arguments, found f32[3]"),
+        ([np.ones(2)], (X,), "takes f64[3] as number 0 of its constants, found f64[2]"),
     ],
 )
-def test_eval_jaxpr_counts_its_arguments(consts, args, message):
+def test_eval_jaxpr_checks_its_arguments(consts, args, message):
     closed = make_jaxpr(lambda x: x + X)(X)
     with pytest.raises(TypeError) as error:
         eval_jaxpr(closed.jaxpr, consts, *args)
-    assert str(error.value) == message
+    assert message in str(error.value)
 
 
 UNARY = {"sin": sin, "cos": cos, "neg": lambda x: -x, "half": lambda x: 0.5 * x}

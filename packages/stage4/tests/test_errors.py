@@ -66,7 +66,7 @@ CALLS = [
         "must be one real number, found i64[]. Convert it, or use vjp.",
     ),
     (lambda: grad(lambda x: x > 0)(1.0), TypeError, "found bool[]. Convert it, or use vjp."),
-    (lambda: grad(lambda x: x * 1j)(1.0), TypeError, "found c128[]. Convert it, or use vjp."),
+    (lambda: grad(lambda x: x * 1j)(1.0), TypeError, "found c128[]. Return its real part"),
     (lambda: grad(lambda x: "x")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'x' of type"),
     (
         lambda: grad(lambda x: {"a": [x, "x"]})(1.0),
@@ -91,8 +91,19 @@ CALLS = [
     (
         lambda: grad(identity)(1j),
         TypeError,
-        "grad: argument 0 of `identity` is complex, c128[]. Differentiate with respect to its "
-        "real and imaginary parts, or use vjp.",
+        "grad: the result of `identity` must be one real number, found c128[]. Return its real "
+        "part; for a complex derivative give holomorphic=True to grad.",
+    ),
+    (
+        lambda: grad(identity, holomorphic=True)(1.0),
+        TypeError,
+        "grad: argument 0 of `identity` must be complex where holomorphic=True, found f64[]",
+    ),
+    (
+        lambda: jacrev(identity)(1j),
+        TypeError,
+        "jacrev: result of `identity` is complex, c128[]. Use jacfwd, or return its real and "
+        "imaginary parts, or give holomorphic=True.",
     ),
     (
         lambda: grad(model)({"w": "heavy"}, 1.0),
@@ -157,15 +168,15 @@ CALLS = [
         lambda: pull(pair, ones(3))((ones(3), ones(2))),
         TypeError,
         "vjp of `pair`: the cotangent of the result[1], of type f64[3], must have type f64[3]; "
-        "found f64[2]. Make the cotangent an array of the shape and dtype of its primal.",
+        "found f64[2]. Make the cotangent an array of the shape and dtype of the result.",
     ),
     (lambda: pull(sin, ones(3))(1.0), TypeError, "must have type f64[3]; found f64[]"),
     (lambda: pull(sin, np.float32(1))(ones(())), TypeError, "must have type f32[]; found f64[]"),
     (
         lambda: pull(lambda x: 3, 1.0)(1.0),
         TypeError,
-        "must have type float0[]; found f64[]. Integers have no cotangents: give an array of "
-        "dtype float0.",
+        "must have type float0[]; found f64[]. Integers have no cotangents: give "
+        "numpy.zeros((), float0).",
     ),
     (
         lambda: pull(sin, 1.0)("up"),
@@ -184,7 +195,7 @@ CALLS = [
     (
         lambda: jacrev(identity)(3),
         TypeError,
-        "jacrev: the inputs of `identity` to differentiate must be real or complex, found i64[]",
+        "jacrev: argument 0 of `identity` has type i64[], and integers have no gradient. Convert",
     ),
     (
         lambda: jacrev(lambda x: {"a": (x, 1)})(1.0),
@@ -222,7 +233,7 @@ CALLS = [
         TypeError,
         "grad on a tape: argument 0 of `identity` has type i64[3], and integers have no gradient",
     ),
-    (lambda: tape.grad(identity)(1j), TypeError, "argument 0 of `identity` is complex"),
+    (lambda: tape.grad(identity)(1j), TypeError, "must be one real number, found c128[]. Return"),
     (lambda: tape.grad(identity, 1)(1.0), ValueError, "grad on a tape: argnums names argument 1"),
     (
         lambda: tape.vjp(pair, 1.0)[1](1.0),

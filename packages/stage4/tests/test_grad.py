@@ -9,6 +9,7 @@ import pytest
 from minijax_stage2 import (
     ShapedArray,
     Tracer,
+    UnexpectedTracerError,
     abs,
     astype,
     cos,
@@ -25,7 +26,7 @@ from minijax_stage2 import (
     where,
 )
 from minijax_stage3 import Array, array, jit, make_jaxpr
-from minijax_stage4 import grad, value_and_grad, vjp
+from minijax_stage4 import grad, hessian, jacrev, value_and_grad, vjp
 
 bfloat16 = pytest.importorskip("ml_dtypes").bfloat16  # jaxlib brings it
 x3 = np.array([0.5, 1.0, 2.0])
@@ -320,3 +321,38 @@ def test_nothing_is_left_of_a_function_that_failed():
             transform(x3)
     assert grad(cos)(0.0) == 0.0
     assert tree_map(float, grad(lambda p: p["a"] * 2.0)({"a": 1.0})) == {"a": 2.0}
+
+
+def test_a_holomorphic_function_has_a_complex_derivative():
+    z = 1.0 + 2.0j
+    assert grad(lambda z: z * z, holomorphic=True)(z) == 2 * z
+    assert jacrev(lambda z: z * z, holomorphic=True)(z) == 2 * z
+    assert hessian(lambda z: z * z * z, holomorphic=True)(z) == 6 * z
+
+
+def test_the_gradient_of_a_real_function_of_a_complex_number():
+    def real_part_of_square(z):  # x**2 - y**2
+        return astype(z * z, np.float64)
+
+    assert grad(real_part_of_square)(1.0 + 2.0j) == 2.0 + 4.0j  # df/dx - i df/dy
+
+
+def test_integers_have_gradients_of_nothing_where_they_are_allowed():
+    of_n, of_x = grad(lambda n, x: n * x, argnums=(0, 1), allow_int=True)(3, 2.0)
+    assert (of_n.dtype, of_x) == (float0, 3.0)
+
+
+def test_aux_may_be_known_to_an_outer_transformation_only():
+    def outer(x):
+        _, aux = grad(lambda y: (x * y, (x, x * y)), has_aux=True)(2.0)
+        return aux[0] * aux[1]
+
+    assert grad(outer)(3.0) == 12.0
+    np.testing.assert_array_equal(vmap(grad(outer))(x3), 4.0 * x3)
+
+
+def test_a_tracer_in_aux_that_has_leaked_from_elsewhere_is_named():
+    leaked = []
+    grad(lambda x: leaked.append(x) or x)(1.0)
+    with pytest.raises(UnexpectedTracerError, match="which has ended"):
+        grad(lambda x: (x, leaked[0]), has_aux=True)(1.0)

@@ -216,8 +216,8 @@ def test_a_formula_left_out_means_not_linear_in_that_operand():
         (
             {"a": np.ones(4)},
             "transpose of `f`: the cotangent of the result['a'], of type f64[3], must have type "
-            "f64[3]; found f64[4]. Make the cotangent an array of the shape and dtype of its "
-            "primal.",
+            "f64[3]; found f64[4]. Make the cotangent an array of the shape and dtype of the "
+            "result.",
         ),
         ({"a": np.ones(3, np.float32)}, "must have type f64[3]; found f32[3]"),
     ],

@@ -19,3 +19,9 @@ def to_array(x: Any) -> Any:
 def tree_to_arrays(tree: Any) -> Any:
     """The tree with each leaf that is a number or a numpy array as an Array."""
     return tree_map(to_array, tree)
+
+
+def require_no_out(name: str, out: None) -> None:
+    """Raises the error due when numpy's argument `out` is used."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: out must be None: an Array is never written to")

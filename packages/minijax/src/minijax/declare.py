@@ -57,6 +57,7 @@ def declare(
     vmap: Rule | None = None,
     jvp: Sequence[Formula | None] | Rule = (),
     transpose: Sequence[Formula | None] | Rule = (),
+    jointly: bool = False,
 ) -> None:
     """Enters a primitive of one result in the table of every interpreter.
 
@@ -70,6 +71,8 @@ def declare(
             piecewise constant, and its tangent zero.
         transpose: a formula for each operand, as `deftranspose` takes them. None at all: the
             primitive is linear in no operand, and has no transpose.
+        jointly: whether it is linear in its operands together, as a sum is, and not only in
+            each while the others stay as they are, as a product is.
 
     Where the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
     """
@@ -88,7 +91,7 @@ def declare(
     if callable(transpose):
         transpose_rules[primitive] = transpose
     elif transpose:
-        deftranspose(primitive, *transpose)
+        deftranspose(primitive, *transpose, jointly=jointly)
 
 
 def _through_xla(primitive: Primitive) -> Rule:
@@ -146,11 +149,12 @@ def binary(
     kinds: str = "iufc",
     jvp: Sequence[Formula] = (),
     transpose: Sequence[Formula | None] = (),
+    jointly: bool = False,
 ) -> Binary:
     """Declares an elementwise primitive of two operands; the arguments are those of `unary`.
 
-    The formulas come in pairs, one for each operand. The function returned promotes its
-    operands to one dtype and shape.
+    The formulas come in pairs, one for each operand; `jointly` is that of `declare`. The
+    function returned promotes its operands to one dtype and shape.
     """
     primitive = Primitive(name)
     type_of_result = arithmetic(primitive)
@@ -166,6 +170,7 @@ def binary(
         vmap=vmap_elementwise(primitive),
         jvp=jvp,
         transpose=transpose,
+        jointly=jointly,
     )
 
     def function(x: Any, y: Any) -> Any:

@@ -4,6 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
+from minijax.array import Array
 from minijax.jit import JittedFunction
 from minijax_stage3.static_arguments import StaticArguments
 
@@ -24,7 +27,7 @@ class Operation(JittedFunction):
 
 
 class _ListsAsTuples(StaticArguments):
-    """Static arguments among which lists say shapes and axes as well as tuples do."""
+    """Static arguments: lists and arrays say shapes and axes as well as tuples of ints do."""
 
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         return super().split(
@@ -53,4 +56,8 @@ def operation(fun: Any = None, *, static: str | tuple[str, ...] = ()) -> Any:
 
 
 def _as_tuple(x: Any) -> Any:
-    return tuple(map(_as_tuple, x)) if isinstance(x, list | tuple) else x
+    if isinstance(x, list | tuple):
+        return tuple(map(_as_tuple, x))
+    if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
+        return _as_tuple(x.tolist())
+    return x

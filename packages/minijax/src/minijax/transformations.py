@@ -15,29 +15,49 @@ import minijax_stage4 as stage4
 from minijax.array import Array
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.evaluation import evaluated_by_library
+from minijax_stage1.source import name_of
 from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage4.has_aux import WithAux
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _documented_as(original: Function) -> Callable[[Function], Function]:
+def _documented_as(original: Function, more: str = "") -> Callable[[Function], Function]:
     """Decorator: gives a function the docstring of the stage's function that it stands for.
 
     The examples stay behind: they show what the stage returns.
     """
 
     def document(function: Function) -> Function:
-        function.__doc__ = (original.__doc__ or "").partition(">>>")[0].rstrip()
+        function.__doc__ = (original.__doc__ or "").partition(">>>")[0].rstrip() + more
         return function
 
     return document
 
 
+_HAS_AUX = """
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned."""
+_HOLOMORPHIC = """
+
+    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative."""
+
+
 # --8<-- [start:grad]
 @_documented_as(stage4.value_and_grad)
-def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    on_arrays = stage4.value_and_grad(fun, argnums, has_aux)
+def value_and_grad(
+    fun: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function:
+    on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @functools.wraps(fun)
@@ -52,8 +72,14 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 
 @_documented_as(stage4.grad)
-def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    on_arrays = stage4.grad(fun, argnums, has_aux)
+def grad(
+    fun: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function:
+    on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @functools.wraps(fun)
@@ -72,7 +98,7 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     """The arguments, those to differentiate on the device. The others are the user's affair."""
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    chosen = ints("argnums", argnums)
     count = len(args)
     return [
         tree_to_arrays(arg) if i in chosen or i - count in chosen else arg
@@ -87,18 +113,21 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return tree_to_arrays(out), _on_arrays(f_vjp), *aux
 
 
-@_documented_as(stage2.jvp)
+@_documented_as(stage2.jvp, _HAS_AUX)
 @evaluated_by_library
-def jvp(fun: Function, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    out: tuple[Any, Any] = stage2.jvp(fun, tree_to_arrays(primals), tree_to_arrays(tangents))
-    return tree_to_arrays(out)  # type: ignore[no-any-return]
+def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    with_aux = _with_aux("jvp", fun, has_aux)
+    out = stage2.jvp(with_aux or fun, tree_to_arrays(primals), tree_to_arrays(tangents))
+    return (*tree_to_arrays(out), with_aux.aux()) if with_aux else tree_to_arrays(out)
 
 
-@_documented_as(stage4.linearize)
+@_documented_as(stage4.linearize, _HAS_AUX)
 @evaluated_by_library
-def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
-    out, f_jvp = stage4.linearize(fun, *tree_to_arrays(primals))
-    return tree_to_arrays(out), _on_arrays(f_jvp)
+def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    with_aux = _with_aux("linearize", fun, has_aux)
+    out, f_jvp = stage4.linearize(with_aux or fun, *tree_to_arrays(primals))
+    pair = tree_to_arrays(out), _on_arrays(f_jvp)
+    return (*pair, with_aux.aux()) if with_aux else pair
 
 
 @_documented_as(stage4.linear_transpose)
@@ -140,33 +169,83 @@ def _numpy_to_array(x: Any) -> Any:
     return to_array(x) if isinstance(x, np.ndarray) else x
 
 
-@_documented_as(stage2.jacfwd)
-def jacfwd(fun: Function, argnums: Argnums = 0) -> Function:
-    return _differentiated(stage2.jacfwd, fun, argnums)
+# --8<-- [start:jacobian]
+@_documented_as(stage2.jacfwd, _HAS_AUX + _HOLOMORPHIC)
+def jacfwd(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
 
 
-@_documented_as(stage4.jacrev)
-def jacrev(fun: Function, argnums: Argnums = 0) -> Function:
-    return _differentiated(stage4.jacrev, fun, argnums)
+@_documented_as(stage4.jacrev, _HAS_AUX)
+def jacrev(
+    fun: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function:
+    transformation = functools.partial(stage4.jacrev, holomorphic=holomorphic, allow_int=allow_int)
+    return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
 
 
 jacobian = jacrev
 
 
-@_documented_as(stage4.hessian)
-def hessian(fun: Function, argnums: Argnums = 0) -> Function:
-    return _differentiated(stage4.hessian, fun, argnums)
+@_documented_as(stage4.hessian, _HAS_AUX + _HOLOMORPHIC)
+def hessian(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    transformation = functools.partial(stage4.hessian, holomorphic=holomorphic)
+    return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
 
 
-def _differentiated(transformation: Function, fun: Function, argnums: Argnums) -> Function:
-    of_arrays = transformation(fun, argnums)
+# --8<-- [end:jacobian]
+
+
+def _jacobian(
+    caller: str,
+    transformation: Function,
+    fun: Function,
+    argnums: Argnums,
+    has_aux: bool,
+    holomorphic: bool,
+) -> Function:
+    transformation(fun, argnums)  # which says what is wrong with them before any call
 
     @evaluated_by_library
     @functools.wraps(fun)
-    def derivative(*args: Any) -> Any:
-        return tree_to_arrays(of_arrays(*_chosen_to_arrays(argnums, args)))
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        with_aux = _with_aux(caller, fun, has_aux)
+        args = tuple(_chosen_to_arrays(argnums, args))
+        if caller != "jacrev":
+            _require_kind(caller, fun, argnums, args, holomorphic)
+        result = tree_to_arrays(transformation(with_aux or fun, argnums)(*args, **kwargs))
+        return (result, with_aux.aux()) if with_aux else result
 
-    return derivative
+    return jacobian
+
+
+def _with_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
+    require_function(caller, fun)
+    return WithAux(fun) if has_aux else None
+
+
+def _require_kind(
+    caller: str, fun: Function, argnums: Argnums, args: Sequence[Any], holomorphic: bool
+) -> None:
+    """Forward mode asks whether complex arguments have a complex derivative."""
+    for i in ints("argnums", argnums):
+        for x in tree_leaves(args[i]) if -len(args) <= i < len(args) else ():
+            what = f"{caller}: argument {i} of `{name_of(fun)}`"
+            aval = typeof_named(what, x)
+            if holomorphic and aval.dtype.kind != "c":
+                raise TypeError(f"{what} must be complex where holomorphic=True, found {aval}")
+            if aval.dtype.kind == "c" and not holomorphic:
+                raise TypeError(
+                    f"{what} is complex, {aval}. Give holomorphic=True where the function has a "
+                    "complex derivative, or differentiate with respect to real and imaginary parts."
+                )
 
 
 typeof = evaluated_by_library(stage2.typeof)

@@ -5,6 +5,8 @@ transformations: `jvp` and `vmap`. Needs numpy.
 """
 
 # ruff: noqa: F401, F403, F405
+import numpy as _np
+
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import jvp_rules as _jvp_rules
 from minijax_stage2 import vmap_rules as _vmap_rules
@@ -163,3 +165,4 @@ __all__ = [
 ]
 
 hide_frames_of(__file__)
+hide_frames_of(_np.__file__)  # whoever called numpy is who a message is for

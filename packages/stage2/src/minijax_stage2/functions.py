@@ -167,9 +167,11 @@ ge = _comparison(ge_p, ">=")
 
 
 def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
-    """Element by element `on_true` where `which` holds, else `on_false`; no promotion."""
-    if typeof(which).dtype != np.bool_:
-        raise TypeError(f"select_n: the first operand must be boolean, found {typeof(which)}")
+    """Element by element `on_true` where `which` holds, else `on_false`; no promotion.
+
+    Raises:
+        TypeError: `which` is not boolean, dtypes differ, or shapes do, scalars aside.
+    """
     return bind1(select_n_p, which, on_false, on_true)
 
 
@@ -246,7 +248,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ValueError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
-    new_sizes = _new_sizes(aval, _ints("reshape: shape", shape))
+    new_sizes = _new_sizes(aval, ints("reshape: shape", shape))
     return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
 
 
@@ -321,7 +323,7 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
     if axis is None:
         return tuple(range(ndim))
-    axes = _ints(f"{name}: axis", axis)
+    axes = ints(f"{name}: axis", axis)
     for a in axes:
         if not -ndim <= a < ndim:
             raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
@@ -331,15 +333,15 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     return axes
 
 
-def _ints(role: str, given: Any) -> tuple[int, ...]:
-    """An int or several, as a tuple."""
+def ints(role: str, given: Any) -> tuple[int, ...]:
+    """An int or several, as a tuple; the message due when they are not names them by `role`."""
     if type(given) is int:
         return (given,)
     several = isinstance(given, (tuple, list, Sequence)) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))
-    except ConcretizationTypeError:
-        raise
+    except ConcretizationTypeError as error:
+        raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:
         raise TypeError(
             f"{role} must be an int or a sequence of ints, found {given!r:.60}"

@@ -9,11 +9,11 @@ import numpy as np
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
-from minijax_stage2.jvp import check_argnums, chosen_argnums, jvp_flat
+from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage2.vmap import vmap
 
 
@@ -46,23 +46,18 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     chosen = chosen_argnums("jacfwd", fun, argnums)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any) -> Any:
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacfwd", fun, chosen, len(args))
-        inputs = args[chosen[0]] if isinstance(argnums, int) else tuple(args[i] for i in chosen)
+        inputs = args[chosen[0]] if is_one(argnums) else tuple(args[i] for i in chosen)
         flat_inputs, in_tree = tree_flatten(inputs)
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
         for x in flat_inputs:
             require_inexact("jacfwd", fun, x)
 
-        def of_inputs(*leaves: Any) -> Any:
-            whole = list(args)
-            given = tree_unflatten(in_tree, leaves)
-            for i, arg in zip(chosen, (given,) if isinstance(argnums, int) else given, strict=True):
-                whole[i] = arg
-            return fun(*whole)
-
-        flat_fun = FlatFunction(of_inputs, tree_flatten(tuple(flat_inputs))[1])
+        of_inputs = function_of(chosen, fun, args, kwargs)
+        inputs_tree = tree_flatten(tuple(args[i] for i in chosen))[1]
+        flat_fun = FlatFunction(of_inputs, inputs_tree)
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
         return tree_unflatten(flat_fun.out_tree, rows)
@@ -76,7 +71,9 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
 
     def push_forward(tangent: Any) -> list[Any]:
         tangents = [tangent if i == which else Zero.like(x) for i, x in enumerate(inputs)]
-        return [instantiate(t) for t in jvp_flat(flat_fun, inputs, tangents, fun)[1]]
+        outs, out_tangents = jvp_flat(flat_fun, inputs, tangents, fun)
+        require_inexact_results("jacfwd", fun, tree_unflatten(flat_fun.out_tree, outs))
+        return [instantiate(t) for t in out_tangents]
 
     outs = vmap(push_forward, out_axes=-1)(standard_basis(aval))
     return [reshape(out, typeof(out).shape[:-1] + aval.shape) for out in outs]
@@ -93,3 +90,14 @@ def require_inexact(caller: str, fun: Any, x: Any) -> None:
             f"{caller}: the inputs of `{name_of(fun)}` to differentiate must be real or complex, "
             f"found {aval}. Convert them to floats, or choose other arguments by argnums."
         )
+
+
+def require_inexact_results(caller: str, fun: Any, result: Any) -> None:
+    """Raises the error due when a leaf of the result to differentiate is no such number."""
+    for path, out in tree_flatten_with_path(result)[0]:
+        aval = typeof(out)
+        if not is_inexact(aval.dtype):
+            raise TypeError(
+                f"{caller}: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
+                f"found {aval}. Convert it to a float, or do not return it."
+            )

@@ -1,15 +1,22 @@
 """Forward-mode differentiation: an interpreter that carries tangents along."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.functions import full_like
+from minijax_stage2.functions import full_like, ints
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
-from minijax_stage2.tangent import Zero, instantiate, sum_of, tangent_type
+from minijax_stage2.tangent import (
+    Zero,
+    check_out_tangent,
+    instantiate,
+    sum_of,
+    tangent_type,
+)
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import (
@@ -63,6 +70,8 @@ class JVPTrace(Trace):
             return self.leave_to_parent(primitive, args, params)
         with on_behalf_of(user_source()), set_interpreter(self.parent):
             outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+            for out, tangent in zip(outs, out_tangents, strict=True):
+                check_out_tangent(primitive, tangent, out)
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
@@ -110,7 +119,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
                 term = contribution(tangent, out, *primals, **params)
                 if term is not None:
                     terms.append(term)
-        return [out], [sum_of(terms, typeof(out))]
+        return [out], [sum_of(primitive, terms, typeof(out))]
 
     jvp_rules[primitive] = rule
 
@@ -216,9 +225,10 @@ def check_tangent(
 
 def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
     if expected.dtype != float0:
-        return f"Make the {kind} an array of the shape and dtype of its primal."
+        whose = "the result" if kind == "cotangent" else "its primal"
+        return f"Make the {kind} an array of the shape and dtype of {whose}."
     if kind == "cotangent":
-        return "Integers have no cotangents: give an array of dtype float0."
+        return f"Integers have no cotangents: give numpy.zeros({expected.shape}, float0)."
     return "Integers have no tangents: make the argument a float, or close over it."
 
 
@@ -243,14 +253,7 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     def derivative(*args: Any) -> Any:
         check_argnums("deriv", fun, chosen, len(args))
         growing = [tree_map(int_to_float, args[i]) for i in chosen]
-
-        def of_growing(*growing: Any) -> Any:
-            whole = list(args)
-            for i, arg in zip(chosen, growing, strict=True):
-                whole[i] = arg
-            return fun(*whole)
-
-        of_growing.__name__ = name_of(fun)
+        of_growing = function_of(chosen, fun, args)
         return jvp(of_growing, growing, tree_map(_rate_one, growing))[1]
 
     return derivative
@@ -262,13 +265,30 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 def chosen_argnums(caller: str, fun: Any, argnums: int | Sequence[int]) -> tuple[int, ...]:
     """The positions that `argnums` names, one or several, once `fun` is known to be a function."""
     require_function(caller, fun)
-    if isinstance(argnums, int):
-        return (argnums,)
-    if isinstance(argnums, Sequence) and all(isinstance(i, int) for i in argnums):
-        return tuple(argnums)
-    raise TypeError(
-        f"{caller}: argnums must be an int or a sequence of ints, found {argnums!r:.60}"
-    )
+    return ints(f"{caller}: argnums", argnums)
+
+
+def function_of(
+    argnums: Sequence[int],
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] = MappingProxyType({}),
+) -> Callable[..., Any]:
+    """`fun` as a function of the arguments `argnums` alone, the others being these."""
+
+    def of_inputs(*inputs: Any) -> Any:
+        whole = list(args)
+        for i, arg in zip(argnums, inputs, strict=True):
+            whole[i] = arg
+        return fun(*whole, **kwargs)
+
+    of_inputs.__name__ = name_of(fun)  # for messages
+    return of_inputs
+
+
+def is_one(argnums: int | Sequence[int]) -> bool:
+    """Whether `argnums` names a single argument, not in a sequence."""
+    return not isinstance(argnums, Sequence) and not getattr(argnums, "ndim", 0)
 
 
 def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> None:

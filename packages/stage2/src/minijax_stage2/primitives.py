@@ -78,7 +78,7 @@ impl_rules[le_p] = _by(np.less_equal)
 impl_rules[gt_p] = _by(np.greater)
 impl_rules[ge_p] = _by(np.greater_equal)
 
-impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
+impl_rules[select_n_p] = lambda which, on_false, on_true: [_select(which, on_false, on_true)]
 impl_rules[convert_element_type_p] = lambda x, *, new_dtype, **weak: [_convert(x, new_dtype)]
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
@@ -96,6 +96,34 @@ def _divide(x: Any, y: Any) -> Any:
     is_exact = np.equal(rounded_down * safe, x)
     rounded = rounded_down + np.where(np.less(rounded_down, 0) & ~is_exact, 1, 0)
     return np.where(np.equal(y, 0), -1, rounded).astype(np.result_type(x, y))[()]
+
+
+def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:
+    """Raises the error due when the operands of an elementwise primitive differ in dtype."""
+    if x.dtype != y.dtype:
+        raise TypeError(f"{primitive}: operands must have one dtype, found {x} and {y}")
+
+
+def spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
+    """The one shape among the operands of an elementwise primitive, scalars aside."""
+    shapes = {aval.shape for aval in avals if aval.shape}
+    if len(shapes) > 1:
+        found = ", ".join(map(str, avals))
+        raise TypeError(f"{primitive}: operands must have one shape or be scalars, found {found}")
+    return shapes.pop() if shapes else ()
+
+
+def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Shape:
+    """The shape of the result; raises the error due when the operands do not fit."""
+    if which.dtype != np.bool_:
+        raise TypeError(f"select_n: the first operand must be boolean, found {which}")
+    require_one_dtype(select_n_p, on_false, on_true)
+    return spread_shape(select_n_p, which, on_false, on_true)
+
+
+def _select(which: Any, on_false: Any, on_true: Any) -> Any:
+    check_select_n(typeof(which), typeof(on_false), typeof(on_true))
+    return np.where(which, on_true, on_false)[()]
 
 
 def _convert(x: Any, new_dtype: np.dtype[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Types: the abstract value of an array is its shape and dtype."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from operator import attrgetter
@@ -249,6 +249,16 @@ def typeof(x: Any) -> ShapedArray:
     aval = getattr(x, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            f"expected an array or a number, found the masked array {x!r:.60}, whose mask would be "
+            "lost: x.filled(number) puts a number in the place of what is masked"
+        )
+    if isinstance(x, np.matrix):
+        raise TypeError(
+            f"expected an array or a number, found {x!r:.60}, a matrix, which keeps two axes "
+            "whatever is computed with it: numpy.asarray(x) makes it an ordinary array"
+        )
     if isinstance(x, np.ndarray | np.generic):
         return _of_numpy(x)
     if isinstance(x, Boxed):
@@ -257,9 +267,25 @@ def typeof(x: Any) -> ShapedArray:
             "use the transformation of the same name from stage 2 or later"
         )
     raise TypeError(
-        f"expected an array or a number, found {x!r:.60} of type {type(x).__name__}. "
-        "A list or a tuple becomes an array by numpy.array(...)."
+        f"expected an array or a number, found {x!r:.60} of type {type(x).__name__}.{_remedy(x)}"
     )
+
+
+def _remedy(x: Any) -> str:
+    """What to do about `x`, which is no array."""
+    if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return " It belongs to JAX itself: numpy.asarray(x) makes an array of numbers of it."
+    if hasattr(type(x), "__array__") or isinstance(x, memoryview):
+        return " numpy.asarray(x) makes it an array."
+    if isinstance(x, Sequence) and not isinstance(x, str | bytes):
+        return " A list or a tuple becomes an array by numpy.array(...)."
+    if isinstance(x, Mapping):
+        return " What is in a dict is reached by its keys, or by tree_map all at once."
+    if x is None:
+        return " A function that ends without `return` gives None."
+    if callable(x):
+        return " Call it, and use what it returns."
+    return ""
 
 
 def typeof_named(name: str, x: Any) -> ShapedArray:

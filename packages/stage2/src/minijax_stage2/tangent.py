@@ -8,6 +8,7 @@ import numpy as np
 from minijax_stage2.functions import add
 from minijax_stage2.promotion import broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
+from minijax_stage2.trace import Primitive
 
 
 @lru_cache(maxsize=4096)
@@ -46,13 +47,34 @@ def instantiate(tangent: Any) -> Any:
     return np.zeros(aval.shape, aval.dtype)
 
 
-def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
-    """The sum of tangents of type `aval`; those of spread scalars are spread as well."""
+def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
+    """The sum of tangents of a result of type `aval`; those of spread scalars are spread too."""
     total = None
     for term in terms:
+        if typeof(term).shape not in ((), aval.shape):
+            raise wrong_tangent(primitive, term, aval)
         term = broadcast_to(term, aval.shape)
         total = term if total is None else add(total, term)
     return Zero(tangent_type(aval)) if total is None else total
 
 
 # --8<-- [end:zero]
+
+
+def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:
+    """Raises the error due when a jvp rule returns a tangent that does not fit its result."""
+    if type(tangent) is Zero:
+        return
+    expected, found = tangent_type(typeof(out)), typeof(tangent)
+    if found is expected or (found.shape == expected.shape and found.dtype == expected.dtype):
+        return
+    raise wrong_tangent(primitive, tangent, typeof(out))
+
+
+def wrong_tangent(primitive: Primitive, tangent: Any, aval: ShapedArray) -> TypeError:
+    """The error for a tangent, from a jvp rule, of a result of type `aval`."""
+    return TypeError(
+        f"the jvp rule of `{primitive}` returned a tangent of type {typeof(tangent)} for a result "
+        f"of type {aval}: it must have type {tangent_type(aval)}. Mend jvp_rules[{primitive}_p], "
+        "or the formulas that defjvp was given for it."
+    )

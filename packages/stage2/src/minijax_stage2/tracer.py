@@ -22,8 +22,6 @@ class Tracer(ArrayOperators, Boxed):
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # numpy's functions cannot compute with what has no numbers
-
     interpreter: Trace
 
     def concrete(self) -> Any:
@@ -128,7 +126,8 @@ unknown = _Unknown()
 _REMEDY: dict[type[ConcretizationTypeError], str] = {
     TracerBoolConversionError: "Use where(condition, x, y), or cond(condition, f, g, *operands) "
     "from stage 4 on, or let the branch depend on static values only.",
-    TracerIntegerConversionError: "Pass the integer as a static argument, or close over it.",
+    TracerIntegerConversionError: "Pass the integer as a static "
+    "argument, by static_argnums or static_argnames of jit, or close over it.",
     TracerArrayConversionError: "Use the functions of this package in place of numpy's, or move "
     "the call of numpy out of the transformed function.",
     ConcretizationTypeError: "Keep it an array: the functions and operators of this package "

@@ -20,11 +20,12 @@ from minijax_stage2.primitives import (
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    spread_shape,
     transpose_p,
 )
 from minijax_stage2.shaped_array import Shape, typeof
 from minijax_stage2.trace import Primitive, bind1
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
+from minijax_stage2.vmap import BatchDim, mapped_aval, move_batch_dim, vmap_rules
 
 Values = Sequence[Any]
 Dims = Sequence[BatchDim]
@@ -49,6 +50,9 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
                 return x
             if example_shape == shape:
                 return move_batch_dim(x, axis_size, dim, 0)
+            if example_shape:
+                examples = map(mapped_aval, map(typeof, values), dims)
+                spread_shape(primitive, *examples)  # says what does not fit
             return broadcast_in_dim(x, full, (0,))
 
         aligned = map(align, values, dims, shapes)

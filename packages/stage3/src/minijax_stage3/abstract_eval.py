@@ -15,6 +15,7 @@ from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     check_broadcast_in_dim,
     check_dot_general,
+    check_select_n,
     convert_element_type_p,
     div_p,
     dot_general_p,
@@ -24,8 +25,10 @@ from minijax_stage2.primitives import (
     neg_p,
     pow_p,
     reduce_sum_p,
+    require_one_dtype,
     reshape_p,
     select_n_p,
+    spread_shape,
     sub_p,
     transpose_p,
 )
@@ -86,10 +89,10 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
-        _require_one_dtype(primitive, x, y)
+        require_one_dtype(primitive, x, y)
         if x.dtype == np.bool_ and primitive in (sub_p, div_p, pow_p):
             raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
-        shape = _spread_shape(primitive, x, y)
+        shape = spread_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 
     return rule
@@ -97,35 +100,18 @@ def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
 
 def comparison(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
-        _require_one_dtype(primitive, x, y)
+        require_one_dtype(primitive, x, y)
         if x.dtype.kind == "c" and primitive not in (eq_p, ne_p):
             raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
-        return [ShapedArray(_spread_shape(primitive, x, y), np.bool_)]
+        return [ShapedArray(spread_shape(primitive, x, y), np.bool_)]
 
     return rule
 
 
 def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
-    if which.dtype != np.bool_:
-        raise TypeError(f"select_n: the first operand must be boolean, found {which}")
-    _require_one_dtype(select_n_p, on_false, on_true)
+    shape = check_select_n(which, on_false, on_true)
     weak = on_false.weak_type and on_true.weak_type
-    shape = _spread_shape(select_n_p, which, on_false, on_true)
     return [ShapedArray(shape, on_false.dtype, weak and _may_be_weak(shape))]
-
-
-def _require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:
-    if x.dtype != y.dtype:
-        raise TypeError(f"{primitive}: operands must have one dtype, found {x} and {y}")
-
-
-def _spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
-    """The one shape among these, scalars aside."""
-    shapes = {aval.shape for aval in avals if aval.shape}
-    if len(shapes) > 1:
-        found = ", ".join(map(str, avals))
-        raise TypeError(f"{primitive}: operands must have one shape or be scalars, found {found}")
-    return shapes.pop() if shapes else ()
 
 
 # --8<-- [end:elementwise]
@@ -176,7 +162,7 @@ def _dot_general(
     x: ShapedArray, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    _require_one_dtype(dot_general_p, x, y)
+    require_one_dtype(dot_general_p, x, y)
     check_dot_general(x, y, dimension_numbers)
     batch = tuple(x.shape[axis] for axis in x_batch)
     rows = tuple(x.shape[axis] for axis in free_axes(x.ndim, x_contract, x_batch))

@@ -122,6 +122,8 @@ def array(x: Any, dtype: Any = None) -> Any:
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if isinstance(x, list | tuple):
         x = np.asarray(x)
+    if dtype is not None and type(x) is int:  # which need not fit in what is signed
+        x = np.asarray(x, dtype_of_numbers("array", dtype))
     aval = typeof(x)
     if dtype is not None:
         aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))

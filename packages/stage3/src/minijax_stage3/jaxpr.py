@@ -140,7 +140,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         The list of its results.
 
     Raises:
-        TypeError: the number of constants or arguments does not fit.
+        TypeError: the number of constants or arguments does not fit, or the type of one does not.
     """
     for role, variables, given in (
         ("constants", jaxpr.constvars, consts),
@@ -150,6 +150,13 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
             raise TypeError(
                 f"eval_jaxpr: the jaxpr has {len(variables)} {role}, found {len(given)}"
             )
+        for position, (var, x) in enumerate(zip(variables, given, strict=True)):
+            aval = typeof(x)
+            if aval is not var.aval and aval.strip_weak_type() is not var.aval.strip_weak_type():
+                raise TypeError(
+                    f"eval_jaxpr: the jaxpr takes {var.aval} as number {position} of its {role}, "
+                    f"found {aval}"
+                )
     values: dict[Var, Any] = dict(
         zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True)
     )

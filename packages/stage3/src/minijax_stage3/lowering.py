@@ -53,6 +53,8 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     """A number as MLIR writes it in a constant, exactly."""
     if dtype.kind == "b":
         return "true" if value else "false"
+    if dtype == float0:
+        return "false"
     if dtype.kind == "c":
         value = np.asarray(value)
         part = np.finfo(dtype).dtype

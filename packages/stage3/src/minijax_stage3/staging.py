@@ -191,8 +191,9 @@ def abstractify(
         except (TypeError, OverflowError) as error:
             message = f"{caller} of `{name_of(fun)}`: argument {names()[index]}: {error}"
             if isinstance(error, TypeError):
+                message = message.rstrip(".")
                 message += (
-                    " An argument that is no array can be closed over, or made static where the "
+                    ". An argument that is no array can be closed over, or made static where the "
                     "caller offers it."
                 )
             raise type(error)(message) from None

@@ -13,6 +13,7 @@ from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import result_type
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import (
     explain_mismatch,
     keystr,
@@ -80,7 +81,7 @@ def join_consts(
 
 
 def _as_predicate(pred: Any) -> Any:
-    aval = typeof(pred)
+    aval = typeof_named("cond: pred", pred)
     if aval.shape:
         raise TypeError(
             f"cond: pred must be a scalar, found {aval}. To choose element by element use "

@@ -7,7 +7,7 @@ from typing import Any
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import check_argnums, chosen_argnums
+from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -62,18 +62,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, in_tree = tree_flatten(primals)
     flat_fun = FlatFunction(with_aux or fun, in_tree)
     outs, linear = linearize_flat(flat_fun, leaves, fun)
-    out_tree = flat_fun.out_tree.children()[0] if with_aux else flat_fun.out_tree
-    count = out_tree.num_leaves
-    out_avals = linear.out_avals[:count]
-    aux_cts = [Zero(tangent_type(aval)) for aval in linear.out_avals[count:]]
+    out_tree = flat_fun.out_tree
 
     def f_vjp(ct: Any) -> Any:
-        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", out_tree, out_avals, ct)
-        in_cts = pull_back(linear, [*cts, *aux_cts])
-        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
+        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", out_tree, linear.out_avals, ct)
+        return tree_unflatten(in_tree, [instantiate(ct) for ct in pull_back(linear, cts)])
 
-    out = tree_unflatten(out_tree, outs[:count])
-    return (out, f_vjp, with_aux.rebuild(outs[count:])) if with_aux else (out, f_vjp)
+    out = tree_unflatten(out_tree, outs)
+    return (out, f_vjp, with_aux.aux()) if with_aux else (out, f_vjp)
 
 
 # --8<-- [end:vjp]
@@ -81,7 +77,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 # --8<-- [start:grad]
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """Like `grad`, but returns the value of `fun` with the gradient.
 
@@ -95,25 +95,23 @@ def value_and_grad(
         check_argnums("grad", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
         for argnum, arg in zip(chosen, inputs, strict=True):
-            require_real_leaves("grad", fun, argnum, arg)
+            require_differentiable("grad", fun, argnum, arg, holomorphic, allow_int)
 
-        @functools.wraps(fun)
-        def of_inputs(*inputs: Any) -> Any:
-            whole = list(args)
-            for i, arg in zip(chosen, inputs, strict=True):
-                whole[i] = arg
-            return fun(*whole, **kwargs)
-
+        of_inputs = function_of(chosen, fun, args, kwargs)
         out, f_vjp, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
-        gradient = f_vjp(one_like("grad", fun, out))
+        gradient = f_vjp(one_like("grad", fun, out, holomorphic))
         value = (out, *aux) if has_aux else out
-        return value, gradient[0] if isinstance(argnums, int) else gradient
+        return value, gradient[0] if is_one(argnums) else gradient
 
     return value_and_gradient
 
 
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of a function whose result is one real number.
 
@@ -121,6 +119,9 @@ def grad(
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
         has_aux: whether `fun` returns a pair of which only the first is differentiated.
+        holomorphic: whether `fun` is a complex function of complex arguments that has a complex
+            derivative; that is what is returned.
+        allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
@@ -129,12 +130,15 @@ def grad(
 
     Raises:
         TypeError: the result of `fun` is not one real number, or an argument to differentiate
-            has an integer leaf.
+            has an integer leaf, unless the options say otherwise.
+
+    The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
+    df/dx - i df/dy, the conjugate of the direction in which f grows.
 
     >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
     {'b': 1.0, 'w': 3.0}
     """
-    of_both = value_and_grad(fun, argnums, has_aux)
+    of_both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -147,26 +151,31 @@ def grad(
 # --8<-- [end:grad]
 
 
-def require_real_leaves(caller: str, fun: Any, argnum: int, arg: Any) -> None:
-    """Raises the error due when an argument to differentiate is not made of real numbers."""
+def require_differentiable(
+    caller: str,
+    fun: Any,
+    argnum: int,
+    arg: Any,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> None:
+    """Raises the error due when there is no differentiating with respect to an argument."""
     for path, leaf in tree_flatten_with_path(arg)[0]:
         what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
         aval = typeof_named(what, leaf)
-        if not is_inexact(aval.dtype):
+        if holomorphic and aval.dtype.kind != "c":
+            raise TypeError(f"{what} must be complex where holomorphic=True, found {aval}")
+        if not allow_int and not is_inexact(aval.dtype):
             raise TypeError(
                 f"{what} has type {aval}, and integers have no gradient. Convert it to a float, "
                 "or choose other arguments by argnums."
             )
-        if aval.dtype.kind == "c":
-            raise TypeError(
-                f"{what} is complex, {aval}. Differentiate with respect to its real and "
-                "imaginary parts, or use vjp."
-            )
 
 
-def one_like(caller: str, fun: Any, out: Any) -> Any:
+def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
     """The cotangent 1 of a scalar result."""
-    expected = f"{caller}: the result of `{name_of(fun)}` must be one real number"
+    kind = "complex number, where holomorphic=True" if holomorphic else "real number"
+    expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
     leaves, tree = tree_flatten(out)
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise TypeError(
@@ -176,6 +185,9 @@ def one_like(caller: str, fun: Any, out: Any) -> Any:
     aval = typeof(out)
     if aval.shape:
         raise TypeError(f"{expected}, found {aval}. Sum over it, or use vjp or jacrev.")
-    if not is_inexact(aval.dtype) or aval.dtype.kind == "c":
-        raise TypeError(f"{expected}, found {aval}. Convert it, or use vjp.")
+    if holomorphic != (aval.dtype.kind == "c") or not is_inexact(aval.dtype):
+        remedy = "Convert it, or use vjp."
+        if aval.dtype.kind == "c":
+            remedy = "Return its real part; for a complex derivative give holomorphic=True to grad."
+        raise TypeError(f"{expected}, found {aval}. {remedy}")
     return full_like(out, 1)

@@ -3,35 +3,42 @@
 from collections.abc import Callable
 from typing import Any
 
+from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage1.source import name_of
-from minijax_stage2.shaped_array import is_value
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2.tracer import PrimalTracer
 
 
+# --8<-- [start:with_aux]
 class WithAux:
-    """A function that returns `(out, aux)`, made to return `out` and the arrays of `aux`.
-
-    What else is in `aux`, anything that is no array, is kept aside until `rebuild`.
-    """
+    """A function that returns `(out, aux)`, made to return `out` and to keep `aux` aside."""
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun
         self.__name__ = name_of(fun)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self.fun(*args, **kwargs)
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 f"`{self.__name__}` with has_aux=True must return a pair (out, aux), found "
                 f"{result!r:.60} of type {type(result).__name__}"
             )
-        out, aux = result
-        self.leaves, self.tree = tree_flatten(aux)
-        return out, [leaf for leaf in self.leaves if is_value(leaf)]
+        out, self.kept = result
+        for leaf in tree_leaves(self.kept):
+            if isinstance(leaf, Tracer) and leaf.interpreter.ended:
+                raise leaked_value_error(leaf, leaf.interpreter, leaf.source)
+        return out
 
-    def rebuild(self, arrays: list[Any]) -> Any:
-        """`aux` with these arrays in it, no longer those of the traced function."""
-        rest = iter(arrays)
-        return tree_unflatten(
-            self.tree, [next(rest) if is_value(leaf) else leaf for leaf in self.leaves]
-        )
+    def aux(self) -> Any:
+        """What was kept, once the transformation has ended: values in place of its tracers."""
+        return tree_map(_opened, self.kept)
+
+
+def _opened(x: Any) -> Any:
+    while isinstance(x, PrimalTracer) and x.interpreter.ended:
+        x = x.primal
+    return x
+
+
+# --8<-- [end:with_aux]

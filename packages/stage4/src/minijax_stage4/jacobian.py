@@ -6,21 +6,26 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
-from minijax_stage2.jacobian import require_inexact, standard_basis
-from minijax_stage2.jvp import check_argnums, chosen_argnums
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.jacobian import require_inexact_results, standard_basis
+from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.tangent import Zero, instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten_with_path
-from minijax_stage4.grad import vjp
+from minijax_stage4.grad import require_differentiable, vjp
 
 
 # --8<-- [start:jacrev]
-def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row, by reverse mode.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
+        holomorphic, allow_int: as for `grad`.
 
     Returns:
         What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
@@ -36,34 +41,30 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     chosen = chosen_argnums("jacrev", fun, argnums)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any) -> Any:
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacrev", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
-        for x in tree_flatten(inputs)[0]:
-            require_inexact("jacrev", fun, x)
+        for argnum, arg in zip(chosen, inputs, strict=True):
+            require_differentiable("jacrev", fun, argnum, arg, holomorphic, allow_int)
 
-        def of_inputs(*inputs: Any) -> Any:
-            whole = list(args)
-            for i, arg in zip(chosen, inputs, strict=True):
-                whole[i] = arg
-            return fun(*whole)
-
-        out, f_vjp = vjp(of_inputs, *inputs)
+        out, f_vjp = vjp(function_of(chosen, fun, args, kwargs), *inputs)
         flat_out, out_tree = tree_flatten(out)
+        require_inexact_results("jacrev", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             aval = typeof(leaf)
-            if not is_inexact(aval.dtype):
-                raise TypeError(
-                    f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
-                    f"found {aval}. Convert it to a float, or do not return it."
-                )
-            if aval.dtype.kind == "c":  # a cotangent 1 tells only the real part of a derivative
+            # Unless a function is holomorphic, a cotangent 1 tells only half of a derivative.
+            if aval.dtype.kind == "c" and not holomorphic:
                 raise TypeError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {aval}. Use "
-                    "jacfwd, or return its real and imaginary parts."
+                    "jacfwd, or return its real and imaginary parts, or give holomorphic=True."
+                )
+            if holomorphic and aval.dtype.kind != "c":
+                raise TypeError(
+                    f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be complex where "
+                    f"holomorphic=True, found {aval}."
                 )
         rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
-        if isinstance(argnums, int):
+        if is_one(argnums):
             rows = [row[0] for row in rows]
         return tree_unflatten(out_tree, rows)
 
@@ -85,7 +86,9 @@ def _rows(f_vjp: Callable[..., Any], outs: Sequence[Any], out_tree: Any, which: 
 jacobian = jacrev
 
 
-def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
 
     >>> import numpy as np
@@ -94,7 +97,7 @@ def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callab
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    return jacfwd(jacrev(fun, argnums), argnums)
+    return jacfwd(jacrev(fun, argnums, holomorphic), argnums)
 
 
 # --8<-- [end:jacrev]

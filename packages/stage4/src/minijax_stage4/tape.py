@@ -35,7 +35,7 @@ from minijax_stage2 import (
     where,
 )
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float
+from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float, is_one
 from minijax_stage2.primitives import (
     COMPARISONS,
     add_p,
@@ -60,7 +60,7 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage4.grad import one_like, require_real_leaves
+from minijax_stage4.grad import one_like, require_differentiable
 from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
@@ -289,10 +289,10 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
         whole = list(args)
         for i in chosen:
             whole[i] = tree_map(int_to_float, args[i])
-            require_real_leaves("grad on a tape", fun, i, whole[i])
+            require_differentiable("grad on a tape", fun, i, whole[i])
         out, f_vjp = vjp(fun, *whole)
         cts = f_vjp(one_like("grad on a tape", fun, out))
-        gradient = cts[argnums] if isinstance(argnums, int) else tuple(cts[i] for i in chosen)
+        gradient = cts[chosen[0]] if is_one(argnums) else tuple(cts[i] for i in chosen)
         return out, gradient
 
     return value_and_gradient

@@ -4,6 +4,7 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
+from minijax.lax.complex import complex, conj, imag, real
 from minijax.lax.control import cond, stop_gradient
 from minijax.lax.elementwise import (
     abs,
@@ -77,8 +78,10 @@ __all__ = [
     "broadcast_in_dim",
     "broadcasted_iota",
     "ceil",
+    "complex",
     "concatenate",
     "cond",
+    "conj",
     "convert_element_type",
     "cos",
     "div",
@@ -92,6 +95,7 @@ __all__ = [
     "full_like",
     "ge",
     "gt",
+    "imag",
     "iota",
     "le",
     "log",
@@ -105,6 +109,7 @@ __all__ = [
     "neg",
     "pad",
     "pow",
+    "real",
     "reciprocal",
     "reduce_and",
     "reduce_max",

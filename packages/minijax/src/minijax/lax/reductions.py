@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import minijax_stage2 as stage2
@@ -11,6 +12,7 @@ from minijax.lax.elementwise import bitwise_or, div, eq, mul, ne, select
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
 
 
@@ -31,9 +33,10 @@ def _largest(dtype: np.dtype[Any]) -> Any:
 def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype == np.bool_:
         return False, True
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min, np.iinfo(dtype).max
-    return -np.inf, np.inf
+    if is_inexact(dtype) and np.isinf(np.asarray(np.inf, dtype)):
+        return -np.inf, np.inf
+    limits: Any = ml_dtypes.finfo if is_inexact(dtype) else ml_dtypes.iinfo
+    return limits(dtype).min, limits(dtype).max  # some narrow floats have no infinities
 
 
 def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:

@@ -218,6 +218,7 @@ declare(
         lambda t, out, x, padding_value, *, padding_config: pad(full_like(x, 0), t, padding_config),
     ],
     transpose=[_unpad, _sum_of_padding],
+    jointly=True,
 )
 # --8<-- [end:pad]
 

@@ -1,6 +1,5 @@
 """Functions that make arrays, or move elements about without computing with them."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import minijax_stage2 as stage2
 from minijax.declare import declare
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -23,19 +22,34 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
         fill_value = np.dtype(dtype).type(fill_value)  # which staging keeps as a literal
     elif dtype is not None:
         fill_value = stage2.astype(fill_value, dtype)
-    return stage2.broadcast_to(fill_value, _shape(shape))
+    return broadcast_to("full", fill_value, shape)
 
 
-@operation(static="dtype")
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-    """An array of the shape of `x`, and of its dtype unless another is given."""
+@operation(static=("dtype", "shape"))
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
+) -> Any:
+    """An array of the shape and dtype of `x`, unless others are given."""
     aval = typeof(x)
-    return full(aval.shape, fill_value, aval.dtype if dtype is None else dtype)
+    dtype = aval.dtype if dtype is None else dtype
+    return full(aval.shape if shape is None else shape, fill_value, dtype)
 
 
-def _shape(shape: int | Sequence[int]) -> Shape:
-    sizes = (shape,) if isinstance(shape, int | np.integer) else shape
-    return tuple(map(operator.index, sizes))
+def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:
+    """`x` repeated to `shape`, by numpy's rule."""
+    return stage2.broadcast_to(x, sizes_of(caller, shape))
+
+
+def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
+    """A shape as a tuple of sizes, whatever way it was given.
+
+    Raises:
+        TypeError: it is no int and no sequence of ints, or one is negative, or known only when
+            the program runs.
+    """
+    sizes = ints(f"{caller}: shape", shape)
+    check_shape(caller, sizes)
+    return sizes
 
 
 # --8<-- [start:iota]
@@ -67,9 +81,9 @@ declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 @operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
     """The array of `shape` whose elements are their own index along the axis `dimension`."""
-    return bind1(
-        iota_p, dtype=dtype_of_numbers("iota", dtype), shape=_shape(shape), dimension=dimension
-    )
+    sizes = sizes_of("broadcasted_iota", shape)
+    dtype = dtype_of_numbers("iota", dtype)
+    return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)
 
 
 @operation(static=("dtype", "size"))
@@ -106,17 +120,18 @@ def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[
 
 
 @operation(static="dimensions")
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
     """`array` with axes of size 1, where `dimensions` says they stand in the result."""
     shape = typeof(array).shape
-    ndim = len(shape) + len(dimensions)
-    new = canonical_axes("expand_dims", dimensions, ndim)
+    given = ints("expand_dims: dimensions", dimensions)
+    ndim = len(shape) + len(given)
+    new = canonical_axes("expand_dims", given, ndim)
     sizes = iter(shape)
     return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
 
 
 @operation(static="dimensions")
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: int | Sequence[int]) -> Any:
     """`array` without the axes `dimensions`, which must have size 1."""
     shape = typeof(array).shape
     gone = canonical_axes("squeeze", dimensions, len(shape))

@@ -6,6 +6,7 @@ unless `enable_x64` says otherwise.
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from minijax_stage2 import typeof
@@ -28,7 +29,7 @@ complex64 = np.complex64
 complex128 = np.complex128
 
 dtype = np.dtype
-finfo = np.finfo
+finfo = ml_dtypes.finfo
 iinfo = np.iinfo
 
 
@@ -54,3 +55,9 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
     """The dtype in which a mean is taken: that of `x`, or a float."""
     of_x = typeof(x).dtype
     return of_x if is_inexact(of_x) else default_float()
+
+
+def computation_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype in which sums of this dtype are computed: narrow floats lose too much."""
+    dtype = np.dtype(dtype)
+    return np.dtype(float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype

@@ -8,7 +8,8 @@ import minijax_stage2 as stage2
 from minijax import lax
 from minijax.numpy.reductions import all
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import promote, typeof
+from minijax_stage2.promotion import to_inexact
 
 add = lax.add
 subtract = lax.sub
@@ -133,15 +134,21 @@ def _truth(x: Any) -> Any:
     return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
 
 
-@operation
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
-    """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal."""
-    distance = abs(lax.sub(a, b))
-    is_near = lax.le(distance, lax.add(atol, lax.mul(rtol, abs(b))))
-    return lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
+@operation(static="equal_nan")
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
+
+    Integers are compared as floats. NaNs are close to each other with `equal_nan`.
+    """
+    a, b = map(to_inexact, promote(a, b))
+    is_near = lax.le(abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, abs(b))))
+    is_close = lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
+    if equal_nan:
+        is_close = lax.bitwise_or(is_close, lax.bitwise_and(isnan(a), isnan(b)))
+    return is_close
 
 
-@operation
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
+@operation(static="equal_nan")
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether `isclose` holds everywhere."""
-    return all(isclose(a, b, rtol, atol))
+    return all(isclose(a, b, rtol, atol, equal_nan))

@@ -4,6 +4,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
+from minijax.arrays import require_no_out
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -28,6 +29,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 @operation
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Any, b: Any, out: None = None) -> Any:
     """The products of each element of `a` with each element of `b`, as a matrix."""
+    require_no_out("outer", out)
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))

@@ -1,11 +1,19 @@
-"""Sums, means, extremes: functions that take axes away."""
+"""Sums, means, extremes: functions that take axes away.
+
+`where`, booleans that broadcast to the array, says which elements take part: all if not given.
+`out` is there for numpy's sake and must be None: an Array is never written to.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax import lax
-from minijax.numpy.dtypes import default_int, dtype_of_mean, dtype_of_sum
+from minijax.arrays import require_no_out
+from minijax.lax.elementwise import where as choose
+from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
@@ -13,126 +21,266 @@ from minijax_stage2.functions import canonical_axes
 Axes = int | Sequence[int] | None
 
 
-@operation(static=("axis", "dtype", "keepdims"))
-def sum(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+@operation(static=("axis", "dtype", "keepdims", "promote_integers"))
+def sum(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
     """The sum over one axis, several, or (None) all of them.
 
     Arguments:
-        a: the array. Integers are summed in 64 bits.
+        a: the array.
         axis: the axes to sum over.
         dtype: the dtype of the result, and of the summation.
+        out: must be None.
         keepdims: whether the axes stay, with size 1.
+        initial: a number to start from.
+        where: which elements take part.
+        promote_integers: whether integers are summed in 64 bits where `dtype` is not given.
     """
-    a = lax.convert_element_type(a, dtype_of_sum(a) if dtype is None else dtype)
-    return _reduce(lax.reduce_sum, a, _axes("sum", a, axis), keepdims)
+    if dtype is None:
+        dtype = dtype_of_sum(a) if promote_integers else typeof(a).dtype
+    a = lax.convert_element_type(a, computation_dtype(dtype))
+    total = _reduce("sum", lax.reduce_sum, a, axis, out, keepdims, where, 0)
+    if initial is not None:
+        total = lax.add(_initial("sum", initial, a), total)
+    return lax.convert_element_type(total, dtype)
 
 
 @operation(static=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def mean(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
     """The mean over one axis, several, or (None) all of them; that of integers is a float."""
-    a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
-    axes = _axes("mean", a, axis)
-    return lax.div(_reduce(lax.reduce_sum, a, axes, keepdims), _count(a, axes))
+    dtype = dtype_of_mean(a) if dtype is None else dtype
+    a = lax.convert_element_type(a, computation_dtype(dtype))
+    total = _reduce("mean", lax.reduce_sum, a, axis, out, keepdims, where, 0)
+    count = _count("mean", a, axis, keepdims, where)
+    return lax.convert_element_type(lax.div(total, count), dtype)
 
 
-@operation(static=("axis", "dtype", "ddof", "keepdims"))
+@operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
-    a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
-    """The mean squared distance from the mean, with the count lessened by `ddof`."""
-    a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
-    axes = _axes("var", a, axis)
-    centred = lax.sub(a, mean(a, axes, keepdims=True))
-    total = sum(lax.square(centred), axes, keepdims=keepdims)
-    return lax.div(total, _count(a, axes) - ddof)
+    """The mean squared distance from the mean, with the count lessened by `ddof`.
+
+    It is real, also where `a` is complex, and NaN where the count is not larger than `ddof`.
+
+    Arguments:
+        a: the array.
+        axis: the axes to take the variance over.
+        dtype: the dtype to compute in; a complex one where `a` is complex.
+        out: must be None.
+        ddof: what to take from the count.
+        keepdims: whether the axes stay, with size 1.
+        where: which elements take part.
+        mean: the mean where it is known, with the axes kept.
+        correction: another name for `ddof`.
+
+    Raises:
+        ValueError: `dtype` is real for a complex `a`, or `ddof` and `correction` are both given.
+    """
+    dtype = np.dtype(dtype_of_mean(a) if dtype is None else dtype)
+    if typeof(a).dtype.kind == "c" and dtype.kind != "c":
+        raise ValueError(f"var: the array is complex, {typeof(a)}, but dtype is {dtype}")
+    if correction is not None and ddof != 0:
+        raise ValueError(f"var: found ddof {ddof} and correction {correction}; they are the same")
+    ddof = ddof if correction is None else correction
+    a = lax.convert_element_type(a, computation_dtype(dtype))
+    if mean is None:
+        mean = _mean(a, axis, keepdims=True, where=where)
+    centred = lax.sub(a, lax.convert_element_type(mean, typeof(a).dtype))
+    if dtype.kind == "c":
+        squares = lax.add(lax.square(lax.real(centred)), lax.square(lax.imag(centred)))
+        dtype = typeof(squares).dtype
+    else:
+        squares = lax.square(centred)
+    total = _reduce("var", lax.reduce_sum, squares, axis, out, keepdims, where, 0)
+    count = _count("var", squares, axis, keepdims, where)
+    if where is None:
+        divisor = count - ddof if count > ddof else np.nan
+    else:
+        divisor = choose(lax.gt(count, ddof), lax.sub(count, ddof), np.nan)
+    return lax.convert_element_type(lax.div(total, divisor), dtype)
 
 
-@operation(static=("axis", "dtype", "ddof", "keepdims"))
+_mean = mean  # by a name that the parameter does not hide
+
+
+@operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
-    a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
-    """The standard deviation: the square root of `var`."""
-    return lax.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+    """The standard deviation: the square root of `var` of the same arguments."""
+    squared = var(
+        a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
+    )
+    return lax.sqrt(squared)
 
 
 @operation(static=("axis", "keepdims"))
-def max(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The largest element along the axes; NaN where there is one.
+def max(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The largest element along the axes, or `initial` if that is larger; NaN where there is one.
 
     Raises:
-        ValueError: there are no elements.
+        ValueError: there are no elements, or `where` might leave none, and no `initial`.
     """
-    axes = _axes("max", a, axis)
-    _require_elements("max", a, axes)
-    return _reduce(lax.reduce_max, a, axes, keepdims)
+    return _extreme("max", lax.reduce_max, lax.max, a, axis, out, keepdims, initial, where)
 
 
 @operation(static=("axis", "keepdims"))
-def min(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The smallest element along the axes; NaN where there is one.
+def min(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The smallest element along the axes, or `initial` if that is smaller; NaN where there is one.
 
     Raises:
-        ValueError: there are no elements.
+        ValueError: there are no elements, or `where` might leave none, and no `initial`.
     """
-    axes = _axes("min", a, axis)
-    _require_elements("min", a, axes)
-    return _reduce(lax.reduce_min, a, axes, keepdims)
+    return _extreme("min", lax.reduce_min, lax.min, a, axis, out, keepdims, initial, where)
 
 
 @operation(static=("axis", "keepdims"))
-def all(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+def all(
+    a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """Whether all elements along the axes hold; numbers hold unless they are zero."""
-    return _reduce(lax.reduce_and, lax.ne(a, 0), _axes("all", a, axis), keepdims)
+    return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, out, keepdims, where, True)
 
 
 @operation(static=("axis", "keepdims"))
-def any(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+def any(
+    a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
     """Whether some element along the axes holds; numbers hold unless they are zero."""
-    return _reduce(lax.reduce_or, lax.ne(a, 0), _axes("any", a, axis), keepdims)
+    return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, out, keepdims, where, False)
 
 
 @operation(static=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
     """The index of the first largest element along an axis; of all elements where it is None."""
-    return _arg("argmax", lax.argmax, a, axis, keepdims)
+    return _arg("argmax", lax.argmax, a, axis, out, bool(keepdims))
 
 
 @operation(static=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
     """The index of the first smallest element along an axis; of all elements where it is None."""
-    return _arg("argmin", lax.argmin, a, axis, keepdims)
+    return _arg("argmin", lax.argmin, a, axis, out, bool(keepdims))
 
 
-def _axes(name: str, a: Any, axis: Axes) -> tuple[int, ...]:
-    """The axes of `a` that `axis` names, as numbers from 0."""
-    return canonical_axes(name, axis, len(typeof(a).shape))
+def _reduce(
+    name: str,
+    reduction: Callable[..., Any],
+    a: Any,
+    axis: Axes,
+    out: None,
+    keepdims: bool,
+    where: Any,
+    neutral: Any,
+) -> Any:
+    """`reduction` of `a` along the axes, with `neutral` for elements that do not take part."""
+    require_no_out(name, out)
+    if where is not None:
+        if typeof(where).dtype != np.bool_:
+            raise TypeError(f"{name}: where must be boolean, found {typeof(where)}")
+        a = choose(where, a, neutral)
+    axes = canonical_axes(name, axis, typeof(a).ndim)
+    result = reduction(a, axes)
+    return lax.expand_dims(result, axes) if keepdims else result
 
 
-def _reduce(reduction: Callable[..., Any], a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    out = reduction(a, axes)
-    if not keepdims:
-        return out
-    shape = typeof(a).shape
-    return lax.reshape(out, [1 if i in axes else size for i, size in enumerate(shape)])
+def _extreme(
+    name: str,
+    reduction: Callable[..., Any],
+    combine: Callable[[Any, Any], Any],
+    a: Any,
+    axis: Axes,
+    out: None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    if initial is None:
+        _require_elements(name, a, axis)
+        if where is not None:
+            raise ValueError(f"{name}: where may leave no elements to choose from; give initial")
+        return _reduce(name, reduction, a, axis, out, keepdims, None, None)
+    initial = _initial(name, initial, a)
+    return combine(initial, _reduce(name, reduction, a, axis, out, keepdims, where, initial))
 
 
-def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keepdims: bool) -> Any:
-    _require_elements(name, a, _axes(name, a, axis))
+def _initial(name: str, initial: Any, a: Any) -> Any:
+    if typeof(initial).shape:
+        raise ValueError(f"{name}: initial must be a scalar, found {typeof(initial)}")
+    return lax.convert_element_type(initial, typeof(a).dtype)
+
+
+def _arg(
+    name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
+) -> Any:
+    require_no_out(name, out)
+    _require_elements(name, a, axis)
     flat = lax.reshape(a, (-1,)) if axis is None else a
     (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
-    out = function(flat, along, default_int())
+    index = function(flat, along, default_int())
     if not keepdims:
-        return out
-    return lax.expand_dims(out, range(typeof(a).ndim) if axis is None else (along,))
+        return index
+    return lax.expand_dims(index, range(typeof(a).ndim) if axis is None else (along,))
 
 
-def _require_elements(name: str, a: Any, axes: tuple[int, ...]) -> None:
+def _require_elements(name: str, a: Any, axis: Axes) -> None:
     shape = typeof(a).shape
-    if 0 in [shape[i] for i in axes]:
+    if 0 in [shape[i] for i in canonical_axes(name, axis, len(shape))]:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
 
 
-def _count(a: Any, axes: tuple[int, ...]) -> int:
-    """How many elements make one element of the result."""
+def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
+    """How many elements make one element of the result; with `where`, for each of them."""
     shape = typeof(a).shape
-    return math.prod([shape[i] for i in axes])
+    if where is None:
+        return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
+    ones = choose(where, lax.full(shape, 1, typeof(a).dtype), 0)
+    return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)

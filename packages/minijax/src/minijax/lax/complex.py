@@ -1,0 +1,109 @@
+"""Complex numbers taken apart, and put together from their parts.
+
+These functions are linear over the real numbers only. Cotangents follow JAX: what transposition
+keeps is the real part of the product of cotangent and tangent.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.declare import declare
+from minijax.lax.elementwise import neg
+from minijax.lax.structural import full_like
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
+from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3.abstract_eval import arithmetic
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+real_p = Primitive("real")
+imag_p = Primitive("imag")
+complex_p = Primitive("complex")
+
+
+# --8<-- [start:complex]
+@operation
+def real(x: Any) -> Any:
+    """The real part of a complex `x`."""
+    return bind1(real_p, x)
+
+
+@operation
+def imag(x: Any) -> Any:
+    """The imaginary part of a complex `x`."""
+    return bind1(imag_p, x)
+
+
+@operation
+def complex(x: Any, y: Any) -> Any:
+    """`x + 1j * y`, for real `x` and `y` of 32 or 64 bits."""
+    return bind1(complex_p, *promote(x, y))
+
+
+@operation
+def conj(x: Any) -> Any:
+    """`x` with its imaginary part negated; a real `x` becomes complex."""
+    if typeof(x).dtype.kind != "c":
+        return complex(x, full_like(x, 0))
+    return complex(real(x), neg(imag(x)))
+
+
+# --8<-- [end:complex]
+
+
+def _type_of_part(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
+    def rule(x: ShapedArray) -> list[ShapedArray]:
+        if x.dtype.kind != "c":
+            raise TypeError(f"{primitive}: expected a complex operand, found {x}")
+        return [ShapedArray(x.shape, np.finfo(x.dtype).dtype)]
+
+    return rule
+
+
+def _type_of_complex(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
+    (part,) = arithmetic(complex_p)(x, y)
+    if part.dtype not in (np.float32, np.float64):
+        raise TypeError(f"complex: expected real operands of 32 or 64 bits, found {x} and {y}")
+    return [ShapedArray(part.shape, np.result_type(part.dtype, np.complex64))]
+
+
+def _lower(operation: str) -> Callable[..., list[Value]]:
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        operands = tuple(b.spread(x, out.shape) for x in operands)
+        names = ", ".join(x.name for x in operands)
+        return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
+
+    return rule
+
+
+declare(
+    real_p,
+    abstract_eval=_type_of_part(real_p),
+    lower=_lower("real"),
+    vmap=elementwise(real_p),
+    jvp=(lambda t, out, x: real(t),),
+    transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
+)
+declare(
+    imag_p,
+    abstract_eval=_type_of_part(imag_p),
+    lower=_lower("imag"),
+    vmap=elementwise(imag_p),
+    jvp=(lambda t, out, x: imag(t),),
+    transpose=(lambda ct, x: complex(full_like(ct, 0), neg(ct)),),
+)
+declare(
+    complex_p,
+    abstract_eval=_type_of_complex,
+    lower=_lower("complex"),
+    vmap=elementwise(complex_p),
+    jvp=(
+        lambda t, out, x, y: complex(t, full_like(t, 0)),
+        lambda t, out, x, y: complex(full_like(t, 0), t),
+    ),
+    transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
+    jointly=True,
+)

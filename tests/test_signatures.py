@@ -1,0 +1,134 @@
+"""The functions of the library take JAX's arguments: by the same names, in the same order.
+
+What is not there yet is listed below; the list can only become shorter.
+"""
+
+import inspect
+
+import jax
+import pytest
+
+import minijax
+
+MODULES = ["", "numpy", "lax", "nn", "tree", "tree_util"]
+
+# Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
+NOT_YET = {
+    # where an array lives, and how it is spread over devices
+    "device": """numpy.arange numpy.array numpy.asarray numpy.astype numpy.eye numpy.full
+        numpy.full_like numpy.linspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like
+        jit""",
+    "out_sharding": """numpy.arange numpy.array numpy.asarray numpy.broadcast_to numpy.dot
+        numpy.matmul numpy.ones numpy.ones_like numpy.ravel numpy.reshape numpy.zeros
+        numpy.zeros_like lax.broadcast_in_dim lax.broadcasted_iota lax.dot_general
+        numpy.full numpy.full_like lax.reduce_max lax.reduce_min lax.reduce_sum lax.reshape
+        nn.one_hot""",
+    "sharding": "lax.full lax.full_like",
+    "in_shardings": "jit",
+    "out_shardings": "jit",
+    "backend": "jit",
+    "axis_name": "vmap",
+    "spmd_axis_name": "vmap",
+    "sum_match": "vmap",
+    "reduce_axes": "grad value_and_grad vjp linear_transpose",
+    "axis_env": "make_jaxpr",
+    "in_nzs": "linearize vjp",
+    "saveable_args": "vjp",
+    # how exactly to compute
+    "accuracy": """lax.cos lax.exp lax.expm1 lax.log lax.log1p lax.logistic lax.rsqrt lax.sin
+        lax.sqrt lax.tan lax.tanh""",
+    "precision": "numpy.dot numpy.matmul lax.dot_general",
+    "preferred_element_type": "numpy.dot numpy.matmul lax.dot_general",
+    "out_dtype": "lax.mul",
+    # options of jit
+    "donate_argnums": "jit",
+    "donate_argnames": "jit",
+    "keep_unused": "jit",
+    "inline": "jit",
+    "compiler_options": "jit",
+    # and the rest
+    "static_argnums": "make_jaxpr",
+    "return_shape": "make_jaxpr",
+    "operand": "lax.cond",
+    "size": "numpy.where",
+    "fill_value": "numpy.where",
+    "dimensions": "lax.reshape",
+    "where": "nn.log_softmax nn.softmax nn.logsumexp",
+    "b": "nn.logsumexp",
+    "return_sign": "nn.logsumexp",
+    # of numpy's functions that take any number of operands, and are called with one or two
+    "out": """numpy.add numpy.bitwise_and numpy.bitwise_or numpy.logical_and numpy.logical_or
+        numpy.maximum numpy.minimum numpy.multiply numpy.negative numpy.subtract""",
+}
+LACKING = {
+    (name, function) for name, functions in NOT_YET.items() for function in functions.split()
+}
+
+
+def module_of(package, module):
+    for part in filter(None, [module]):
+        package = getattr(package, part)
+    return package
+
+
+def signature(function):
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def pairs():
+    for module in MODULES:
+        ours, theirs = module_of(minijax, module), module_of(jax, module)
+        for name in ours.__all__:
+            function = getattr(ours, name)
+            if callable(function) and not isinstance(function, type) and hasattr(theirs, name):
+                full_name = f"{module}.{name}".lstrip(".")
+                yield pytest.param(full_name, function, getattr(theirs, name), id=full_name)
+
+
+every_function = pytest.mark.parametrize(("name", "ours", "theirs"), list(pairs()))
+
+
+@every_function
+def test_parameters_have_jaxs_names_and_order(name, ours, theirs):
+    mine, jaxs = signature(ours), signature(theirs)
+    if jaxs is None or jaxs[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        return  # JAX does not say
+    if name == "numpy.array":  # which takes more by position only to say that it does not
+        jaxs = [p for p in jaxs if p.kind is not p.VAR_POSITIONAL]
+    expected = []
+    skipped = False  # a positional parameter that ours lack: what follows has no position
+    for parameter in jaxs:
+        if (parameter.name, name) in LACKING:
+            skipped = skipped or parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        elif skipped and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            expected.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
+        else:
+            expected.append(parameter)
+    shown = [str(p) for p in expected]
+    assert len(mine) == len(expected), shown
+    for found, wanted in zip(mine, expected, strict=True):
+        assert found.name == wanted.name or wanted.kind is wanted.POSITIONAL_ONLY, shown
+        is_positional = wanted.kind in (wanted.POSITIONAL_ONLY, wanted.POSITIONAL_OR_KEYWORD)
+        assert found.kind == wanted.kind or (
+            is_positional and found.kind is found.POSITIONAL_OR_KEYWORD
+        ), f"{found} is {found.kind.description}, not {wanted.kind.description}"
+
+
+@every_function
+def test_defaults_are_jaxs(name, ours, theirs):
+    jaxs = signature(theirs) or ()
+    wanted = {p.name: p.default for p in jaxs if p.kind is not p.POSITIONAL_ONLY}
+    for parameter in signature(ours) or ():
+        default = wanted.get(parameter.name, parameter.empty)
+        if parameter.default is parameter.empty or isinstance(default, bool | int | float | str):
+            assert parameter.default == default or default is parameter.empty
+
+
+@pytest.mark.parametrize(("parameter", "name"), sorted(LACKING))
+def test_what_is_listed_as_lacking_lacks(parameter, name):
+    *path, last = name.split(".")
+    function = getattr(module_of(minijax, *path or [""]), last)
+    assert parameter not in inspect.signature(function).parameters
