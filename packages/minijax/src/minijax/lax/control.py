@@ -51,3 +51,8 @@ def stop_gradient(x: Any) -> Any:
 
 
 # --8<-- [end:stop_gradient]
+
+__all__ = [
+    "cond",
+    "stop_gradient",
+]

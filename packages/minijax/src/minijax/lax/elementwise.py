@@ -144,3 +144,42 @@ def _share(x: Any, other: Any, chosen: Any) -> Any:
     """How much of a tangent goes through operand `x`: all where it is chosen, half in a tie."""
     weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
     return stage2.astype(weight, typeof(chosen).dtype)
+
+
+__all__ = [
+    "abs",
+    "add",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "ceil",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "le",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "reciprocal",
+    "rsqrt",
+    "select",
+    "sign",
+    "sin",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+]

@@ -103,3 +103,14 @@ def _first_index(operand: Any, chosen: Any, axis: int, index_dtype: Any) -> Any:
     found = bitwise_or(eq(operand, _spread(chosen, shape, (axis,))), ne(operand, operand))
     indices = broadcasted_iota(index_dtype, shape, axis)
     return reduce_min(select(found, indices, full_like(indices, shape[axis])), [axis])
+
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_sum",
+]

@@ -304,3 +304,9 @@ declare(
     transpose=_transpose_concatenate,
 )
 # --8<-- [end:concatenate]
+
+__all__ = [
+    "concatenate",
+    "pad",
+    "slice",
+]

@@ -154,3 +154,18 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> A
         An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
     """
     return stage2.dot_general(lhs, rhs, dimension_numbers)
+
+
+__all__ = [
+    "broadcast_in_dim",
+    "broadcasted_iota",
+    "convert_element_type",
+    "dot_general",
+    "expand_dims",
+    "full",
+    "full_like",
+    "iota",
+    "reshape",
+    "squeeze",
+    "transpose",
+]

@@ -205,3 +205,18 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     column = lax.broadcasted_iota(default_int(), shape, 1)
     on_diagonal = lax.eq(lax.add(row, k), column)
     return lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
+
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]

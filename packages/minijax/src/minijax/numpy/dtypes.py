@@ -61,3 +61,24 @@ def computation_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype in which sums of this dtype are computed: narrow floats lose too much."""
     dtype = np.dtype(dtype)
     return np.dtype(float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype
+
+
+__all__ = [
+    "bool_",
+    "complex64",
+    "complex128",
+    "dtype",
+    "finfo",
+    "float16",
+    "float32",
+    "float64",
+    "iinfo",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]

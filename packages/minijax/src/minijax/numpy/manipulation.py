@@ -124,3 +124,20 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
         raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
     (new,) = canonical_axes("stack", axis, ndim(arrays[0]) + 1)
     return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
+
+
+__all__ = [
+    "astype",
+    "broadcast_to",
+    "concatenate",
+    "expand_dims",
+    "moveaxis",
+    "ndim",
+    "ravel",
+    "reshape",
+    "shape",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+]

@@ -33,3 +33,10 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     """The products of each element of `a` with each element of `b`, as a matrix."""
     require_no_out("outer", out)
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))
+
+
+__all__ = [
+    "dot",
+    "matmul",
+    "outer",
+]

@@ -284,3 +284,17 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
         return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
     ones = choose(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
+
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "max",
+    "mean",
+    "min",
+    "std",
+    "sum",
+    "var",
+]

@@ -107,3 +107,10 @@ declare(
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
     jointly=True,
 )
+
+__all__ = [
+    "complex",
+    "conj",
+    "imag",
+    "real",
+]
