@@ -148,7 +148,7 @@ def export(
         raise ValueError(f"export: platforms has to be None or ['cpu'], found {platforms!r}")
 
     def export_for(*args: Any, **kwargs: Any) -> Exported:
-        return _exported(fun_jit.trace(*args, **kwargs))  # type: ignore[attr-defined]
+        return _exported(fun_jit.trace(*args, **kwargs))
 
     return export_for
 
