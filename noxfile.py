@@ -4,6 +4,7 @@ STAGES describes the packages once, in order; the sessions are made from it. Ver
 in pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
 """
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from packaging.requirements import Requirement
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"  # the first that is there
 nox.options.sessions = ["lint", "types", "tests", "docs"]
+
+# What is run here leaves its user's compile cache alone.
+os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 ENVIRONMENT_TEST = "packages/test_environment.py"

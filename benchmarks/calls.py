@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import programs
-from benchmarks.measure import Rows, interleaved
+from benchmarks.measure import Case, Skip, versus_jax
 from benchmarks.programs import Library
-
-Case = Callable[[Library], Callable[[], Any]]
 
 
 def jitted(f: Callable[[Library], Callable[..., Any]], *args: Any, on_device: bool = True) -> Case:
@@ -29,10 +27,14 @@ def nested(lib: Library) -> Callable[..., Any]:
     return lambda x: inner(inner(x))
 
 
+# --8<-- [start:case]
 def mlp_step(lib: Library) -> Callable[[], Any]:
     step = lib.core.jit(programs.step_of(lib, programs.mlp_loss(lib)))
     params, batch = programs.mlp_params(lib), programs.mlp_batch(lib)
     return lambda: step(params, batch)[1].block_until_ready()
+
+
+# --8<-- [end:case]
 
 
 def eager(f: Callable[[Library, Any], Any], size: int = 1_000) -> Case:
@@ -44,19 +46,24 @@ def eager(f: Callable[[Library, Any], Any], size: int = 1_000) -> Case:
 
 
 def eager_gradient(lib: Library, x: Any) -> Any:
-    def f(x: Any) -> Any:
-        for _ in range(10):
-            x = lib.numpy.sin(x) * x
-        return lib.numpy.sum(x)
+    return lib.core.grad(programs.sines_and_products(lib))(x)
 
-    return lib.core.grad(f)(x)
+
+def first_element(lib: Library) -> Callable[[], Any]:
+    x = lib.numpy.asarray(VECTOR)
+    try:
+        x[0]
+    except TypeError:
+        raise Skip(f"the arrays of {lib.name} cannot be indexed") from None
+    return lambda: x[0]
 
 
 ONE = np.float32(1)
 LEAVES = {str(i): ONE for i in range(50)}
 VECTOR = np.ones(1_000, np.float32)
 
-CASES: dict[str, tuple[Case, float | None, int]] = {
+# Name: the case, its budget, and how many calls are timed in a row.
+CASES: dict[str, tuple[Case, float, int]] = {
     "call, scalar": (jitted(lambda lib: lambda x: x + 1, ONE), 1.0, 2_000),
     "call, vector of 1,000": (jitted(lambda lib: lambda x: x + 1, VECTOR), 1.0, 2_000),
     "call, 3 leaves": (
@@ -69,6 +76,7 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
         1.2,
         200,
     ),
+    "call, numpy scalar": (jitted(lambda lib: lambda x: x + 1, ONE, on_device=False), 1.0, 2_000),
     "call, numpy vector": (
         jitted(lambda lib: lambda x: x + 1, VECTOR, on_device=False),
         1.0,
@@ -79,11 +87,12 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
     "eager x + y": (eager(lambda lib, x: lib.numpy.add(x, x)), 0.5, 2_000),
     "eager sin": (eager(lambda lib, x: lib.numpy.sin(x)), 0.5, 2_000),
     "eager x * 2": (eager(lambda lib, x: x * 2), 0.5, 2_000),
+    "eager x[0]": (first_element, 0.5, 500),
     "eager gradient of 20 operations": (eager(eager_gradient), 0.5, 5),
 }
 
 
-def run() -> Rows:
-    ours, peer = programs.libraries()
-    for name, (case, budget, number) in CASES.items():
-        yield interleaved(name, case(ours), case(peer), budget=budget, number=number)
+LINES = [
+    versus_jax(name, case, budget=budget, number=number)
+    for name, (case, budget, number) in CASES.items()
+]

@@ -1,8 +1,9 @@
 """The programs that are measured, written once and run with either library.
 
-Each takes `lib`, a pair of the library and its numpy: `(jax, jax.numpy)` or ours.
+Each takes `lib`: a library and its numpy, such as `jax` and `jax.numpy`, or ours.
 """
 
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,17 +17,13 @@ class Library(NamedTuple):
 
 
 def libraries() -> tuple[Library, Library]:
-    """Ours and JAX, with the same width of floats."""
-    import jax
-    import jax.numpy
+    """Ours and JAX."""
+    return library("minijax"), library("jax")
 
-    import minijax
-    import minijax.numpy
 
-    return (
-        Library("minijax", minijax, minijax.numpy),
-        Library("jax", jax, jax.numpy),
-    )
+def library(name: str) -> Library:
+    """The library of that name, imported when it is asked for."""
+    return Library(name, import_module(name), import_module(f"{name}.numpy"))
 
 
 def chain(lib: Library, size: int) -> Any:
@@ -36,6 +33,17 @@ def chain(lib: Library, size: int) -> Any:
         for _ in range(size):
             x = lib.numpy.sin(x)
         return x
+
+    return f
+
+
+def sines_and_products(lib: Library) -> Any:
+    """A number made of an array by 20 operations, and a sum."""
+
+    def f(x: Any) -> Any:
+        for _ in range(10):
+            x = lib.numpy.sin(x) * x
+        return lib.numpy.sum(x)
 
     return f
 

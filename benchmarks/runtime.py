@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import programs
-from benchmarks.measure import Row, Rows, interleaved
-from benchmarks.programs import Library
+from benchmarks.measure import QUICK_PAIRS, Line, Row, interleaved, row_of, versus_jax
+from benchmarks.programs import Library, libraries
 
 
 def compiled_step(lib: Library) -> Any:
@@ -44,18 +44,24 @@ CASES = {
 }
 
 
-def run() -> Rows:
-    ours, peer = programs.libraries()
-    for name, (case, number) in CASES.items():
-        yield interleaved(
-            f"run {name}", case(ours), case(peer), budget=1.02, number=number, pairs=21
-        )
-    yield share_of_peak(ours)
+def share_of_peak(size: int = 1_024) -> Line:
+    """The speed of a matrix product beside that of numpy's BLAS, taken as the machine's peak."""
+    name = f"matrix product {size:,} / peak"
+
+    def measure(quick: bool) -> Row:
+        x = np.ones((size, size), np.float32) / size
+        action = matrix_product(libraries()[0], size)
+        seconds = interleaved(action, lambda: x @ x, QUICK_PAIRS if quick else 21, number=5)
+        work = 2 * size**3
+        return row_of(name, [(work / a, work / b) for a, b in seconds], unit="Flop/s")
+
+    return Line(name, measure)
 
 
-def share_of_peak(lib: Library, size: int = 1_024) -> Row:
-    """A matrix product against numpy's BLAS, taken as the machine's peak."""
-    x = np.ones((size, size), np.float32) / size
-    row = interleaved("matrix product / BLAS", matrix_product(lib, size), lambda: x @ x, number=5)
-    row.note = f"{2 * size**3 / row.ours / 1e9:.0f} GFlop/s"
-    return row
+LINES = [
+    *(
+        versus_jax(f"run {name}", case, budget=1.02, number=number, pairs=21)
+        for name, (case, number) in CASES.items()
+    ),
+    share_of_peak(),
+]

@@ -3,43 +3,58 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from benchmarks import programs
-from benchmarks.measure import Row, Rows, interleaved, row_of, timed
-from benchmarks.programs import Library
+from benchmarks.measure import QUICK_PAIRS, Action, Case, Line, Row, row_of, timed, versus_jax
+from benchmarks.programs import Library, libraries
 
-PAIRS = 9
-
-
-def cases() -> dict[str, Callable[[Library], tuple[Callable[..., Any], tuple[Any, ...]]]]:
-    """Name of the program -> the function to stage, and its arguments."""
-
-    def chain(lib: Library) -> Any:
-        return programs.chain(lib, 1_000), (lib.numpy.asarray(1.0),)
-
-    def mlp(lib: Library) -> Any:
-        step = programs.step_of(lib, programs.mlp_loss(lib))
-        return step, (programs.mlp_params(lib), programs.mlp_batch(lib))
-
-    def transformer(lib: Library) -> Any:
-        loss = programs.transformer_loss(lib, heads=4, length=16)
-        params = programs.transformer_params(lib, layers=12, width=32, vocabulary=64)
-        return programs.step_of(lib, loss), (params, programs.transformer_batch(lib, 4, 16, 64))
-
-    return {"1,000 operations": chain, "MLP step": mlp, "12-layer transformer step": transformer}
+# A program of a library: a function, and the arguments to stage it for.
+Program = Callable[[Library], tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
-def loss_cases() -> dict[str, Callable[[Library], Any]]:
-    """The same without the gradient: what tracing costs by itself."""
+def chain(lib: Library) -> Any:
+    return programs.chain(lib, 1_000), (lib.numpy.asarray(np.float32(1)),)
 
-    def mlp(lib: Library) -> Any:
-        return programs.mlp_loss(lib), (programs.mlp_params(lib), programs.mlp_batch(lib))
 
-    def transformer(lib: Library) -> Any:
-        loss = programs.transformer_loss(lib, heads=4, length=16)
-        params = programs.transformer_params(lib, layers=12, width=32, vocabulary=64)
-        return loss, (params, programs.transformer_batch(lib, 4, 16, 64))
+def mlp_loss(lib: Library) -> Any:
+    return programs.mlp_loss(lib), (programs.mlp_params(lib), programs.mlp_batch(lib))
 
-    return {"MLP loss": mlp, "12-layer transformer loss": transformer}
+
+def transformer_loss(lib: Library) -> Any:
+    loss = programs.transformer_loss(lib, heads=4, length=16)
+    params = programs.transformer_params(lib, layers=12, width=32, vocabulary=64)
+    return loss, (params, programs.transformer_batch(lib, 4, 16, 64))
+
+
+def grad_of(program: Program) -> Program:
+    def gradient(lib: Library) -> Any:
+        f, args = program(lib)
+        return lib.core.grad(f), args
+
+    return gradient
+
+
+def step_of(loss: Program) -> Program:
+    def step(lib: Library) -> Any:
+        f, args = loss(lib)
+        return programs.step_of(lib, f), args
+
+    return step
+
+
+LOSSES: dict[str, Program] = {
+    "MLP loss": mlp_loss,
+    "12-layer transformer loss": transformer_loss,
+}
+GRADIENTS: dict[str, Program] = {
+    "grad of 1,000 operations": grad_of(chain),
+}
+WHOLE: dict[str, Program] = {
+    "1,000 operations": chain,
+    "MLP step": step_of(mlp_loss),
+    "12-layer transformer step": step_of(transformer_loss),
+}
 
 
 def fresh(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,42 +62,45 @@ def fresh(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: f(*args)
 
 
-def run() -> Rows:
-    ours, peer = programs.libraries()
-    for name, case in {**loss_cases(), **cases()}.items():
-        (f, args), (g, peer_args) = case(ours), case(peer)
-        yield interleaved(
-            f"trace {name}",
-            lambda f=f, args=args: ours.core.make_jaxpr(fresh(f))(*args),
-            lambda g=g, args=peer_args: peer.core.make_jaxpr(fresh(g))(*args),
-            budget=0.15,
-            pairs=PAIRS,
-        )
-    chain_of_1000 = cases()["1,000 operations"]
-    (f, args), (g, peer_args) = chain_of_1000(ours), chain_of_1000(peer)
-    yield interleaved(
-        "trace grad of 1,000 operations",
-        lambda: ours.core.make_jaxpr(ours.core.grad(fresh(f)))(*args),
-        lambda: peer.core.make_jaxpr(peer.core.grad(fresh(g)))(*peer_args),
-        budget=0.15,
-        pairs=PAIRS,
-    )
-    for name, case in cases().items():
-        (f, args), (g, peer_args) = case(ours), case(peer)
-        yield interleaved(
-            f"trace and lower {name}",
-            lambda f=f, args=args: ours.core.jit(fresh(f)).lower(*args),
-            lambda g=g, args=peer_args: peer.core.jit(fresh(g)).lower(*args),
-            budget=0.15,
-            pairs=PAIRS,
-        )
-    for name, case in cases().items():
-        yield compilation(name, case(ours), case(peer), ours, peer)
+def trace(program: Program) -> Case:
+    def case(lib: Library) -> Action:
+        f, args = program(lib)
+        return lambda: lib.core.make_jaxpr(fresh(f))(*args)
+
+    return case
 
 
-def compilation(name: str, a: Any, b: Any, ours: Library, peer: Library) -> Row:
-    pairs = []
-    for _ in range(3):
-        lowered = [lib.core.jit(fresh(f)).lower(*args) for lib, (f, args) in ((ours, a), (peer, b))]
-        pairs.append(tuple(timed(each.compile) for each in lowered))
-    return row_of(f"compile {name}", pairs, note="XLA's own time")
+def trace_and_lower(program: Program) -> Case:
+    def case(lib: Library) -> Action:
+        f, args = program(lib)
+        return lambda: lib.core.jit(fresh(f)).lower(*args)
+
+    return case
+
+
+def compilation(name: str, program: Program) -> Line:
+    """Only the compilation is timed, of a program lowered anew for each pair."""
+
+    def measure(quick: bool) -> Row:
+        given = [(lib, *program(lib)) for lib in libraries()]
+        pairs = []
+        for _ in range(1 if quick else QUICK_PAIRS):
+            lowered = [lib.core.jit(fresh(f)).lower(*args) for lib, f, args in given]
+            ours, peer = (timed(each.compile) for each in lowered)
+            pairs.append((ours, peer))
+        return row_of(name, pairs, note="XLA's own time")
+
+    return Line(name, measure)
+
+
+LINES = [
+    *(
+        versus_jax(f"trace {name}", trace(program), budget=0.15, pairs=9)
+        for name, program in {**LOSSES, **WHOLE, **GRADIENTS}.items()
+    ),
+    *(
+        versus_jax(f"trace and lower {name}", trace_and_lower(program), budget=0.15, pairs=9)
+        for name, program in WHOLE.items()
+    ),
+    *(compilation(f"compile {name}", program) for name, program in WHOLE.items()),
+]

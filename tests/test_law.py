@@ -37,7 +37,7 @@ from minijax_stage4.cond import cond_p
 from minijax_stage4.partial_eval import merge, partition, typecheck_partial_eval
 
 HIGHER_ORDER = [jit_p, cond_p]
-NONLINEAR = [p.sin_p, p.cos_p, p.exp_p, p.log_p, p.reciprocal_p, *p.COMPARISONS]
+NONLINEAR = [p.sin_p, p.cos_p, p.exp_p, p.log_p, p.pow_p, *p.COMPARISONS]
 BATCH = 2
 
 

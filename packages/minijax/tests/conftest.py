@@ -3,3 +3,4 @@
 import os
 
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"  # for the processes they start, too
+os.environ["MINIJAX_ENABLE_X64"] = "true"  # the laws are tried to many digits

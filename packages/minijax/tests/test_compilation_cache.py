@@ -206,21 +206,36 @@ def test_options_jaxlib_and_machine_are_in_the_key(monkeypatch):
     }
     assert len(keys) == 4
     assert compilation_cache.cache_key(TEXT, {"b": 2, "a": 1}) in keys
-    fingerprint = backend.fingerprint()
+    fingerprint, machine = backend.fingerprint(), compilation_cache._machine()
     assert fingerprint[0] == backend.jaxlib_version()
-    for i, part in enumerate(fingerprint):
-        other = (*fingerprint[:i], f"{part}?", *fingerprint[i + 1 :])
-        monkeypatch.setattr(backend, "fingerprint", lambda other=other: other)
-        keys.add(compilation_cache.cache_key(TEXT, {}))
-    assert len(keys) == 4 + len(fingerprint)
+    for owner, name, parts in (
+        (backend, "fingerprint", fingerprint),
+        (compilation_cache, "_machine", machine),
+    ):
+        for i, part in enumerate(parts):
+            other = (*parts[:i], f"{part}?", *parts[i + 1 :])
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, lambda other=other: other)
+                keys.add(compilation_cache.cache_key(TEXT, {}))
+    assert len(keys) == 4 + len(fingerprint) + len(machine)
 
 
-def test_the_fingerprint_is_the_same_in_every_process():
-    program = "from minijax_stage3 import backend; print(repr(backend.fingerprint()))"
+def test_the_processor_is_in_the_key():
+    """Its name and its abilities, or else the name of the machine."""
+    processor = compilation_cache._machine()[3:]
+    if sys.platform == "linux":
+        assert any(line.startswith(("flags", "Features")) for line in processor)
+        assert not any("MHz" in line for line in processor)  # which varies
+    else:
+        assert len(processor) == 1
+
+
+def test_the_key_is_the_same_in_every_process():
+    program = f"from minijax import compilation_cache as c; print(c.cache_key({TEXT!r}, {{}}))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == repr(backend.fingerprint())
+    assert done.stdout.strip() == compilation_cache.cache_key(TEXT, {})
 
 
 def test_options_reach_the_compiler(directory, events):

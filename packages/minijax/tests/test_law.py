@@ -48,9 +48,6 @@ UNARY = {
     "not": np.invert,
 }
 BINARY = {
-    "sub": np.subtract,
-    "div": np.divide,
-    "pow": np.power,
     "max": np.maximum,
     "min": np.minimum,
     "and": np.bitwise_and,

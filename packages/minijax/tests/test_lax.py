@@ -82,7 +82,8 @@ def test_cond_runs_one_branch_under_every_transformation():
 
 def test_operands_meet_by_promotion():
     assert lax.add(np.float32(1), 2).dtype == np.float32
-    assert lax.div(1, 2) == 0.5
+    assert lax.div(-7, np.array([2, -2])).tolist() == [-3, 3]
+    assert lax.div(1.0, 2) == 0.5
     assert lax.sub(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
     assert lax.concatenate([np.ones(2, np.float32), np.arange(2)], 0).dtype == np.float32
 

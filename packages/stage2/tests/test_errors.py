@@ -26,6 +26,7 @@ from minijax_stage2 import (
     reduce_sum,
     reshape,
     sin,
+    sub,
     transpose,
     typeof,
     vmap,
@@ -116,6 +117,7 @@ CALLS = [
         TypeError,
         "reshape: shape must be an int or a sequence of ints",
     ),
+    (lambda: sub(True, False), TypeError, "sub: found boolean arrays; to see where they differ"),
     (lambda: neg(True), TypeError, "neg: found a boolean array; to negate one use `x == False`"),
     (lambda: absolute(1j), TypeError, "abs: expected integers or reals, found c128[]"),
     # a rule that is missing

@@ -5,8 +5,21 @@ import operator
 import numpy as np
 import pytest
 
-from minijax_stage2 import Tracer, deriv, jvp, reduce_sum, reshape, transpose, vmap
+from minijax_stage2 import (
+    Tracer,
+    bind1,
+    deriv,
+    div,
+    jvp,
+    power,
+    reduce_sum,
+    reshape,
+    sub,
+    transpose,
+    vmap,
+)
 from minijax_stage2 import abs as absolute
+from minijax_stage2.primitives import div_p
 
 BINARY = {
     name: getattr(operator, name)
@@ -147,8 +160,38 @@ def test_integer_powers_of_integers_are_integers():
     np.testing.assert_array_equal(out, [-8, -1, 0, 1, 8])
 
 
-def test_the_absolute_value_has_slope_zero_at_zero():
-    assert [deriv(absolute)(x) for x in (-2.0, 0.0, 3.0)] == [-1.0, 0.0, 1.0]
+def test_powers_by_an_array_of_whole_numbers_take_any_base():
+    exponents = np.array([0.0, 1.0, 2.0, 3.0, -1.0])
+    out, tangent = jvp(lambda x: x**exponents, (-2.0,), (1.0,))
+    np.testing.assert_allclose(out, (-2.0) ** exponents)
+    np.testing.assert_allclose(tangent, exponents * (-2.0) ** (exponents - 1))
+    np.testing.assert_array_equal(power(np.array([2, -3]), np.array([3, 3])), [8, -27])
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [(1e308, 1.7e308), (1e-320, 2e-320), (np.inf, 2.0), (1.0, 0.0)]
+)
+def test_quotients_are_exact_at_the_ends_of_the_range(x, y):
+    with np.errstate(divide="ignore"):
+        assert div(x, y) == np.float64(x) / y
+    np.testing.assert_array_equal(vmap(div)(np.array([x]), np.array([y])), [div(x, y)])
+
+
+def test_the_primitive_of_division_rounds_quotients_of_integers_towards_zero():
+    x, y = np.array([7, -7, 7, -7, 6, 5]), np.array([2, 2, -2, -2, 3, 0])
+    np.testing.assert_array_equal(bind1(div_p, x, y), [3, -3, -3, 3, 2, -1])
+
+
+def test_booleans_are_not_subtracted_nor_raised_to_powers():
+    with pytest.raises(TypeError, match=r"where they differ use `x != y`"):
+        sub(np.array([True]), np.array([False]))
+    with pytest.raises(TypeError, match="power: found two boolean arrays"):
+        power(np.array([True]), np.array([False]))
+
+
+def test_the_absolute_value_has_slope_one_at_zero():
+    assert [deriv(absolute)(x) for x in (-2.0, 0.0, 3.0)] == [-1.0, 1.0, 1.0]
+    assert deriv(absolute)(-np.inf) == -1.0
     assert [jvp(abs, (x,), (1.0,))[0] for x in (-2.0, -0.0, 3.0)] == [2.0, 0.0, 3.0]
     assert np.isnan(jvp(abs, (np.nan,), (1.0,))[0])
     np.testing.assert_array_equal(vmap(abs)(np.array([-2, 0, 3])), [2, 0, 3])

@@ -92,11 +92,14 @@ USE_EVERYTHING = textwrap.dedent("""
             assert b.to_dlpack(result) and b.to_dlpack(result, (1, 0))
             assert b.dlpack_device(result) == (1, 0)
             assert program.hlo_text() and program.cost_analysis() and program.memory_analysis()
+            again = b.deserialize(program.serialize(), [vector(dtype)])
+            assert (b.get(again.execute([buffer])[0]) == x + x).all()
         try:
             b.compile("not a module", [])
         except b.CompileError:
             pass
         assert b.client() and b.devices() and b.platform() and b.jaxlib_version()
+        assert b.fingerprint() and isinstance(b.xla_flags(), str)
         return buffer, result, program
     """)
 
@@ -360,6 +363,65 @@ def test_analyses():
     memory = program.memory_analysis()
     assert memory["argument_size_in_bytes"] == 2 * 400
     assert memory["output_size_in_bytes"] == 400
+
+
+def test_a_program_is_written_down_and_loaded():
+    """In another process, too, where it computes and says the same, and nothing is logged."""
+    x = np.linspace(-3, 3, 100).astype(np.float32)
+    text = elementwise("stablehlo.tanh", 100)
+    program = backend.compile(text, [aval_of(x)])
+    loaded = backend.deserialize(program.serialize(), [aval_of(x)])
+    (expected,), (result,) = program.execute([put(x)]), loaded.execute([put(x)])
+    assert backend.get(result).tobytes() == backend.get(expected).tobytes()
+    assert loaded.hlo_text() == program.hlo_text()
+    assert loaded.cost_analysis() == program.cost_analysis()
+    assert loaded.memory_analysis() == program.memory_analysis()
+    shown = in_fresh_process(f"""
+        from types import SimpleNamespace
+        import numpy as np
+        from minijax_stage3 import backend
+        x = np.linspace(-3, 3, 100).astype(np.float32)
+        aval = SimpleNamespace(shape=x.shape, dtype=x.dtype, weak_type=False)
+        loaded = backend.deserialize({program.serialize()!r}, [aval])
+        (result,) = loaded.execute([backend.put(x, aval)])
+        print(backend.get(result).tobytes().hex())
+        """)
+    assert shown.strip() == backend.get(expected).tobytes().hex()
+
+
+def test_a_constant_that_looks_like_a_list_of_abilities_stays():
+    """What `serialize` changes in such a list, it changes nowhere else."""
+    x = np.frombuffer(b"+avx512f,+prefer-no-gather " * 3, np.uint8)
+    text = f"""module {{ func.func public @main() -> tensor<{x.size}xui8> {{
+        %0 = stablehlo.constant dense<"0x{x.tobytes().hex()}"> : tensor<{x.size}xui8>
+        return %0 : tensor<{x.size}xui8> }} }}"""
+    loaded = backend.deserialize(backend.compile(text, [aval_of(x)]).serialize(), [aval_of(x)])
+    (result,) = loaded.execute([])
+    assert backend.get(result).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("data", [b"", b"no program at all"])
+def test_what_xla_did_not_write_is_an_error(data):
+    with pytest.raises(RuntimeError):
+        backend.deserialize(data, [])
+
+
+def test_the_fingerprint_is_the_same_in_every_process():
+    program = "from minijax_stage3 import backend; print(repr(backend.fingerprint()))"
+    assert in_fresh_process(program).strip() == repr(backend.fingerprint())
+    assert backend.fingerprint()[0] == backend.jaxlib_version()
+
+
+def test_flags_are_those_that_xla_read():
+    program = """
+        import os
+        from minijax_stage3 import backend
+        backend.client()
+        os.environ["XLA_FLAGS"] = "--too-late"
+        print(backend.xla_flags())
+        """
+    flags = "--xla_cpu_enable_fast_math=false"
+    assert in_fresh_process(program, XLA_FLAGS=flags).strip() == flags
 
 
 def test_an_asynchronous_client_computes_the_same(monkeypatch):

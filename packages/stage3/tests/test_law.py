@@ -91,7 +91,8 @@ def examples(primitive):
         dtypes = (*REALS, *COMPLEX)
         return elementwise(primitive, 1, (*INTEGERS, *dtypes) if primitive is p.neg_p else dtypes)
     if primitive in p.ARITHMETIC:
-        return elementwise(primitive, 2, EVERY_DTYPE)
+        no_booleans = primitive in (p.sub_p, p.div_p, p.pow_p)
+        return elementwise(primitive, 2, EVERY_DTYPE[no_booleans:])
     if primitive in p.COMPARISONS:
         ordered = (BOOL, *INTEGERS, *REALS)
         return elementwise(primitive, 2, (*ordered, *COMPLEX) if primitive in EQUALITY else ordered)

@@ -28,7 +28,9 @@ ALL_PRIMITIVES = [x for x in vars(p).values() if isinstance(x, Primitive)]
 LINEAR_IN = {  # the operands in which a primitive is linear, one at a time
     p.neg_p: (0,),
     p.add_p: (0, 1),
+    p.sub_p: (0, 1),
     p.mul_p: (0, 1),
+    p.div_p: (0,),
     p.select_n_p: (1, 2),
     p.convert_element_type_p: (0,),
     p.reduce_sum_p: (0,),
@@ -37,7 +39,7 @@ LINEAR_IN = {  # the operands in which a primitive is linear, one at a time
     p.broadcast_in_dim_p: (0,),
     p.dot_general_p: (0, 1),
 }
-JOINTLY_LINEAR = (p.add_p, p.select_n_p)
+JOINTLY_LINEAR = (p.add_p, p.sub_p, p.select_n_p)
 NONLINEAR = [primitive for primitive in ALL_PRIMITIVES if primitive not in LINEAR_IN]
 
 f64, f32, c64, i32, boolean = map(np.dtype, (np.float64, np.float32, np.complex64, np.int32, bool))

@@ -159,7 +159,7 @@ NONLINEAR = [
     (lambda x: sin(x), "the primitive `sin` has no rule for transposition, so it is taken not to"),
     (lambda x: x * x, "through operands 0 and 1 of `mul`, which is not linear in both together"),
     (lambda x: x @ x, "through operands 0 and 1 of `dot_general`, which is not linear in both"),
-    (lambda x: 1.0 / x, "the primitive `reciprocal` has no rule"),
+    (lambda x: 1.0 / x, "through operand 1 of `div`, which is not linear in it"),
     (
         lambda x: where(x > 0.0, x, 0.0),
         "through operand 0 of `select_n`, which is not linear in it",

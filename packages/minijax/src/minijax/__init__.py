@@ -3,10 +3,13 @@
 Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
+# ruff: noqa: F401
 from minijax import compilation_cache, core, errors, export, lax, nn, numpy, stages, tree, tree_util
 from minijax.array import Array
 from minijax.config import config
+from minijax.evaluation import enable_x64
 from minijax.jit import jit
+from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     block_until_ready,
@@ -18,12 +21,12 @@ from minijax.transformations import (
     jvp,
     linear_transpose,
     linearize,
+    typeof,
     value_and_grad,
     vjp,
     vmap,
 )
 from minijax_stage1.source import hide_frames_of
-from minijax_stage2 import typeof
 
 __all__ = [
     "Array",
@@ -32,6 +35,7 @@ __all__ = [
     "compilation_cache",
     "config",
     "core",
+    "enable_x64",
     "errors",
     "eval_shape",
     "export",

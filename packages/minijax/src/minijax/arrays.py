@@ -1,18 +1,12 @@
-"""Bringing values to the device, where the full library computes.
+"""Numbers and numpy's arrays become Arrays where they enter this library or leave it."""
 
-The stages let numpy evaluate numpy's arrays. The full library answers in Arrays, as JAX does:
-what enters it is put on the device first.
-"""
-
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.array import Array, array, of_library
-from minijax_stage2 import Tracer, current_trace, float0, tree_map
+from minijax.array import array, of_library
+from minijax_stage2 import float0, tree_map
 from minijax_stage2.shaped_array import is_value, python_scalars
-from minijax_stage3.staging import JaxprTrace
 
 
 def to_array(x: Any) -> Any:
@@ -22,30 +16,6 @@ def to_array(x: Any) -> Any:
     return x if getattr(x, "dtype", None) == float0 else array(x)
 
 
-# --8<-- [start:on_device]
-def on_device(x: Any) -> Any:
-    """`x` on the device, so that XLA evaluates what uses it.
-
-    While a function is staged nothing is evaluated, and numbers stay literals of its program.
-    """
-    return x if _is_staging() else to_array(x)
-
-
-def all_on_device(*operands: Any) -> Sequence[Any]:
-    """The operands, at least one of them on the device, which is enough for XLA to evaluate."""
-    for x in operands:
-        if type(x) is Array or isinstance(x, Tracer):
-            return operands
-    return [on_device(operands[0]), *operands[1:]]
-
-
-def tree_on_device(tree: Any) -> Any:
-    """The tree with each leaf that is a number or a numpy array on the device."""
-    return tree if _is_staging() else tree_map(to_array, tree)
-
-
-# --8<-- [end:on_device]
-
-
-def _is_staging() -> bool:
-    return isinstance(current_trace(), JaxprTrace)
+def tree_to_arrays(tree: Any) -> Any:
+    """The tree with each leaf that is a number or a numpy array as an Array."""
+    return tree_map(to_array, tree)

@@ -9,7 +9,10 @@ directory that belongs to somebody else, or that others may write to, is not use
 """
 
 import contextlib
+import functools
+import itertools
 import os
+import platform
 import re
 import time
 import warnings
@@ -70,7 +73,8 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
     """
     import hashlib  # late, for it takes milliseconds
 
-    parts = (*backend.fingerprint(), repr(sorted(options.items())), _LOCATION.sub("", text))
+    machine = (*backend.fingerprint(), backend.xla_flags(), *_machine())
+    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub("", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:
         encoded = part.encode(errors="surrogateescape")
@@ -80,6 +84,26 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
 
 
 # --8<-- [end:key]
+
+
+@functools.cache
+def _machine() -> tuple[str, ...]:
+    """The kind of processor, and how much of it this process uses."""
+    uname = platform.uname()
+    try:
+        threads = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this operating system
+        threads = os.cpu_count() or 1
+    # XLA divides the work of a program among so many threads, or as many as these say.
+    chosen = os.environ.get("PJRT_NPROC"), os.environ.get("NPROC")
+    names = ("vendor", "model", "stepping", "flags", "Features", "CPU ")
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            first_processor = itertools.takewhile(str.strip, file)
+            processor = [line for line in first_processor if line.startswith(names)]
+    except OSError:  # not on this operating system: let each machine have its own entries
+        processor = [uname.node]
+    return (uname.system, uname.machine, f"{threads} {chosen}", *processor)
 
 
 def _is_cacheable(text: str, options: Options) -> bool:

@@ -1,6 +1,12 @@
 """What transformations are made of: primitives, traces, types, jaxprs, and the tables of rules."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import minijax_stage3 as stage3
 from minijax.declare import binary, declare, reduction, unary
+from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -27,12 +33,18 @@ from minijax_stage3 import (
     Var,
     abstract_eval_rules,
     dce_jaxpr,
-    eval_jaxpr,
-    jaxpr_as_fun,
     lowering_rules,
     typecheck_jaxpr,
 )
 from minijax_stage4 import UndefPrimal, deftranspose, transpose_rules
+
+eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
+
+
+@functools.wraps(stage3.jaxpr_as_fun)
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+    return evaluated_by_library(stage3.jaxpr_as_fun(closed_jaxpr))
+
 
 __all__ = [
     "ClosedJaxpr",

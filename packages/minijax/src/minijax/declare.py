@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minijax.array import Array
-from minijax.arrays import all_on_device, on_device
+from minijax.operation import operation
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -129,10 +129,9 @@ def unary(name: str, doc: str, *, hlo: str, kinds: str = "fc", jvp: Formula | No
     )
 
     def function(x: Any) -> Any:
-        x = on_device(x)
         return bind1(primitive, x if "i" in kinds else to_inexact(x))
 
-    return _named(function, name, doc)
+    return operation(_named(function, name, doc))  # type: ignore[no-any-return]
 
 
 # --8<-- [end:unary]
@@ -170,10 +169,10 @@ def binary(
     )
 
     def function(x: Any, y: Any) -> Any:
-        operands = promote(*all_on_device(x, y))
+        operands = promote(x, y)
         return bind1(primitive, *(operands if "i" in kinds else map(to_inexact, operands)))
 
-    return _named(function, name, doc)
+    return operation(_named(function, name, doc))  # type: ignore[no-any-return]
 
 
 # --8<-- [end:binary]
@@ -232,10 +231,9 @@ def reduction(
     )
 
     def function(operand: Any, axes: Sequence[int]) -> Any:
-        operand = on_device(operand)
         return bind1(primitive, operand, axes=tuple(axes))
 
-    return _named(function, name, doc)
+    return operation(_named(function, name, doc), static="axes")  # type: ignore[no-any-return]
 
 
 # --8<-- [end:reduction]

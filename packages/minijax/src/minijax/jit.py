@@ -4,17 +4,18 @@ Tracing, compiling and what other transformations make of a jitted function are 
 """
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minijax import stages
 from minijax.array import Array
-from minijax.arrays import tree_on_device
+from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import config
+from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation, x64
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shaped_array import aval_rules, typeof
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
@@ -39,6 +40,7 @@ class JittedFunction(Stage3JittedFunction):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
         self._options = CompileOptions.of(fun, self._static, **options)
+        self._executors_with: dict[bool, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -49,23 +51,24 @@ class JittedFunction(Stage3JittedFunction):
             return self._bind(args, kwargs)
         # A call with nothing but Arrays is recognised by their types. Most calls have one argument
         # or two, which is worth not making lists for.
+        executors = self._executors_with[x64.value]
         if not kwargs:
             if len(args) == 1:
                 (x,) = args
                 if type(x) is Array:
-                    execute = self._executors.get(x.aval)
+                    execute = executors.get(x.aval)
                     if execute is not None:
                         return execute([x.buffer])
             elif len(args) == 2:
                 x, y = args
                 if type(x) is Array and type(y) is Array:
-                    execute = self._executors.get((x.aval, y.aval))
+                    execute = executors.get((x.aval, y.aval))
                     if execute is not None:
                         return execute([x.buffer, y.buffer])
             else:
                 avals = tuple([x.aval for x in args if type(x) is Array])
                 if len(avals) == len(args):
-                    execute = self._executors.get(avals)
+                    execute = executors.get(avals)
                     if execute is not None:
                         return execute([x.buffer for x in args])
         execute, buffers = self._prepare(args, kwargs)
@@ -81,35 +84,45 @@ class JittedFunction(Stage3JittedFunction):
         """
         key: list[Any] = []
         leaves: list[Any] = []
-        for position, x in enumerate(args):
-            cls = x.__class__
-            if position in self._static_argnums:
-                key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
-                continue
-            rule = aval_rules.get(cls)
-            if rule is None:  # a tree, or no argument at all
-                return super()._prepare(args, kwargs)
-            key.append(rule(x))
-            leaves.append(x)
-        for name, x in kwargs.items():
-            if name not in self._static.argnames:
-                return super()._prepare(args, kwargs)
-            cls = x.__class__
-            key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
+        avals: list[Any] = []
+        has_x64 = x64.value
+        types = leaf_types[has_x64]
         try:
-            execute = self._executors.get(tuple(key))
-        except TypeError:  # something is not hashable, which stage 3 says better
-            return super()._prepare(args, kwargs)
+            for position, x in enumerate(args):
+                cls = x.__class__
+                if position in self._static_argnums:
+                    key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
+                else:
+                    aval = types[cls](x)
+                    key.append(aval)
+                    avals.append(aval)
+                    leaves.append(x)
+            for name, x in kwargs.items():
+                if name not in self._static.argnames:
+                    raise KeyError
+                cls = x.__class__
+                key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
+            execute = self._executors_with[has_x64].get(tuple(key))
+        except (KeyError, TypeError, OverflowError):
+            # A tree, or what is no argument at all, which stage 3 says better.
+            return self._prepare_trees(args, kwargs)
         if execute is None:
-            execute, buffers = super()._prepare(args, kwargs)
-            self._executors[tuple(key)] = execute
+            execute, buffers = self._prepare_trees(args, kwargs)
+            self._executors_with[has_x64][tuple(key)] = execute
             if len(key) == 1:
-                self._executors[key[0]] = execute
+                self._executors_with[has_x64][key[0]] = execute
             return execute, buffers
-        return execute, [x.buffer if type(x) is Array else to_buffer(x, typeof(x)) for x in leaves]
+        return execute, [
+            x.buffer if type(x) is Array else to_buffer(x, aval)
+            for x, aval in zip(leaves, avals, strict=True)
+        ]
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        with library_evaluation():
+            return super()._prepare(args, kwargs)
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
-        return tree_on_device(super()._bind(args, kwargs))
+        return tree_to_arrays(super()._bind(args, kwargs))
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
         if config.explain_cache_misses:
@@ -120,16 +133,17 @@ class JittedFunction(Stage3JittedFunction):
         from minijax.retracing import Call, explain
 
         _, args, kwargs = self._static.split(args, kwargs)
-        _, in_avals, static = kind
+        _, in_avals, static, _ = kind
         earlier = [
             Call(traced.in_tree, in_avals, static)
-            for (_, in_avals, static), traced in list(self._traced.items())
+            for (_, in_avals, static, _), traced in list(self._traced.items())
         ]
         explain(self._fun, Call(tree_structure((args, kwargs)), in_avals, static), earlier)
 
     def _compile(self, traced: Traced) -> Executor:
         return Compilation(traced, self._options).executor()
 
+    @evaluated_by_library
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Traces the function for the types of these arguments.
 
@@ -165,6 +179,11 @@ class DonatingFunction(JittedFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():  # a part of a larger program has no memory of its own
             return super().__call__(*args, **kwargs)
+        with library_evaluation():
+            execute, leaves, in_avals = self._prepare_donation(args, kwargs)
+            return execute(leaves, in_avals)
+
+    def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
         leaves, kind = self._kind_of(args, kwargs)
         execute = self._donating.get(kind)
         if execute is None:
@@ -173,8 +192,7 @@ class DonatingFunction(JittedFunction):
             names = self._names(dynamic, dynamic_kwargs)
             execute = DonatingExecutor(Compilation(traced, self._options), names)
             self._donating[kind] = execute
-        _, in_avals, _ = kind
-        return execute(leaves, in_avals)
+        return execute, leaves, kind[1]
 
 
 # Classes of which equal values are the same.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import minijax_stage3 as stage3
+from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
@@ -99,6 +100,7 @@ def make_jaxpr(
     require_function("make_jaxpr", fun)
     static_arguments = StaticArguments(fun, static_argnums)
 
+    @evaluated_by_library
     @functools.wraps(fun)
     def make(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
@@ -108,6 +110,7 @@ def make_jaxpr(
     return make
 
 
+@evaluated_by_library
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of what `fun` returns for arguments of certain types. Nothing is computed.
 

@@ -13,7 +13,8 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.array import Array
-from minijax.arrays import to_array, tree_on_device
+from minijax.arrays import to_array, tree_to_arrays
+from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import Tracer, tree_leaves, tree_map
 
 Function = Callable[..., Any]
@@ -38,13 +39,14 @@ def _documented_as(original: Function) -> Callable[[Function], Function]:
 def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     on_arrays = stage4.value_and_grad(fun, argnums, has_aux)
 
+    @evaluated_by_library
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = on_arrays(*_chosen_on_device(argnums, args), **kwargs)
+        value, gradient = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
         if has_aux:
             out, aux = value
-            return (tree_on_device(out), aux), tree_on_device(gradient)
-        return tree_on_device((value, gradient))
+            return (tree_to_arrays(out), aux), tree_to_arrays(gradient)
+        return tree_to_arrays((value, gradient))
 
     return value_and_gradient
 
@@ -53,13 +55,14 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     on_arrays = stage4.grad(fun, argnums, has_aux)
 
+    @evaluated_by_library
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        result = on_arrays(*_chosen_on_device(argnums, args), **kwargs)
+        result = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
         if has_aux:
             gradient, aux = result
-            return tree_on_device(gradient), aux
-        return tree_on_device(result)
+            return tree_to_arrays(gradient), aux
+        return tree_to_arrays(result)
 
     return gradient
 
@@ -67,45 +70,50 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 # --8<-- [end:grad]
 
 
-def _chosen_on_device(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
+def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     """The arguments, those to differentiate on the device. The others are the user's affair."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
     count = len(args)
     return [
-        tree_on_device(arg) if i in chosen or i - count in chosen else arg
+        tree_to_arrays(arg) if i in chosen or i - count in chosen else arg
         for i, arg in enumerate(args)
     ]
 
 
 @_documented_as(stage4.vjp)
+@evaluated_by_library
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
-    out, f_vjp, *aux = stage4.vjp(fun, *tree_on_device(primals), has_aux=has_aux)
-    return tree_on_device(out), _on_device(f_vjp), *aux
+    out, f_vjp, *aux = stage4.vjp(fun, *tree_to_arrays(primals), has_aux=has_aux)
+    return tree_to_arrays(out), _on_arrays(f_vjp), *aux
 
 
 @_documented_as(stage2.jvp)
+@evaluated_by_library
 def jvp(fun: Function, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    out: tuple[Any, Any] = stage2.jvp(fun, tree_on_device(primals), tree_on_device(tangents))
-    return tree_on_device(out)  # type: ignore[no-any-return]
+    out: tuple[Any, Any] = stage2.jvp(fun, tree_to_arrays(primals), tree_to_arrays(tangents))
+    return tree_to_arrays(out)  # type: ignore[no-any-return]
 
 
 @_documented_as(stage4.linearize)
+@evaluated_by_library
 def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
-    out, f_jvp = stage4.linearize(fun, *tree_on_device(primals))
-    return tree_on_device(out), _on_device(f_jvp)
+    out, f_jvp = stage4.linearize(fun, *tree_to_arrays(primals))
+    return tree_to_arrays(out), _on_arrays(f_jvp)
 
 
 @_documented_as(stage4.linear_transpose)
+@evaluated_by_library
 def linear_transpose(fun: Function, *primals: Any) -> Function:
-    return _on_device(stage4.linear_transpose(fun, *primals))
+    return _on_arrays(stage4.linear_transpose(fun, *primals))
 
 
-def _on_device(function: Function) -> Function:
+def _on_arrays(function: Function) -> Function:
+    @evaluated_by_library
     @functools.wraps(function)
-    def on_device(*args: Any) -> Any:
-        return tree_on_device(function(*tree_on_device(args)))
+    def on_arrays(*args: Any) -> Any:
+        return tree_to_arrays(function(*tree_to_arrays(args)))
 
-    return on_device
+    return on_arrays
 
 
 # --8<-- [start:vmap]
@@ -115,10 +123,11 @@ def vmap(
 ) -> Function:
     mapped = stage2.vmap(fun, in_axes, out_axes, axis_size)
 
+    @evaluated_by_library
     @functools.wraps(fun)
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
-        return tree_on_device(mapped(*args, **kwargs))
+        return tree_to_arrays(mapped(*args, **kwargs))
 
     return on_arrays
 
@@ -152,11 +161,15 @@ def hessian(fun: Function, argnums: Argnums = 0) -> Function:
 def _differentiated(transformation: Function, fun: Function, argnums: Argnums) -> Function:
     of_arrays = transformation(fun, argnums)
 
+    @evaluated_by_library
     @functools.wraps(fun)
     def derivative(*args: Any) -> Any:
-        return tree_on_device(of_arrays(*_chosen_on_device(argnums, args)))
+        return tree_to_arrays(of_arrays(*_chosen_to_arrays(argnums, args)))
 
     return derivative
+
+
+typeof = evaluated_by_library(stage2.typeof)
 
 
 def block_until_ready(x: Any) -> Any:

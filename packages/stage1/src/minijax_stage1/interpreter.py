@@ -34,6 +34,7 @@ class Interpreter:
     """
 
     transformation = "interpreter"
+    evaluates = False  # whether this is the bottom of a stack, where values are plain
 
     def __init__(self, f: Any = None):
         self.parent: Interpreter | None = _running()
@@ -96,6 +97,7 @@ class EvalInterpreter(Interpreter):
     """Ordinary evaluation on floats and ints, at the bottom of every stack."""
 
     transformation = "evaluation"
+    evaluates = True
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> float:
         for position, arg in enumerate(args):
@@ -141,7 +143,8 @@ def current_interpreter() -> Interpreter:
 
 def is_evaluating() -> bool:
     """Whether nothing but evaluation is running, in this thread."""
-    return _current.get() is None or _running() is None
+    interpreter = _running()
+    return interpreter is None or interpreter.evaluates
 
 
 def _running() -> Interpreter | None:

@@ -10,7 +10,7 @@ import sys
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 _hidden_directories: list[str] = []
 
@@ -32,11 +32,14 @@ class _IsHidden(dict[str, bool]):
 _is_hidden = _IsHidden()
 
 
-class Source(NamedTuple):
+class Source:
     """A place in a program: a code object and the offset of an instruction in it."""
 
-    code: CodeType
-    offset: int
+    __slots__ = ("code", "offset")
+
+    def __init__(self, code: CodeType, offset: int):
+        self.code = code
+        self.offset = offset
 
     @property
     def file(self) -> str:
@@ -62,14 +65,6 @@ class Source(NamedTuple):
         return f"{self.file}:{self.line} (in {self.function})"
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame that is not machinery, or None."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_hidden[frame.f_code.co_filename]:
-        frame = frame.f_back
-    return frame
-
-
 # The line on whose behalf machinery is at work, where that is not the line that is running.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
 
@@ -77,10 +72,12 @@ _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=No
 def user_source() -> Source | None:
     """The user's line that is being worked on now, or None where there is only machinery."""
     source = _on_behalf_of.get()
-    if source is None:
-        frame = user_frame()
-        source = None if frame is None else Source(frame.f_code, frame.f_lasti)
-    return source
+    if source is not None:
+        return source
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_hidden[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
 
 class on_behalf_of:

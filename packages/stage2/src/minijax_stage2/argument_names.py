@@ -4,7 +4,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax_stage2.tree import keystr
+from minijax_stage2.tree import keystr, tree_flatten_with_path
+
+
+def argument_names(fun: Callable[..., Any], args: Any, kwargs: Any) -> list[str]:
+    """The names of all leaves of the arguments `fun` is called with."""
+    paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
+    return [argument_name(fun, path) for path, _ in paths_and_leaves]
 
 
 def argument_name(fun: Callable[..., Any], path: Sequence[Any]) -> str:

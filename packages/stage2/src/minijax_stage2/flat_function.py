@@ -5,10 +5,11 @@ from typing import Any
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage1.source import name_of
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shaped_array import is_value, typeof_named
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,
+    tree_flatten,
     tree_flatten_with_path,
     tree_unflatten,
 )
@@ -52,9 +53,14 @@ def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyT
     Raises:
         TypeError: it is not, or holds a tracer of a trace that has ended; the message says where.
     """
-    paths_and_outs, out_tree = tree_flatten_with_path(result)
-    for path, out in paths_and_outs:
-        typeof_named(f"result{keystr(path)} of `{name_of(fun)}`", out)
-        if isinstance(out, Boxed) and out.interpreter.ended:
-            raise leaked_value_error(out, out.interpreter, out.source)
-    return [out for _, out in paths_and_outs], out_tree
+    outs, out_tree = tree_flatten(result)
+    if not all(is_value(out) and not _has_leaked(out) for out in outs):
+        for path, out in tree_flatten_with_path(result)[0]:
+            typeof_named(f"result{keystr(path)} of `{name_of(fun)}`", out)
+            if _has_leaked(out):
+                raise leaked_value_error(out, out.interpreter, out.source)
+    return outs, out_tree
+
+
+def _has_leaked(x: Any) -> bool:
+    return isinstance(x, Boxed) and x.interpreter.ended

@@ -8,6 +8,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
     cos_p,
+    div_p,
     dot_general_p,
     eq_p,
     exp_p,
@@ -31,11 +33,12 @@ from minijax_stage2.primitives import (
     mul_p,
     ne_p,
     neg_p,
-    reciprocal_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import (
@@ -46,7 +49,7 @@ from minijax_stage2.promotion import (
     result_type,
     to_inexact,
 )
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers, typeof
+from minijax_stage2.shaped_array import Shape, ShapedArray, dtype_of_numbers, typeof
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -80,11 +83,6 @@ def log(x: Array) -> Array:
     return bind1(log_p, to_inexact(x))
 
 
-def reciprocal(x: Array) -> Array:
-    """`1 / x`."""
-    return bind1(reciprocal_p, to_inexact(x))
-
-
 def add(x: Array, y: Array) -> Array:
     """`x + y`."""
     return bind1(add_p, *promote(x, y))
@@ -97,30 +95,36 @@ def mul(x: Array, y: Array) -> Array:
 
 def sub(x: Array, y: Array) -> Array:
     """`x - y`."""
-    x, y = promote(x, y)  # before neg, which wraps around in unsigned integers
-    return add(x, neg(y))
+    x, y = promote(x, y)
+    if typeof(x).dtype == np.bool_:
+        raise TypeError("sub: found boolean arrays; to see where they differ use `x != y`")
+    return bind1(sub_p, x, y)
 
 
 def div(x: Array, y: Array) -> Array:
     """`x / y`, a real number for integers too."""
-    x, y = promote(x, y)
-    return mul(x, reciprocal(y))
+    return bind1(div_p, *map(to_inexact, promote(x, y)))
+
+
+def reciprocal(x: Array) -> Array:
+    """`1 / x`."""
+    return div(1.0, x)
 
 
 # --8<-- [end:elementwise]
 
 
 def power(x: Array, y: Array) -> Array:
-    """`x ** y`. A whole number `y` multiplies repeatedly; any other exponent goes by `exp`, `log`.
+    """`x ** y`. A Python int `y` multiplies repeatedly, and so is exact for integers `x`.
 
-    So an array of exponents, also of whole ones, asks for a positive `x`.
+    Any other exponent asks for a non-negative real `x`, unless the exponent is whole.
     """
     if isinstance(y, int | np.integer) and not isinstance(y, bool):
         return _integer_power(x, int(y))
     x, y = promote(x, y)
-    if isinstance(y, float | np.floating) and y.is_integer():
-        return _integer_power(x, int(y))
-    return exp(mul(y, log(x)))
+    if typeof(x).dtype == np.bool_:
+        raise TypeError("power: found two boolean arrays; convert one to numbers")
+    return bind1(pow_p, x, y)
 
 
 def _integer_power(x: Array, exponent: int) -> Array:
@@ -138,11 +142,11 @@ def _integer_power(x: Array, exponent: int) -> Array:
 
 
 def abs(x: Array) -> Array:
-    """The absolute value of `x`, whose derivative at 0 is 0 because that of `x * x` is."""
+    """The absolute value of `x`, whose derivative at 0 is 1."""
     aval = typeof(x)
     if aval.dtype.kind in "bc":
         raise TypeError(f"abs: expected integers or reals, found {aval}")
-    return where(gt(x, 0), x, where(lt(x, 0), neg(x), mul(x, x)))
+    return where(ge(x, 0), x, neg(x))
 
 
 def _comparison(primitive: Primitive, symbol: str) -> Callable[[Array, Array], Array]:
@@ -192,7 +196,7 @@ def full_like(x: Array, value: Any) -> Array:
     """An array of the shape and dtype of `x`, filled with the number `value`."""
     aval = typeof(x)
     if aval.weak_type:
-        return cast(value, typeof(value), aval.dtype)
+        return broadcast_to(cast(value, aval), aval.shape)
     return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
 
 
@@ -205,7 +209,7 @@ def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """
     aval = typeof(x)
     if aval.dtype == np.bool_:
-        x = cast(x, aval, np.dtype(np.int64))
+        x = astype(x, int)
     return bind1(reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
 
 
@@ -242,13 +246,20 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ValueError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
-    sizes = new_sizes = _ints("reshape: shape", shape)
+    new_sizes = _new_sizes(aval, _ints("reshape: shape", shape))
+    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+
+
+@lru_cache(maxsize=4096)
+def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
+    """`sizes` with what -1 stands for, for an array of type `aval`."""
+    new_sizes = sizes
     known = math.prod([size for size in new_sizes if size != -1])
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
     if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
         raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
-    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+    return new_sizes
 
 
 def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
@@ -307,9 +318,8 @@ def matmul(x: Array, y: Array) -> Array:
 
 def _same_dtype(*operands: Array) -> list[Array]:
     """Promotes dtypes, not shapes."""
-    avals = [typeof(x) for x in operands]
-    dtype = result_type(*avals).dtype
-    return [cast(x, aval, dtype) for x, aval in zip(operands, avals, strict=True)]
+    meeting = result_type(*[typeof(x) for x in operands])
+    return [cast(x, meeting) for x in operands]
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
@@ -317,9 +327,10 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     if axis is None:
         return tuple(range(ndim))
     axes = _ints(f"{name}: axis", axis)
-    if not all(-ndim <= a < ndim for a in axes):
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
-    axes = tuple(a % ndim for a in axes)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+    axes = tuple([a % ndim for a in axes])
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis given twice in {axis}")
     return axes
@@ -327,6 +338,8 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
 
 def _ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple."""
+    if type(given) is int:
+        return (given,)
     several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))

@@ -210,7 +210,7 @@ def check_tangent(
         if found.dtype == expected.dtype:
             return tangent
         if type(tangent) in python_scalars and not isinstance(tangent, complex):
-            return cast(tangent, found, expected.dtype)
+            return cast(tangent, expected)
     raise TypeError(
         f"{caller}: the {kind} of {role}, of type {aval}, must have type {expected}; "
         f"found {found}. {_tangent_remedy(expected, kind)}"

@@ -6,31 +6,46 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, python_scalars
+from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type
 
 Method = Callable[[Any, Any], Any]
 
 
-def _is_operand(x: Any) -> bool:
-    return isinstance(x, (*python_scalars, np.ndarray, np.generic)) or hasattr(x, "aval")
-
-
-def _operator(function: Callable[[Any, Any], Any]) -> Method:
+def operator_of(function: Callable[[Any, Any], Any]) -> Method:
     """`x.__op__(y)`; Python itself complains of operands that are no arrays."""
 
     def operate(self: Any, other: Any) -> Any:
-        return function(self, other) if _is_operand(other) else NotImplemented
+        return function(self, other) if has_type(other) else NotImplemented
 
     return operate
 
 
-def _reflected(function: Callable[[Any, Any], Any]) -> Method:
+def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
     """`y.__rop__(x)`."""
 
     def operate(self: Any, other: Any) -> Any:
-        return function(other, self) if _is_operand(other) else NotImplemented
+        return function(other, self) if has_type(other) else NotImplemented
 
     return operate
+
+
+class ArrayMethods(dict[str, Any]):
+    """What later packages give to all arrays and tracers besides: functions and properties."""
+
+    def __missing__(self, name: str) -> Any:
+        raise TypeError(f"arrays have no `{name}` in the stages; it comes with minijax")
+
+
+array_methods = ArrayMethods()
+
+
+def _given_later(name: str) -> Callable[..., Any]:
+    """The special method `name`, which Python looks for in the class."""
+
+    def method(self: Any, *operands: Any) -> Any:
+        return array_methods[name](self, *operands)
+
+    return method
 
 
 class ArrayOperators:
@@ -55,15 +70,15 @@ class ArrayOperators:
 
     __hash__ = None  # type: ignore[assignment]  # because == compares element by element
 
-    __add__, __radd__ = _operator(f.add), _reflected(f.add)
-    __sub__, __rsub__ = _operator(f.sub), _reflected(f.sub)
-    __mul__, __rmul__ = _operator(f.mul), _reflected(f.mul)
-    __truediv__, __rtruediv__ = _operator(f.div), _reflected(f.div)
-    __pow__, __rpow__ = _operator(f.power), _reflected(f.power)
-    __matmul__, __rmatmul__ = _operator(f.matmul), _reflected(f.matmul)
-    __eq__, __ne__ = _operator(f.eq), _operator(f.ne)
-    __lt__, __le__ = _operator(f.lt), _operator(f.le)
-    __gt__, __ge__ = _operator(f.gt), _operator(f.ge)
+    __add__, __radd__ = operator_of(f.add), reflected_operator_of(f.add)
+    __sub__, __rsub__ = operator_of(f.sub), reflected_operator_of(f.sub)
+    __mul__, __rmul__ = operator_of(f.mul), reflected_operator_of(f.mul)
+    __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
+    __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
+    __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
+    __eq__, __ne__ = operator_of(f.eq), operator_of(f.ne)
+    __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
+    __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 
     def __neg__(self) -> Any:
         return f.neg(self)
@@ -73,6 +88,12 @@ class ArrayOperators:
 
     def __abs__(self) -> Any:
         return f.abs(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """A method or property that a later package has given to arrays."""
+        if name in array_methods:
+            return array_methods[name].__get__(self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def astype(self, dtype: Any) -> Any:
         """The array with another dtype."""
@@ -112,3 +133,11 @@ class ArrayOperators:
         if not self.aval.shape:
             raise TypeError(f"len: {self.aval} is a scalar and has no length")
         return self.aval.shape[0]
+
+
+_LATER = (
+    "getitem iter invert round floordiv rfloordiv mod rmod divmod rdivmod and rand or ror xor rxor "
+    "lshift rlshift rshift rrshift"
+)
+for _name in _LATER.split():  # Python looks for these in the class only
+    setattr(ArrayOperators, f"__{_name}__", _given_later(f"__{_name}__"))

@@ -20,10 +20,12 @@ sin_p = Primitive("sin")
 cos_p = Primitive("cos")
 exp_p = Primitive("exp")
 log_p = Primitive("log")
-reciprocal_p = Primitive("reciprocal")
 
 add_p = Primitive("add")
+sub_p = Primitive("sub")
 mul_p = Primitive("mul")
+div_p = Primitive("div")
+pow_p = Primitive("pow")
 
 eq_p = Primitive("eq")
 ne_p = Primitive("ne")
@@ -42,8 +44,8 @@ broadcast_in_dim_p = Primitive("broadcast_in_dim")
 dot_general_p = Primitive("dot_general")
 # --8<-- [end:declare]
 
-UNARY = (neg_p, sin_p, cos_p, exp_p, log_p, reciprocal_p)
-ARITHMETIC = (add_p, mul_p)
+UNARY = (neg_p, sin_p, cos_p, exp_p, log_p)
+ARITHMETIC = (add_p, sub_p, mul_p, div_p, pow_p)
 COMPARISONS = (eq_p, ne_p, lt_p, le_p, gt_p, ge_p)
 
 # Contracting axes of both operands, and batch axes of both operands.
@@ -62,10 +64,12 @@ impl_rules[sin_p] = _by(np.sin)
 impl_rules[cos_p] = _by(np.cos)
 impl_rules[exp_p] = _by(np.exp)
 impl_rules[log_p] = _by(np.log)
-impl_rules[reciprocal_p] = _by(lambda x: np.divide(np.ones((), np.result_type(x)), x))
 
 impl_rules[add_p] = _by(np.add)
+impl_rules[sub_p] = _by(np.subtract)
 impl_rules[mul_p] = _by(np.multiply)
+impl_rules[div_p] = lambda x, y: [_divide(x, y)]
+impl_rules[pow_p] = _by(np.power)
 
 impl_rules[eq_p] = _by(np.equal)
 impl_rules[ne_p] = _by(np.not_equal)
@@ -75,12 +79,23 @@ impl_rules[gt_p] = _by(np.greater)
 impl_rules[ge_p] = _by(np.greater_equal)
 
 impl_rules[select_n_p] = _by(lambda which, on_false, on_true: np.where(which, on_true, on_false))
-impl_rules[convert_element_type_p] = lambda x, *, new_dtype: [_convert(x, new_dtype)]
+impl_rules[convert_element_type_p] = lambda x, *, new_dtype, **weak: [_convert(x, new_dtype)]
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]
 impl_rules[reshape_p] = lambda x, *, new_sizes: [np.reshape(x, new_sizes)]
 # --8<-- [end:impl]
+
+
+def _divide(x: Any, y: Any) -> Any:
+    """`x / y`; of integers rounded towards zero, and -1 where `y` is 0, as XLA has it."""
+    if np.result_type(x, y).kind not in "iu":
+        return np.divide(x, y)
+    safe = np.where(np.equal(y, 0), 1, y)
+    rounded_down = np.floor_divide(x, safe)
+    is_exact = np.equal(rounded_down * safe, x)
+    rounded = rounded_down + np.where(np.less(rounded_down, 0) & ~is_exact, 1, 0)
+    return np.where(np.equal(y, 0), -1, rounded).astype(np.result_type(x, y))[()]
 
 
 def _convert(x: Any, new_dtype: np.dtype[Any]) -> Any:

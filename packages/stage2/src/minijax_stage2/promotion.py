@@ -13,28 +13,17 @@ import numpy as np
 
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
+    NumberTypes,
     Shape,
     ShapedArray,
+    kind_of,
+    number_types,
     python_scalars,
     typeof,
 )
 from minijax_stage2.trace import bind1
 
 _BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
-_DEFAULT = {
-    _BOOL: np.dtype(np.bool_),
-    _INTEGER: np.dtype(np.int64),
-    _REAL: np.dtype(np.float64),
-    _COMPLEX: np.dtype(np.complex128),
-}
-_PYTHON_TYPE = {_BOOL: bool, _INTEGER: int, _REAL: float, _COMPLEX: complex}
-
-
-def kind_of(dtype: np.dtype[Any]) -> int:
-    """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    if dtype.kind in "biufc":
-        return {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}[dtype.kind]
-    return _INTEGER if "int" in dtype.name else _REAL  # what ml_dtypes defines
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -43,17 +32,23 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 
 
 # --8<-- [start:result_type]
-@lru_cache(maxsize=4096)
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The dtype in which operands of these types meet, as a scalar type, weak if all are."""
+    return _result_type(number_types(), *avals)
+
+
+@lru_cache(maxsize=4096)
+def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     kind = max(kind_of(aval.dtype) for aval in avals)
     strong = [aval.dtype for aval in avals if not aval.weak_type]
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
     if not strong:
-        return ShapedArray((), _DEFAULT[kind], weak_type=True)
+        return numbers.weak[kind]
     if kind == _COMPLEX:  # a real operand says how wide a complex number must be
         deciding = [np.result_type(d, np.complex64) for d in strong if kind_of(d) >= _REAL]
-    return ShapedArray((), _join(deciding) if deciding else _DEFAULT[kind])
+    if not deciding:  # only numbers are of that kind
+        return ShapedArray((), numbers.default[kind], weak_type=numbers.weak_arrays)
+    return ShapedArray((), _join(deciding))
 
 
 def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
@@ -88,48 +83,52 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 # --8<-- [start:promote]
 def promote(*operands: Any) -> list[Any]:
     """Operands of one dtype, and of one shape or scalar, which is what primitives take."""
-    targets = _meeting_types(*[typeof(x) for x in operands])
+    targets = _meeting_types(number_types(), *[typeof(x) for x in operands])
     if targets is None:
         return list(operands)
     return [
-        x if target is None else _meet(x, *target)
+        x if target is None else broadcast_to(cast(x, target), target.shape)
         for x, target in zip(operands, targets, strict=True)
     ]
 
 
 @lru_cache(maxsize=16_384)
-def _meeting_types(*avals: ShapedArray) -> list[tuple[np.dtype[Any], Shape] | None] | None:
+def _meeting_types(numbers: NumberTypes, *avals: ShapedArray) -> list[ShapedArray | None] | None:
     """What each operand has to become to meet the others; None: it is fit already."""
-    dtype = result_type(*avals).dtype
+    meeting = _result_type(numbers, *avals)
     shapes = {aval.shape for aval in avals if aval.shape}
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
     targets = [
         None
-        if aval.dtype == dtype and (not aval.shape or shape in (None, aval.shape))
-        else (dtype, shape if shape and aval.shape else aval.shape)
+        if aval.dtype == meeting.dtype and (not aval.shape or shape in (None, aval.shape))
+        else ShapedArray(
+            shape if shape and aval.shape else aval.shape, meeting.dtype, meeting.weak_type
+        )
         for aval in avals
     ]
     return targets if any(targets) else None
 
 
-def _meet(x: Any, dtype: np.dtype[Any], shape: Shape) -> Any:
-    return broadcast_to(cast(x, typeof(x), dtype), shape)
-
-
-def cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any]) -> Any:
-    """`x`, whose type is `aval`, with another dtype. Python numbers stay Python numbers."""
-    if aval.dtype == dtype:
+def cast(x: Any, target: ShapedArray) -> Any:
+    """`x` with the dtype of `target`. Python numbers stay Python numbers where they can."""
+    dtype = target.dtype
+    if typeof(x).dtype == dtype:
         return x
     if type(x) in python_scalars:
-        default = _DEFAULT[kind_of(dtype)]
-        return _PYTHON_TYPE[kind_of(dtype)](x) if dtype == default else np.asarray(x, dtype)[()]
+        kind = kind_of(dtype)
+        is_default = dtype == number_types().default[kind]
+        return python_scalars[kind](x) if is_default else dtype.type(x)
+    if target.weak_type and number_types().weak_arrays:
+        return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
     return bind1(convert_element_type_p, x, new_dtype=dtype)
 
 
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: integers and booleans become the default float."""
     aval = typeof(x)
-    return x if kind_of(aval.dtype) >= _REAL else cast(x, aval, _DEFAULT[_REAL])
+    if kind_of(aval.dtype) >= _REAL:
+        return x
+    return cast(x, ShapedArray((), number_types().default[_REAL], aval.weak_type))
 
 
 # --8<-- [end:promote]
@@ -144,8 +143,14 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     found = typeof(x).shape
     if found == shape:
         return x
+    axes = _axes_in(shape, found)
+    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+
+
+@lru_cache(maxsize=4096)
+def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
+    """Which axes of `shape` those of `found` become when it is broadcast."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ValueError(f"an array of shape {found} does not broadcast to shape {shape}")
-    axes = tuple(range(lead, len(shape)))
-    return bind1(broadcast_in_dim_p, x, shape=shape, broadcast_dimensions=axes)
+    return tuple(range(lead, len(shape)))

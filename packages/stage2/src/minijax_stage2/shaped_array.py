@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -87,12 +88,16 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
 
-@lru_cache(maxsize=256)
-def _numeric_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """`dtype` in the machine's byte order, or None where it does not hold numbers."""
-    if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
-        return dtype if dtype.isnative else np.dtype(dtype.type)
-    return None
+_BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
+
+
+def kind_of(dtype: np.dtype[Any]) -> int:
+    """The kind of a dtype as a rank: boolean, integer, real, complex."""
+    kind = _KINDS.get(dtype.kind)
+    if kind is None:  # what ml_dtypes defines
+        return _INTEGER if "int" in dtype.name else _REAL
+    return kind
 
 
 def check_shape(caller: str, shape: Shape) -> None:
@@ -108,43 +113,107 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
         TypeError: it is none, or one of strings, dates or objects.
     """
     found: np.dtype[Any] = np.dtype(dtype)
-    if _numeric_dtype(found) is None:
+    numeric = number_types().of_dtype[found]
+    if numeric is None:
         raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
-    return found
-
-
-def _of_numpy(x: Any) -> ShapedArray:
-    key = x.shape, x.dtype
-    aval = _of_numpy_types.get(key)
-    if aval is None:
-        dtype = _numeric_dtype(x.dtype)
-        if dtype is None:
-            raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
-        aval = _of_numpy_types[key] = ShapedArray(x.shape, dtype)
-    return aval
-
-
-def _of_int(x: int) -> ShapedArray:
-    if -(2**63) <= x < 2**63:
-        return _WEAK_INT
-    raise OverflowError(f"the Python int {x} does not fit in 64 bits; use a float")
+    return numeric
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
-_of_numpy_types: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
-_WEAK_BOOL = ShapedArray((), np.bool_)  # a bool has no width to be weak about
-_WEAK_INT = ShapedArray((), np.int64, weak_type=True)
-_WEAK_FLOAT = ShapedArray((), np.float64, weak_type=True)
-_WEAK_COMPLEX = ShapedArray((), np.complex128, weak_type=True)
+
+# --8<-- [start:number_types]
+class NumberTypes:
+    """The types of numbers whose width nobody has said, Python's above all.
+
+    Attributes:
+        default: the dtype of each kind of numbers: boolean, integer, real, complex.
+        weak: the type of a Python number of each kind; a boolean has no width to be weak about.
+        of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
+        weak_arrays: whether arrays may be weak like the numbers that they were made of.
+    """
+
+    def __init__(self, bits: int, weak_arrays: bool):
+        names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
+        self.bits = bits
+        self.default = [np.dtype(name) for name in names]
+        self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
+        self.of_dtype = _InMemory(bits)
+        self.weak_arrays = weak_arrays
+        self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
+
+    def of_int(self, x: int) -> ShapedArray:
+        if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
+            return self.weak[_INTEGER]
+        raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
+
+    def of_numpy(self, x: Any) -> ShapedArray:
+        key = x.shape, x.dtype
+        aval = self._of_numpy.get(key)
+        if aval is None:
+            dtype = self.of_dtype[x.dtype]
+            if dtype is None:
+                raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
+            aval = self._of_numpy[key] = ShapedArray(x.shape, dtype)
+        return aval
+
+
+class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
+    """For each dtype the one of the machine's byte order, with 32 bits for 64 if told so."""
+
+    def __init__(self, bits: int):
+        super().__init__()
+        wide = "int64", "uint64", "float64", "complex128"
+        narrow = "int32", "uint32", "float32", "complex64"
+        pairs = zip(map(np.dtype, wide), map(np.dtype, narrow), strict=True)
+        self.narrow = dict(pairs) if bits == 32 else {}
+
+    def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+        numeric = None
+        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
+            numeric = dtype if dtype.isnative else np.dtype(dtype.type)
+            numeric = self.narrow.get(numeric, numeric)
+        self[dtype] = numeric
+        return numeric
+
+
+numpys_types = NumberTypes(64, weak_arrays=False)
+_number_types: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
+
+number_types: Callable[[], NumberTypes] = _number_types.get
+
+
+class set_number_types:
+    """Says for the block of a `with` what the types of numbers are; elsewhere they are numpy's."""
+
+    __slots__ = ("chosen", "previous")
+
+    def __init__(self, chosen: NumberTypes):
+        self.chosen = chosen
+
+    def __enter__(self) -> None:
+        self.previous = _number_types.get()
+        _number_types.set(self.chosen)
+
+    def __exit__(self, *exception: object) -> None:
+        _number_types.set(self.previous)
+
+
+# --8<-- [end:number_types]
+
+
+def _of_numpy(x: Any) -> ShapedArray:
+    return number_types().of_numpy(x)
+
 
 # How the type of a value is found, by its class; these are the classes of which values are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
-    bool: lambda x: _WEAK_BOOL,
-    int: _of_int,
-    float: lambda x: _WEAK_FLOAT,
-    complex: lambda x: _WEAK_COMPLEX,
+    bool: lambda x: number_types().weak[_BOOL],
+    int: lambda x: number_types().of_int(x),
+    float: lambda x: number_types().weak[_REAL],
+    complex: lambda x: number_types().weak[_COMPLEX],
     np.ndarray: _of_numpy,
+    **dict.fromkeys(np.sctypeDict.values(), _of_numpy),  # numpy's scalars
 }
 
 aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
@@ -155,7 +224,13 @@ def has_aval(cls: type) -> None:
     aval_rules[cls] = aval_attribute
 
 
+def has_type(x: Any) -> bool:
+    """Whether the class of `x` is one of arrays or numbers."""
+    return type(x) in aval_rules or isinstance(x, _numbers) or hasattr(x, "aval")
+
+
 python_scalars = (bool, int, float, complex)
+_numbers = (*python_scalars, np.ndarray, np.generic)
 
 
 def typeof(x: Any) -> ShapedArray:

@@ -1,5 +1,6 @@
 """Tangents: the types of small changes, and the change that is none."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from minijax_stage2.promotion import broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
 
 
+@lru_cache(maxsize=4096)
 def tangent_type(aval: ShapedArray) -> ShapedArray:
     """The type of changes of values of type `aval`. Integers and booleans cannot change."""
     if is_inexact(aval.dtype):

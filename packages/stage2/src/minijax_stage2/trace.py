@@ -94,12 +94,11 @@ def current_trace() -> Trace:
 
 def trace_stack() -> list[Trace]:
     """The tracer stack: from evaluation, at the bottom, to the current trace."""
-    stack: list[Trace] = []
-    trace: Interpreter | None = current_trace()
-    while isinstance(trace, Trace) and trace is not eval_trace:
-        stack.append(trace)
-        trace = trace.parent
-    return [eval_trace, *reversed(stack)]
+    stack: list[Trace] = [current_trace()]
+    while not stack[-1].evaluates:
+        parent = stack[-1].parent
+        stack.append(parent if isinstance(parent, Trace) else eval_trace)
+    return stack[::-1]
 
 
 def draw_stack() -> str:
@@ -124,6 +123,7 @@ class EvalTrace(Trace):
     """
 
     transformation = "evaluation"
+    evaluates = True
 
     def __init__(self) -> None:
         super().__init__()

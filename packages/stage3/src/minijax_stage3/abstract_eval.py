@@ -16,18 +16,21 @@ from minijax_stage2.primitives import (
     check_broadcast_in_dim,
     check_dot_general,
     convert_element_type_p,
+    div_p,
     dot_general_p,
     eq_p,
     free_axes,
     ne_p,
     neg_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, number_types
 from minijax_stage2.trace import Rules
 
 abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
@@ -48,7 +51,7 @@ def once_for_types(function: Function) -> Function:
     ) -> Any:
         if primitive.holds_programs:  # which a cache would keep alive
             return function(primitive, in_avals, params)
-        key = primitive, in_avals, tuple(params.items())
+        key = number_types(), primitive, in_avals, tuple(params.items())
         try:
             result = known.get(key)
         except TypeError:  # a parameter is not hashable
@@ -84,6 +87,8 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         _require_one_dtype(primitive, x, y)
+        if x.dtype == np.bool_ and primitive in (sub_p, div_p, pow_p):
+            raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
         shape = _spread_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 
@@ -106,7 +111,7 @@ def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -
     _require_one_dtype(select_n_p, on_false, on_true)
     weak = on_false.weak_type and on_true.weak_type
     shape = _spread_shape(select_n_p, which, on_false, on_true)
-    return [ShapedArray(shape, on_false.dtype, weak and not shape)]
+    return [ShapedArray(shape, on_false.dtype, weak and _may_be_weak(shape))]
 
 
 def _require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:
@@ -126,14 +131,21 @@ def _spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
 # --8<-- [end:elementwise]
 
 
-def _convert_element_type(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> Avals:
-    return [ShapedArray(x.shape, new_dtype)]
+def _convert_element_type(
+    x: ShapedArray, *, new_dtype: np.dtype[Any], weak_type: bool = False
+) -> Avals:
+    return [ShapedArray(x.shape, new_dtype, weak_type)]
 
 
 # --8<-- [start:structural]
 def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
-    """The type of the elements of `x` in another shape. Only scalars are weak."""
-    return ShapedArray(shape, x.dtype, x.weak_type and not shape)
+    """The type of the elements of `x` in another shape."""
+    return ShapedArray(shape, x.dtype, x.weak_type and _may_be_weak(shape))
+
+
+def _may_be_weak(shape: Shape) -> bool:
+    """Whether there are weak types of this shape: for numpy only those of scalars."""
+    return not shape or number_types().weak_arrays
 
 
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:

@@ -13,11 +13,11 @@ from typing import Any
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.shaped_array import NumberTypes, number_types
 from minijax_stage2.tree import (
     PyTreeDef,
-    tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
 )
@@ -31,8 +31,9 @@ from minijax_stage3.static_arguments import StaticArguments
 
 jit_p = Primitive("jit", holds_programs=True)
 
-# The structure of the arguments, their types, and the static values: what decides a program.
-Kind = tuple[Any, tuple[ShapedArray, ...], Any]
+# The structure of the arguments, their types, the static values, and what numbers without a dtype
+# become: what decides a program.
+Kind = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes]
 Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
 
 
@@ -91,7 +92,7 @@ class JittedFunction:
         if execute is None:
             traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
             execute = self._executors[kind] = self._compile(traced)
-        _, in_avals, _ = kind
+        in_avals = kind[1]
         buffers = [
             x.buffer if isinstance(x, Array) else to_buffer(x, aval)
             for x, aval in zip(leaves, in_avals, strict=True)
@@ -105,8 +106,9 @@ class JittedFunction:
         try:
             in_avals = tuple([x.aval if isinstance(x, Array) else typeof(x) for x in leaves])
         except (TypeError, OverflowError):
-            in_avals = tuple(abstractify("jit", self._fun, self._names(args, kwargs), leaves))
-        return leaves, (fast_tree, in_avals, static)
+            names = functools.partial(self._names, args, kwargs)
+            in_avals = tuple(abstractify("jit", self._fun, names, leaves))
+        return leaves, (fast_tree, in_avals, static, number_types())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, to which it is one primitive that holds a program."""
@@ -117,7 +119,7 @@ class JittedFunction:
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
         """Runs the function once, for all calls of this kind."""
-        _, in_avals, static = kind
+        _, in_avals, static, _ = kind
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
@@ -135,8 +137,7 @@ class JittedFunction:
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
         """What messages call the leaves of the arguments."""
-        paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
-        return [argument_name(self._fun, path) for path, _ in paths_and_leaves]
+        return argument_names(self._fun, args, kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces and lowers for the types of these arguments, of which nothing is computed.
@@ -154,9 +155,9 @@ class JittedFunction:
         """The program for arguments that may be types, and their structure without static ones."""
         static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
-        names = self._names(dynamic, dynamic_kwargs)
+        names = functools.partial(self._names, dynamic, dynamic_kwargs)
         in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
-        kind = fast_tree, in_avals, static
+        kind = fast_tree, in_avals, static, number_types()
         traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 

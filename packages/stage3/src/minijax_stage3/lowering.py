@@ -48,11 +48,14 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":
+        value = np.asarray(value)
         part = np.finfo(dtype).dtype
         return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
     if "float" in dtype.name:
-        if np.isfinite(float(value)):
-            digits = repr(float(value))
+        with np.errstate(over="ignore"):
+            value = float(np.asarray(value).astype(dtype))
+        if np.isfinite(value):
+            digits = repr(value)
             return digits if "." in digits else digits.replace("e", ".0e")
         return "0x" + np.asarray(value, dtype).astype(dtype.newbyteorder(">")).tobytes().hex()
     return str(int(value))

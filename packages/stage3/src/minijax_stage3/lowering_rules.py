@@ -15,6 +15,7 @@ from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
     cos_p,
+    div_p,
     dot_general_p,
     eq_p,
     exp_p,
@@ -26,11 +27,12 @@ from minijax_stage2.primitives import (
     mul_p,
     ne_p,
     neg_p,
-    reciprocal_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.shaped_array import Shape
@@ -69,16 +71,11 @@ lowering_rules[cos_p] = elementwise("cosine")
 lowering_rules[exp_p] = elementwise("exponential")
 lowering_rules[log_p] = elementwise("log")
 
-
-def _reciprocal(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
-    one = b.constant(np.ones((), x.aval.dtype)[()], x.aval)
-    return elementwise("divide")(b, out_avals, one, x)
-
-
-lowering_rules[reciprocal_p] = _reciprocal
-
 lowering_rules[add_p] = elementwise("add")
+lowering_rules[sub_p] = elementwise("subtract")
 lowering_rules[mul_p] = elementwise("multiply")
+lowering_rules[div_p] = elementwise("divide")
+lowering_rules[pow_p] = elementwise("power")
 
 lowering_rules[eq_p] = comparison("EQ")
 lowering_rules[ne_p] = comparison("NE")
@@ -109,6 +106,7 @@ def _convert_element_type(
     x: Value,
     *,
     new_dtype: np.dtype[Any],
+    weak_type: bool = False,
 ) -> list[Value]:
     (out,) = out_avals
     if new_dtype == np.bool_:

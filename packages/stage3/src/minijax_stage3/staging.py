@@ -8,16 +8,15 @@ import numpy as np
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import (
     check_shape,
     dtype_of_numbers,
+    float0,
     is_value,
-    python_scalars,
-    typeof_named,
 )
-from minijax_stage2.tree import tree_flatten_with_path
+from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
@@ -64,21 +63,22 @@ class JaxprTrace(Trace):
     ) -> list[Any]:
         invars = [self.to_atom(x) for x in args]
         out_avals = abstract_eval(primitive, tuple([atom.aval for atom in invars]), params)
-        outvars = [Var(aval) for aval in out_avals]
         source = user_source()
-        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
-        return [JaxprTracer(self, var, source) for var in outvars]
+        outs = [JaxprTracer(self, Var(aval), source) for aval in out_avals]
+        self.eqns.append(JaxprEqn(primitive, invars, [out.var for out in outs], params, source))
+        return outs
 
     def to_atom(self, x: Any) -> Atom:
         """Our own tracers stand for variables; scalars are literals; the rest is constants."""
         if type(x) is JaxprTracer and x.interpreter is self:
             return x.var
-        if isinstance(x, (*python_scalars, np.generic)):
-            return Literal(x)
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
+        aval = typeof(x)
+        if not aval.shape and aval.dtype != float0 and not isinstance(x, Tracer | np.ndarray):
+            return Literal(x)
         if id(x) not in self.constants:
-            self.constants[id(x)] = Var(typeof(x)), x
+            self.constants[id(x)] = Var(aval), x
         return self.constants[id(x)][0]
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
@@ -145,12 +145,14 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
     require_function("make_jaxpr", fun)
 
     def make(*args: Any, **kwargs: Any) -> ClosedJaxpr:
-        paths_and_leaves, in_tree = tree_flatten_with_path((args, kwargs))
-        names = [argument_name(fun, path) for path, _ in paths_and_leaves]
-        leaves = [x for _, x in paths_and_leaves]
+        leaves, in_tree = tree_flatten((args, kwargs))
+
+        def names() -> list[str]:
+            return argument_names(fun, args, kwargs)
+
         in_avals = abstractify("make_jaxpr", fun, names, leaves, types=True)
         flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
-        return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, lambda: names)
+        return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
 
     return make
 
@@ -159,9 +161,13 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
 
 
 def abstractify(
-    caller: str, fun: Any, names: Sequence[str], leaves: Sequence[Any], types: bool = False
+    caller: str,
+    fun: Any,
+    names: Callable[[], Sequence[str]],
+    leaves: Sequence[Any],
+    types: bool = False,
 ) -> list[ShapedArray]:
-    """The types of arguments; with `types`, a type may stand for a value.
+    """The types of arguments, whose names an error needs; a type may stand for one if `types`.
 
     A type is a `ShapedArray`, or whatever has a shape and a dtype.
 
@@ -170,17 +176,20 @@ def abstractify(
         OverflowError: an argument is a Python int of more than 64 bits.
     """
     avals = []
-    for name, leaf in zip(names, leaves, strict=True):
+    for index, leaf in enumerate(leaves):
         if types and (aval := _as_type(leaf)):
             avals.append(aval)
             continue
         try:
-            avals.append(typeof_named(f"{caller} of `{name_of(fun)}`: argument {name}", leaf))
-        except TypeError as error:
-            raise TypeError(
-                f"{error} An argument that is no array can be closed over, or made static where "
-                "the caller offers it."
-            ) from None
+            avals.append(typeof(leaf))
+        except (TypeError, OverflowError) as error:
+            message = f"{caller} of `{name_of(fun)}`: argument {names()[index]}: {error}"
+            if isinstance(error, TypeError):
+                message += (
+                    " An argument that is no array can be closed over, or made static where the "
+                    "caller offers it."
+                )
+            raise type(error)(message) from None
     return avals
 
 

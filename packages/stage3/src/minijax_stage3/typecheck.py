@@ -1,6 +1,7 @@
 """The verifier of jaxprs: every variable bound once and before its use, every type right."""
 
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.shaped_array import kind_of
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
@@ -67,7 +68,8 @@ def _bind(var: Var, bound: set[Var], where: str) -> None:
 
 def _check_use(atom: Atom, bound: set[Var], where: str) -> None:
     if isinstance(atom, Literal):
-        if typeof(atom.val) != atom.aval:
+        found = typeof(atom.val)  # as wide as numbers are here, which need not be where it was made
+        if found.shape != atom.aval.shape or kind_of(found.dtype) != kind_of(atom.aval.dtype):
             raise JaxprTypeError(f"{where}: the literal {atom.val} is not of type {atom.aval}")
     elif atom not in bound:
         raise JaxprTypeError(f"{where}: a variable of type {atom.aval} is used before it is bound")

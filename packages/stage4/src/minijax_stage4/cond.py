@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import result_type
 from minijax_stage2.tree import (
@@ -52,10 +52,7 @@ def cond(
         require_function("cond", branch)
     pred = _as_predicate(pred)
     leaves, in_tree = tree_flatten(operands)
-    paths = [path for path, _ in tree_flatten_with_path((operands, {}))[0]]
-    in_avals = abstractify(
-        "cond", true_fun, [argument_name(true_fun, path) for path in paths], leaves
-    )
+    in_avals = abstractify("cond", true_fun, lambda: argument_names(true_fun, operands, {}), leaves)
     functions = [FlatFunction(f, in_tree) for f in (false_fun, true_fun)]
     closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
     target = _common_avals(functions, closed)

@@ -18,16 +18,21 @@ from minijax_stage2 import (
     add,
     bind,
     cos,
+    div,
+    eq,
     full_like,
+    log,
     mul,
     neg,
-    reciprocal,
+    power,
     select_n,
     sin,
+    sub,
     tree_flatten,
     tree_map,
     tree_unflatten,
     typeof,
+    where,
 )
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float
@@ -37,16 +42,18 @@ from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
     cos_p,
+    div_p,
     dot_general_p,
     exp_p,
     log_p,
     mul_p,
     neg_p,
-    reciprocal_p,
+    pow_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
     sin_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
@@ -184,11 +191,17 @@ defvjp(neg_p, lambda ct, out, x: neg(ct))
 defvjp(sin_p, lambda ct, out, x: mul(ct, cos(x)))
 defvjp(cos_p, lambda ct, out, x: neg(mul(ct, sin(x))))
 defvjp(exp_p, lambda ct, out, x: mul(ct, out))
-defvjp(log_p, lambda ct, out, x: mul(ct, reciprocal(x)))
-defvjp(reciprocal_p, lambda ct, out, x: neg(mul(ct, mul(out, out))))
+defvjp(log_p, lambda ct, out, x: div(ct, x))
 
 defvjp(add_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
+defvjp(sub_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: neg(ct))
 defvjp(mul_p, lambda ct, out, x, y: mul(ct, y), lambda ct, out, x, y: mul(x, ct))
+defvjp(div_p, lambda ct, out, x, y: div(ct, y), lambda ct, out, x, y: neg(mul(div(ct, y), out)))
+defvjp(
+    pow_p,
+    lambda ct, out, x, y: mul(ct, mul(y, power(x, where(eq(y, 0), 1, sub(y, 1))))),
+    lambda ct, out, x, y: mul(ct, mul(out, log(where(eq(x, 0), 1, x)))),
+)
 
 for comparison_p in COMPARISONS:
     defvjp(comparison_p, None, None)

@@ -139,7 +139,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     # Forwards: compute what does not depend on the linear arguments.
     linear_eqns = []
     for eqn in jaxpr.eqns:
-        if any(atom in linear for atom in eqn.invars):
+        if not linear.isdisjoint(eqn.invars):
             linear.update(eqn.outvars)
             linear_eqns.append(eqn)
         else:

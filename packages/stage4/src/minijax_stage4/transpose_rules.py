@@ -10,6 +10,7 @@ import numpy as np
 from minijax_stage2 import (
     astype,
     broadcast_in_dim,
+    div,
     dot_general,
     full_like,
     mul,
@@ -25,6 +26,7 @@ from minijax_stage2.primitives import (
     add_p,
     broadcast_in_dim_p,
     convert_element_type_p,
+    div_p,
     dot_general_p,
     free_axes,
     mul_p,
@@ -32,6 +34,7 @@ from minijax_stage2.primitives import (
     reduce_sum_p,
     reshape_p,
     select_n_p,
+    sub_p,
     transpose_p,
 )
 from minijax_stage2.shaped_array import Shape
@@ -90,7 +93,9 @@ def _dot_y(ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNu
 deftranspose(neg_p, lambda ct, x: neg(ct))
 
 deftranspose(add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
+deftranspose(sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=True)
 deftranspose(mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
+deftranspose(div_p, lambda ct, x, y: div(ct, y), None)
 
 deftranspose(
     select_n_p,
@@ -99,7 +104,7 @@ deftranspose(
     lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
     jointly=True,
 )
-deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype: astype(ct, x.aval.dtype))
+deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
 
 deftranspose(reduce_sum_p, _spread_back)
 deftranspose(

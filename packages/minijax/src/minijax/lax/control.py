@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax_stage4 as stage4
-from minijax.arrays import on_device, tree_on_device
+from minijax.arrays import tree_to_arrays
 from minijax.declare import declare
+from minijax.evaluation import evaluated_by_library
+from minijax.operation import operation
 from minijax_stage2 import Primitive, bind1, tree_map
 from minijax_stage2.vmap_rules import elementwise
 
 
+@evaluated_by_library
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
@@ -27,8 +30,8 @@ def cond(
     Raises:
         TypeError: `pred` is no scalar, or the results differ in structure or types.
     """
-    pred = on_device(pred)
-    return stage4.cond(pred, true_fun, false_fun, *tree_on_device(operands))
+    out = stage4.cond(pred, true_fun, false_fun, *tree_to_arrays(operands))
+    return tree_to_arrays(out)
 
 
 # --8<-- [start:stop_gradient]
@@ -41,9 +44,10 @@ declare(
 )
 
 
+@operation
 def stop_gradient(x: Any) -> Any:
     """`x`, an array or a pytree of arrays, as a constant: no derivative passes through it."""
-    return tree_map(lambda leaf: bind1(stop_gradient_p, on_device(leaf)), x)
+    return tree_map(lambda leaf: bind1(stop_gradient_p, leaf), x)
 
 
 # --8<-- [end:stop_gradient]

@@ -1,68 +1,46 @@
 """Functions that compute each element of the result from one element of each operand."""
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.arrays import all_on_device
-from minijax.declare import Binary, binary, unary
-from minijax_stage2 import typeof
+from minijax.declare import binary, unary
+from minijax.operation import operation
+from minijax_stage2 import bind1, promote, typeof
+from minijax_stage2.primitives import div_p, pow_p
+
+neg = operation(stage2.neg)
+sin = operation(stage2.sin)
+cos = operation(stage2.cos)
+exp = operation(stage2.exp)
+log = operation(stage2.log)
+reciprocal = operation(stage2.reciprocal)
+
+add = operation(stage2.add)
+sub = operation(stage2.sub)
+mul = operation(stage2.mul)
 
 
-def _of_stage_2(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its operands brought to the device."""
-
-    @functools.wraps(function)
-    def on_arrays(*operands: Any) -> Any:
-        return function(*all_on_device(*operands))
-
-    return on_arrays
+@operation
+def div(x: Any, y: Any) -> Any:
+    """`x / y`; a quotient of integers is rounded towards zero."""
+    return bind1(div_p, *promote(x, y))
 
 
-neg = _of_stage_2(stage2.neg)
-sin = _of_stage_2(stage2.sin)
-cos = _of_stage_2(stage2.cos)
-exp = _of_stage_2(stage2.exp)
-log = _of_stage_2(stage2.log)
-reciprocal = _of_stage_2(stage2.reciprocal)
+@operation
+def pow(x: Any, y: Any) -> Any:
+    """`x` to the power `y`; a negative real number only to a whole power."""
+    return bind1(pow_p, *promote(x, y))
 
-add = _of_stage_2(stage2.add)
-mul = _of_stage_2(stage2.mul)
 
-eq = _of_stage_2(stage2.eq)
-ne = _of_stage_2(stage2.ne)
-lt = _of_stage_2(stage2.lt)
-le = _of_stage_2(stage2.le)
-gt = _of_stage_2(stage2.gt)
-ge = _of_stage_2(stage2.ge)
+eq = operation(stage2.eq)
+ne = operation(stage2.ne)
+lt = operation(stage2.lt)
+le = operation(stage2.le)
+gt = operation(stage2.gt)
+ge = operation(stage2.ge)
 
 
 # --8<-- [start:binary]
-sub = binary(
-    "sub",
-    "`x - y`.",
-    hlo="subtract",
-    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg(t)),
-    transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
-)
-div: Binary = binary(
-    "div",
-    "`x / y`, a real number for integers too.",
-    hlo="divide",
-    kinds="fc",
-    jvp=(lambda t, out, x, y: div(t, y), lambda t, out, x, y: neg(mul(div(t, y), out))),
-    transpose=(lambda ct, x, y: div(ct, y), None),
-)
-pow: Binary = binary(
-    "pow",
-    "`x` to the power `y`, both of one dtype; of a negative real number only for whole `y`.",
-    hlo="power",
-    jvp=(
-        lambda t, out, x, y: mul(t, mul(y, pow(x, _or_one(y, sub(y, 1))))),
-        lambda t, out, x, y: mul(t, mul(out, log(_or_one(x, x)))),
-    ),
-)
 max = binary(
     "max",
     "The larger of `x` and `y`; not a number where one of them is not.",
@@ -140,29 +118,26 @@ bitwise_not = unary("not", "`~x`, bit by bit.", hlo="not", kinds="biu")
 # --8<-- [end:unary]
 
 
+@operation
 def square(x: Any) -> Any:
     """`x * x`."""
     return mul(x, x)
 
 
+@operation
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Element by element `on_true` where `pred` holds, else `on_false`.
 
     Raises:
         TypeError: the two differ in dtype or shape, or `pred` is not boolean.
     """
-    pred, on_true, on_false = all_on_device(pred, on_true, on_false)
     return stage2.select_n(pred, on_false, on_true)
 
 
-def _or_one(x: Any, otherwise: Any) -> Any:
-    """1 where `x` is 0: a formula keeps away from values whose product with 0 is not 0."""
-    return where(eq(x, 0), 1, otherwise)
-
-
+@operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Element by element `x` where `condition` holds, else `y`."""
-    return stage2.where(*all_on_device(condition, x, y))
+    return stage2.where(condition, x, y)
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:

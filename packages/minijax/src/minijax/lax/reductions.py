@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.arrays import on_device
 from minijax.declare import reduction
 from minijax.lax.elementwise import bitwise_or, div, eq, mul, ne, select
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
+from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import Shape
 
 
+@operation(static="axes")
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     """The sum over the axes `axes`, in the dtype of `operand`."""
-    return stage2.reduce_sum(on_device(operand), tuple(axes))
+    return stage2.reduce_sum(operand, tuple(axes))
 
 
 def _smallest(dtype: np.dtype[Any]) -> Any:
@@ -81,18 +82,19 @@ reduce_or = reduction(
 # --8<-- [end:reductions]
 
 
+@operation(static=("axis", "index_dtype"))
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first largest element along `axis`; the first NaN counts as largest."""
     return _first_index(operand, reduce_max(operand, [axis]), axis, index_dtype)
 
 
+@operation(static=("axis", "index_dtype"))
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first smallest element along `axis`; the first NaN counts as smallest."""
     return _first_index(operand, reduce_min(operand, [axis]), axis, index_dtype)
 
 
 def _first_index(operand: Any, chosen: Any, axis: int, index_dtype: Any) -> Any:
-    operand = on_device(operand)
     shape = typeof(operand).shape
     # A NaN, and nothing else, differs from itself; the result is NaN where an operand is.
     found = bitwise_or(eq(operand, _spread(chosen, shape, (axis,))), ne(operand, operand))

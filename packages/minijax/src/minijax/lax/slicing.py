@@ -7,11 +7,11 @@ Each is the transpose of another: what `slice` cuts out, `pad` puts among zeros,
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.arrays import all_on_device, on_device
 from minijax.declare import declare
 from minijax.lax.elementwise import select
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import broadcast_in_dim, full, full_like
+from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape
@@ -32,6 +32,7 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
 # --8<-- [start:slice]
+@operation(static=("start_indices", "limit_indices", "strides"))
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -49,7 +50,6 @@ def slice(
     Raises:
         TypeError: they do not fit the shape of `operand`.
     """
-    operand = on_device(operand)
     strides = [1] * typeof(operand).ndim if strides is None else strides
     return bind1(
         slice_p,
@@ -123,6 +123,7 @@ declare(
 
 
 # --8<-- [start:pad]
+@operation(static="padding_config")
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     """`operand` with `padding_value` before, after and between its elements.
 
@@ -135,7 +136,6 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     Raises:
         TypeError: dtypes differ, or the configuration does not fit.
     """
-    operand, padding_value = all_on_device(operand, padding_value)
     config = tuple((low, high, interior) for low, high, interior in padding_config)
     return bind1(pad_p, operand, padding_value, padding_config=config)
 
@@ -223,6 +223,7 @@ declare(
 
 
 # --8<-- [start:concatenate]
+@operation(static="dimension")
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """The operands one after the other along an axis.
 
@@ -233,11 +234,8 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     Raises:
         TypeError: the shapes do not fit.
     """
-    avals = [typeof(x) for x in operands]
-    dtype = result_type(*avals).dtype
-    operands = [
-        cast(x, aval, dtype) for x, aval in zip(all_on_device(*operands), avals, strict=True)
-    ]
+    meeting = result_type(*[typeof(x) for x in operands])
+    operands = [cast(x, meeting) for x in operands]
     return bind1(concatenate_p, *operands, dimension=dimension)
 
 

@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.arrays import all_on_device, on_device
 from minijax.declare import declare
+from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.primitives import DotDimensionNumbers
-from minijax_stage2.shaped_array import Shape, check_shape, python_scalars
+from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
+@operation(static=("shape", "dtype"))
 def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """An array filled with the number `fill_value`, of its dtype unless another is given."""
     if dtype is not None and isinstance(fill_value, python_scalars):
         fill_value = np.dtype(dtype).type(fill_value)  # which staging keeps as a literal
     elif dtype is not None:
         fill_value = stage2.astype(fill_value, dtype)
-    fill_value = on_device(fill_value)
     return stage2.broadcast_to(fill_value, _shape(shape))
 
 
+@operation(static="dtype")
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     """An array of the shape of `x`, and of its dtype unless another is given."""
     aval = typeof(x)
@@ -63,11 +64,15 @@ def _lower_iota(
 declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 
 
+@operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
     """The array of `shape` whose elements are their own index along the axis `dimension`."""
-    return bind1(iota_p, dtype=np.dtype(dtype), shape=_shape(shape), dimension=dimension)
+    return bind1(
+        iota_p, dtype=dtype_of_numbers("iota", dtype), shape=_shape(shape), dimension=dimension
+    )
 
 
+@operation(static=("dtype", "size"))
 def iota(dtype: Any, size: int) -> Any:
     """0, 1, 2, ... up to `size`, exclusive."""
     return broadcasted_iota(dtype, (size,), 0)
@@ -76,26 +81,31 @@ def iota(dtype: Any, size: int) -> Any:
 # --8<-- [end:iota]
 
 
+@operation(static="new_dtype")
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """`operand` with another dtype."""
-    return stage2.astype(on_device(operand), new_dtype)
+    return stage2.astype(operand, new_dtype)
 
 
+@operation(static="new_sizes")
 def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
     """`operand` with another shape of the same size; one size may be -1, to be worked out."""
-    return stage2.reshape(on_device(operand), new_sizes)
+    return stage2.reshape(operand, new_sizes)
 
 
+@operation(static="permutation")
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """`operand` with its axes permuted."""
-    return stage2.transpose(on_device(operand), permutation)
+    return stage2.transpose(operand, permutation)
 
 
+@operation(static=("shape", "broadcast_dimensions"))
 def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
     """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
-    return stage2.broadcast_in_dim(on_device(operand), shape, broadcast_dimensions)
+    return stage2.broadcast_in_dim(operand, shape, broadcast_dimensions)
 
 
+@operation(static="dimensions")
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """`array` with axes of size 1, where `dimensions` says they stand in the result."""
     ndim = typeof(array).ndim + len(dimensions)
@@ -104,6 +114,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
 
 
+@operation(static="dimensions")
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """`array` without the axes `dimensions`, which must have size 1."""
     shape = typeof(array).shape
@@ -113,6 +124,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
 
 
+@operation(static="dimension_numbers")
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> Any:
     """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
 
@@ -125,5 +137,4 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> A
     Returns:
         An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
     """
-    lhs, rhs = all_on_device(lhs, rhs)
     return stage2.dot_general(lhs, rhs, dimension_numbers)

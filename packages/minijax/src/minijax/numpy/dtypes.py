@@ -1,8 +1,7 @@
 """The dtypes, by their names.
 
-Dtypes are numpy's, and 64 bits are honest: Python numbers and numpy's own arrays compute in
-`float64` and `int64` where nothing says otherwise. (JAX makes them 32 bits wide unless it is
-told `jax_enable_x64`; say `dtype=jnp.float32` here for the same.)
+Dtypes are numpy's. Python's numbers, and numpy's own of 64 bits, have 32 bits here, as in JAX,
+unless `enable_x64` says otherwise.
 """
 
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import number_types
 
 bool_ = np.bool_
 int8 = np.int8
@@ -31,19 +31,26 @@ dtype = np.dtype
 finfo = np.finfo
 iinfo = np.iinfo
 
-default_int = np.dtype(int64)
-default_float = np.dtype(float64)
+
+def default_int() -> np.dtype[Any]:
+    """The dtype of Python's ints."""
+    return number_types().weak[1].dtype
+
+
+def default_float() -> np.dtype[Any]:
+    """The dtype of Python's floats."""
+    return number_types().weak[2].dtype
 
 
 def dtype_of_sum(x: Any) -> np.dtype[Any]:
     """The dtype in which elements are summed: that of `x`, or the widest integer of its kind."""
     of_x = typeof(x).dtype
     if of_x.kind in "bi":
-        return default_int
-    return np.dtype(uint64) if of_x.kind == "u" else of_x
+        return default_int()
+    return np.dtype(f"u{default_int()}") if of_x.kind == "u" else of_x
 
 
 def dtype_of_mean(x: Any) -> np.dtype[Any]:
     """The dtype in which a mean is taken: that of `x`, or a float."""
     of_x = typeof(x).dtype
-    return of_x if is_inexact(of_x) else default_float
+    return of_x if is_inexact(of_x) else default_float()

@@ -6,15 +6,15 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import on_device
 from minijax.numpy.reductions import all
+from minijax.operation import operation
 from minijax_stage2 import typeof
 
 add = lax.add
 subtract = lax.sub
 multiply = lax.mul
-divide = lax.div
-true_divide = lax.div
+divide = operation(stage2.div)
+true_divide = divide
 negative = lax.neg
 reciprocal = lax.reciprocal
 square = lax.square
@@ -52,12 +52,18 @@ def power(x1: Any, x2: Any) -> Any:
         TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
     """
     if isinstance(x2, int) and not isinstance(x2, bool):
-        if x2 < 0 and typeof(x1).dtype.kind in "biu":
-            raise TypeError(f"power: the integer {typeof(x1)} to the negative power {x2}")
-        return stage2.power(on_device(x1), x2)  # exact, also for negative x1
+        return _whole_power(x1, x2)
     return lax.pow(x1, x2)
 
 
+@operation(static="exponent")
+def _whole_power(x: Any, exponent: int) -> Any:
+    if exponent < 0 and typeof(x).dtype.kind in "biu":
+        raise TypeError(f"power: the integer {typeof(x)} to the negative power {exponent}")
+    return stage2.power(x, exponent)  # exact, also for negative x
+
+
+@operation
 def abs(x: Any) -> Any:
     """The absolute value of a real `x`."""
     return x if typeof(x).dtype.kind in "bu" else lax.abs(x)
@@ -67,16 +73,19 @@ absolute = abs
 sign = lax.sign
 
 
+@operation
 def floor(x: Any) -> Any:
     """The largest whole number up to `x`."""
     return x if typeof(x).dtype.kind in "biu" else lax.floor(x)
 
 
+@operation
 def ceil(x: Any) -> Any:
     """The smallest whole number from `x` on."""
     return x if typeof(x).dtype.kind in "biu" else lax.ceil(x)
 
 
+@operation
 def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
     """`arr` with the elements below `min` raised to it, and those above `max` lowered to it."""
     if min is not None:
@@ -84,31 +93,37 @@ def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
     return arr if max is None else lax.min(arr, max)
 
 
+@operation
 def isnan(x: Any) -> Any:
     """Where `x` is not a number."""
     return lax.ne(x, x)
 
 
+@operation
 def isfinite(x: Any) -> Any:
     """Where `x` is neither infinite nor NaN."""
     return lax.lt(abs(x), np.inf)
 
 
+@operation
 def isinf(x: Any) -> Any:
     """Where `x` is infinite."""
     return lax.eq(abs(x), np.inf)
 
 
+@operation
 def logical_and(x: Any, y: Any) -> Any:
     """Where both `x` and `y` hold; numbers hold unless they are zero."""
     return lax.bitwise_and(_truth(x), _truth(y))
 
 
+@operation
 def logical_or(x: Any, y: Any) -> Any:
     """Where `x` or `y` holds; numbers hold unless they are zero."""
     return lax.bitwise_or(_truth(x), _truth(y))
 
 
+@operation
 def logical_not(x: Any) -> Any:
     """Where `x` does not hold; numbers hold unless they are zero."""
     return lax.bitwise_not(_truth(x))
@@ -118,6 +133,7 @@ def _truth(x: Any) -> Any:
     return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
 
 
+@operation
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
     """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal."""
     distance = abs(lax.sub(a, b))
@@ -125,6 +141,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
     return lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
 
 
+@operation
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
     """Whether `isclose` holds everywhere."""
     return all(isclose(a, b, rtol, atol))

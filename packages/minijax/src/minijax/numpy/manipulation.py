@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import on_device
+from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -24,31 +24,37 @@ def ndim(a: Any) -> int:
     return typeof(a).ndim
 
 
+@operation(static="dtype")
 def astype(x: Any, dtype: Any) -> Any:
     """`x` with another dtype."""
     return lax.convert_element_type(x, dtype)
 
 
+@operation(static="shape")
 def reshape(a: Any, shape: Axes) -> Any:
     """`a` with another shape of the same size; one size may be -1, to be worked out."""
-    return stage2.reshape(on_device(a), shape)
+    return stage2.reshape(a, shape)
 
 
+@operation
 def ravel(a: Any) -> Any:
     """`a` with all of its axes made one."""
     return reshape(a, -1)
 
 
+@operation(static="axes")
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """`a` with its axes permuted; without `axes`, in reverse order."""
-    return stage2.transpose(on_device(a), axes)
+    return stage2.transpose(a, axes)
 
 
+@operation(static=("source", "destination"))
 def moveaxis(a: Any, source: int, destination: int) -> Any:
     """`a` with one axis moved, the others in their order."""
-    return stage2.moveaxis(on_device(a), source, destination)
+    return stage2.moveaxis(a, source, destination)
 
 
+@operation(static=("axis1", "axis2"))
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """`a` with two axes exchanged."""
     (axis1,) = canonical_axes("swapaxes", axis1, ndim(a))
@@ -58,17 +64,20 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return transpose(a, order)
 
 
+@operation(static="shape")
 def broadcast_to(array: Any, shape: Axes) -> Any:
     """`array` repeated to `shape`, by numpy's rule."""
     sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    return stage2.broadcast_to(on_device(array), sizes)
+    return stage2.broadcast_to(array, sizes)
 
 
+@operation(static="axis")
 def expand_dims(a: Any, axis: Axes) -> Any:
     """`a` with axes of size 1, where `axis` says they stand in the result."""
     return lax.expand_dims(a, (axis,) if isinstance(axis, int) else axis)
 
 
+@operation(static="axis")
 def squeeze(a: Any, axis: Axes | None = None) -> Any:
     """`a` without the given axes, or all axes, of size 1."""
     if axis is None:
@@ -76,6 +85,7 @@ def squeeze(a: Any, axis: Axes | None = None) -> Any:
     return lax.squeeze(a, (axis,) if isinstance(axis, int) else axis)
 
 
+@operation(static="axis")
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     """The arrays one after the other along `axis`; each as one row of numbers where it is None."""
     if not len(arrays):
@@ -86,6 +96,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     return lax.concatenate(arrays, along)
 
 
+@operation(static="axis")
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     """The arrays, all of one shape, side by side along a new axis."""
     if not len(arrays):

@@ -4,15 +4,17 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import all_on_device
+from minijax.operation import operation
 from minijax_stage2 import typeof
 
 
+@operation
 def matmul(a: Any, b: Any) -> Any:
     """`a @ b`: the matrix product, over leading axes that broadcast."""
-    return stage2.matmul(*all_on_device(a, b))
+    return stage2.matmul(a, b)
 
 
+@operation
 def dot(a: Any, b: Any) -> Any:
     """The sum of products over the last axis of `a` and the last but one, or only one, of `b`.
 
@@ -25,6 +27,7 @@ def dot(a: Any, b: Any) -> Any:
     return lax.dot_general(a, b, (contracted, ((), ())))
 
 
+@operation
 def outer(a: Any, b: Any) -> Any:
     """The products of each element of `a` with each element of `b`, as a matrix."""
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))

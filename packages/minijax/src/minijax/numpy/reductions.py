@@ -6,12 +6,14 @@ from typing import Any
 
 from minijax import lax
 from minijax.numpy.dtypes import default_int, dtype_of_mean, dtype_of_sum
+from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
 Axes = int | Sequence[int] | None
 
 
+@operation(static=("axis", "dtype", "keepdims"))
 def sum(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """The sum over one axis, several, or (None) all of them.
 
@@ -25,6 +27,7 @@ def sum(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False)
     return _reduce("sum", lax.reduce_sum, a, axis, keepdims)
 
 
+@operation(static=("axis", "dtype", "keepdims"))
 def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """The mean over one axis, several, or (None) all of them; that of integers is a float."""
     a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
@@ -32,6 +35,7 @@ def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False
     return lax.div(total, _count("mean", a, axis))
 
 
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
 def var(
     a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
 ) -> Any:
@@ -42,6 +46,7 @@ def var(
     return lax.div(total, _count("var", a, axis) - ddof)
 
 
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
 def std(
     a: Any, axis: Axes = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
 ) -> Any:
@@ -49,6 +54,7 @@ def std(
     return lax.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims))
 
 
+@operation(static=("axis", "keepdims"))
 def max(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The largest element along the axes; NaN where there is one.
 
@@ -59,6 +65,7 @@ def max(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     return _reduce("max", lax.reduce_max, a, axis, keepdims)
 
 
+@operation(static=("axis", "keepdims"))
 def min(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The smallest element along the axes; NaN where there is one.
 
@@ -69,37 +76,47 @@ def min(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     return _reduce("min", lax.reduce_min, a, axis, keepdims)
 
 
+@operation(static=("axis", "keepdims"))
 def all(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """Whether all elements along the axes hold; numbers hold unless they are zero."""
     return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, keepdims)
 
 
+@operation(static=("axis", "keepdims"))
 def any(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """Whether some element along the axes holds; numbers hold unless they are zero."""
     return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, keepdims)
 
 
+@operation(static=("axis", "keepdims"))
 def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """The index of the first largest element along an axis; of all elements where it is None."""
     return _arg("argmax", lax.argmax, a, axis, keepdims)
 
 
+@operation(static=("axis", "keepdims"))
 def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """The index of the first smallest element along an axis; of all elements where it is None."""
     return _arg("argmin", lax.argmin, a, axis, keepdims)
 
 
 def _reduce(name: str, reduction: Callable[..., Any], a: Any, axis: Axes, keepdims: bool) -> Any:
-    axes = canonical_axes(name, axis, typeof(a).ndim)
+    shape = typeof(a).shape
+    axes = canonical_axes(name, axis, len(shape))
     out = reduction(a, axes)
-    return lax.expand_dims(out, axes) if keepdims else out
+    return lax.reshape(out, _with_ones(shape, axes)) if keepdims else out
+
+
+def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which `axes` are left with size 1."""
+    return tuple([1 if i in axes else size for i, size in enumerate(shape)])
 
 
 def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keepdims: bool) -> Any:
     _require_elements(name, a, axis)
     flat = lax.reshape(a, (-1,)) if axis is None else a
     (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
-    out = function(flat, along, default_int)
+    out = function(flat, along, default_int())
     if not keepdims:
         return out
     return lax.expand_dims(out, range(typeof(a).ndim) if axis is None else (along,))

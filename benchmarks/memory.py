@@ -1,0 +1,102 @@
+"""What minijax and JAX hold in memory, each in processes of its own."""
+
+import statistics
+
+from benchmarks.footprint import require_status
+from benchmarks.measure import QUICK_PAIRS, Line, Row, figures_of, row_of
+
+PAIRS = 5
+
+IMPORT = """
+import numpy
+from benchmarks.footprint import peak
+before = peak()
+import {module}
+print(peak() - before)
+"""
+
+FIRST_RESULT = """
+import numpy
+from benchmarks.footprint import peak
+before = peak()
+import {module}
+import {module}.numpy
+{module}.jit({module}.numpy.sin)(numpy.float32(1)).block_until_ready()
+print(peak() - before)
+"""
+
+TRACE = """
+from benchmarks import programs
+from benchmarks.footprint import peak
+lib = programs.library("{module}")
+lib.core.make_jaxpr(programs.chain(lib, 10))(1.0)
+before = peak()
+jaxpr = lib.core.make_jaxpr(programs.chain(lib, 100_000))(1.0)
+print(peak() - before)
+"""
+
+EXECUTABLES = """
+import gc
+from benchmarks import programs
+from benchmarks.footprint import current
+lib = programs.library("{module}")
+x = lib.numpy.asarray(1.0, "float32")
+
+def program(number):
+    f = lib.core.jit(lambda x: lib.numpy.sin(x) * number)
+    f(x).block_until_ready()
+    return f
+
+for number in range(20):
+    program(number + 0.5)
+gc.collect()
+before = current()
+kept = [program(number) for number in range({count})]
+gc.collect()
+held = current() - before
+del kept
+gc.collect()
+print(held / {count}, (held + before - current()) / {count})
+"""
+
+
+def in_fresh_processes(name: str, program: str, note: str) -> Line:
+    def measure(quick: bool) -> Row:
+        require_status()
+        pairs = []
+        for _ in range(QUICK_PAIRS if quick else PAIRS):
+            (ours,), (peer,) = (
+                figures_of(program.format(module=module)) for module in ("minijax", "jax")
+            )
+            pairs.append((ours, peer))
+        return row_of(name, pairs, unit="B", note=note)
+
+    return Line(name, measure)
+
+
+def cached_executable(count: int = 200) -> Line:
+    name = "memory: one cached executable"
+
+    def measure(quick: bool) -> Row:
+        require_status()
+        held, freed = [], []
+        for _ in range(1 if quick else QUICK_PAIRS):
+            ours, peer = (
+                figures_of(EXECUTABLES.format(module=module, count=count))
+                for module in ("minijax", "jax")
+            )
+            held.append((ours[0], peer[0]))
+            freed.append((ours[1] / ours[0], peer[1] / peer[0]))
+        shares = [statistics.median(side) for side in zip(*freed, strict=True)]
+        note = "given back once the functions are gone: {:.0%}, JAX {:.0%}".format(*shares)
+        return row_of(name, held, unit="B", note=note)
+
+    return Line(name, measure)
+
+
+LINES = [
+    in_fresh_processes("memory: import", IMPORT, "beside Python and numpy"),
+    in_fresh_processes("memory: first result of a small jit", FIRST_RESULT, "import included"),
+    in_fresh_processes("memory: trace of 100,000 equations", TRACE, "peak"),
+    cached_executable(),
+]

@@ -1,0 +1,136 @@
+"""Evaluation in the full library: by XLA, into Arrays, with JAX's types of numbers.
+
+The stages let numpy evaluate what is numpy's, with its 64 bits. Here another evaluator stands at
+the bottom of the tracer stack while a function of this library runs, and Python's numbers have
+32 bits, unless `enable_x64` says otherwise. Nothing of that is seen by who uses a stage by itself.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from minijax.array import Array, of_library
+from minijax.config import config
+from minijax_stage1 import current_interpreter
+from minijax_stage1.interpreter import evaluator, set_interpreter
+from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    aval_rules,
+    number_types,
+    numpys_types,
+    set_number_types,
+)
+from minijax_stage2.trace import EvalTrace
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+
+NUMBERS_OF_32_BITS = NumberTypes(32, weak_arrays=True)
+NUMBERS_OF_64_BITS = NumberTypes(64, weak_arrays=True)
+
+x64 = config.declare(
+    "enable_x64",
+    bool,
+    False,
+    "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
+)
+
+
+def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+    """How the types of leaves of this library are found, by their class."""
+    of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
+    weak_bool, _, weak_float, weak_complex = numbers.weak
+    return {
+        Array: aval_rules[Array],
+        bool: lambda x: weak_bool,
+        int: numbers.of_int,
+        float: lambda x: weak_float,
+        complex: lambda x: weak_complex,
+        **dict.fromkeys(of_numpy, numbers.of_numpy),
+    }
+
+
+# For calls that have to be fast, by whether there are 64 bits.
+leaf_types = {False: _leaf_types(NUMBERS_OF_32_BITS), True: _leaf_types(NUMBERS_OF_64_BITS)}
+
+
+def library_number_types() -> NumberTypes:
+    """What becomes of numbers of no dtype, as the setting `enable_x64` says."""
+    return NUMBERS_OF_64_BITS if x64.value else NUMBERS_OF_32_BITS
+
+
+@contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.enable_x64` for the block of a `with`, in this thread only.
+
+    >>> import minijax.numpy as jnp
+    >>> with enable_x64(True):
+    ...     jnp.arange(3.0)
+    Array([0., 1., 2.], dtype=float64)
+    """
+    with x64.override(new_val):
+        if number_types() is numpys_types:  # no function of the library is running
+            yield
+        else:
+            with set_number_types(library_number_types()):
+                yield
+
+
+# --8<-- [start:trace]
+class DeviceTrace(EvalTrace):
+    """Evaluation on the device: whatever the operands are, the results are Arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function_name = "XLA"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        if primitive.holds_programs:
+            return [of_library(out) for out in impl_rules[primitive](*args, **params)]
+        in_avals = tuple([typeof(x) for x in args])
+        return call(compile_primitive(primitive, in_avals, params), args, Array)
+
+
+device_trace = DeviceTrace()
+
+
+class library_evaluation:
+    """Makes this library's evaluator current for the block of a `with`."""
+
+    __slots__ = ("interpreter", "number_types")
+
+    def __enter__(self) -> None:
+        self.interpreter = set_interpreter(device_trace)
+        self.number_types = set_number_types(library_number_types())
+        self.interpreter.__enter__()
+        self.number_types.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self.number_types.__exit__()
+        self.interpreter.__exit__()
+
+
+# --8<-- [end:trace]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def evaluated_by_library(function: Function) -> Function:
+    """Decorator: a function whose primitives this library evaluates, when nothing else is running.
+
+    Inside a transformation that began in this library its evaluator is at the bottom already.
+    """
+
+    @functools.wraps(function)
+    def in_library(*args: Any, **kwargs: Any) -> Any:
+        if current_interpreter() is not evaluator:
+            return function(*args, **kwargs)
+        with library_evaluation():
+            return function(*args, **kwargs)
+
+    return in_library  # type: ignore[return-value]

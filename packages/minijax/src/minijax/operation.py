@@ -1,0 +1,50 @@
+"""Operations: the functions of this library that users call on arrays."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from minijax.jit import JittedFunction
+from minijax_stage3.static_arguments import StaticArguments
+
+
+# --8<-- [start:operation]
+class Operation(JittedFunction):
+    """A function of arrays that is one program where it is evaluated.
+
+    It is compiled as a whole, once for the types of its arguments. Where something transforms or
+    stages it, it is no call of a program but the primitives that it is made of.
+    """
+
+    def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
+        super().__init__(fun, static_argnames=static, inline=True)
+        self._static = _ListsAsTuples(fun, argnames=static)
+
+
+class _ListsAsTuples(StaticArguments):
+    """Static arguments among which lists say shapes and axes as well as tuples do."""
+
+    def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        return super().split(
+            tuple([_as_tuple(x) if i in self.argnums else x for i, x in enumerate(args)]),
+            {name: _as_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
+        )
+
+
+def operation(fun: Callable[..., Any] | None = None, *, static: str | tuple[str, ...] = ()) -> Any:
+    """Decorator: makes a function of arrays an operation.
+
+    Arguments:
+        fun: the function.
+        static: the names of arguments that are no arrays, such as axes, shapes and dtypes.
+    """
+    if fun is None:
+        return functools.partial(operation, static=static)
+    return Operation(fun, static)
+
+
+# --8<-- [end:operation]
+
+
+def _as_tuple(x: Any) -> Any:
+    return tuple(map(_as_tuple, x)) if isinstance(x, list | tuple) else x

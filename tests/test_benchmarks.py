@@ -1,0 +1,101 @@
+"""The table of measurements: lines are found by name and printed; nothing is timed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def bench():
+    root = str(Path(__file__).parents[1])
+    sys.path.insert(0, root)
+    try:
+        import benchmarks.__main__ as bench
+    finally:
+        sys.path.remove(root)
+    return bench
+
+
+@pytest.fixture
+def groups(bench):
+    """Three lines in two groups, that take no time."""
+    from benchmarks.measure import Line, Row, Skip, row_of
+
+    def skipped(quick):
+        raise Skip("not here")
+
+    pairs = [(1e-3, 4e-3), (2e-3, 4e-3), (3e-3, 4e-3)]
+    return {
+        "calls": [
+            Line("call, fast", lambda quick: row_of("call, fast", pairs), 0.5),
+            Line("call, slow", lambda quick: Row("call, slow", 3.0, 2.0, 1.5, note="why"), 1.0),
+        ],
+        "other": [Line("elsewhere", skipped)],
+    }
+
+
+def test_no_two_lines_have_one_name(bench):
+    names = [line.name for lines in bench.GROUPS.values() for line in lines]
+    assert len(set(names)) == len(names) > 40
+
+
+def test_every_group_and_every_line_is_found_by_its_name(bench):
+    for group, lines in bench.GROUPS.items():
+        assert [line for _, line in bench.lines_named([group], {group: lines})] == lines
+        for line in lines:
+            assert (group, line) in bench.lines_named([line.name], bench.GROUPS)
+
+
+def test_list_measures_nothing(bench, capsys):
+    bench.main(["--list"])
+    listed = capsys.readouterr().out.splitlines()
+    assert listed == [line.name for lines in bench.GROUPS.values() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], ["call, fast", "call, slow", "elsewhere"]),
+        (["calls"], ["call, fast", "call, slow"]),
+        (["slow"], ["call, slow"]),
+        (["other", "fast"], ["call, fast", "elsewhere"]),
+    ],
+)
+def test_names_choose_lines(bench, groups, capsys, names, expected):
+    bench.main(["--list", *names], groups)
+    assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_a_name_that_chooses_nothing_is_an_error(bench, groups, capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["slow", "typo"], groups)
+    assert "no group or line has the name 'typo'" in capsys.readouterr().err
+
+
+def test_json_says_on_each_line_what_the_table_says(bench, groups, capsys):
+    bench.main(["--json"], groups)
+    about, *rows = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {"processor", "python", "jaxlib", "jax"} <= set(about["machine"])
+    assert [(row["group"], row["name"], row["verdict"]) for row in rows] == [
+        ("calls", "call, fast", "met"),
+        ("calls", "call, slow", "MISSED"),
+        ("other", "elsewhere", "skipped"),
+    ]
+    assert (rows[0]["ours"], rows[0]["peer"], rows[0]["ratio"]) == (2e-3, 4e-3, 0.5)
+
+
+def test_the_table_gives_each_figure_its_unit(bench, groups, capsys):
+    bench.main([], groups)
+    _, header, fast, slow, elsewhere = capsys.readouterr().out.splitlines()
+    assert header.split() == ["minijax", "peer", "ratio", "budget", "verdict"]
+    assert fast.split() == ["call,", "fast", "2", "ms", "4", "ms", "0.500", "0.5", "met"]
+    assert slow.split() == ["call,", "slow", "3", "s", "2", "s", "1.500", "1.0", "MISSED", "why"]
+    assert elsewhere.split() == ["elsewhere", "skipped", "not", "here"]
+
+
+def test_figures_come_from_a_fresh_process(bench):
+    from benchmarks.measure import figures_of
+
+    assert figures_of("import sys; print('jax' in sys.modules); print(1.5, 2)") == [1.5, 2.0]
