@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"]
 PACKAGES = [*STAGES, "minijax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
-ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}}
+ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
 LONGEST_FILE = 400  # lines, of a stage
 
 every_package = pytest.mark.parametrize("package", PACKAGES)

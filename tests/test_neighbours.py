@@ -167,3 +167,88 @@ def test_arguments_of_one_library_in_functions_of_the_other():
             raise SystemExit("a JAX tracer went through")
         """,
     )
+
+
+EXCHANGE = """
+    import minijax, numpy as np
+    import minijax.numpy as mnp
+    import jax.numpy as jnp
+
+    # Each computes between the steps of the other, and takes what the other made.
+    x = mnp.arange(6, dtype=mnp.float32)
+    for _ in range(3):
+        theirs = jax.jit(lambda x: x * 2)(jnp.asarray(x))
+        x = minijax.jit(lambda x: x + 1)(mnp.from_dlpack(theirs))
+    assert type(x) is minijax.Array and isinstance(theirs, jax.Array)
+    assert x.tolist() == [8 * i + 7 for i in range(6)], x
+    assert not isinstance(theirs, minijax.Array) and not isinstance(x, jax.Array)
+
+    for dtype in ("float32", "bfloat16", "bool", "int8", "complex64"):
+        theirs = jnp.arange(6).reshape(2, 3).astype(dtype)
+        ours = mnp.from_dlpack(theirs)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        assert ours.tolist() == theirs.tolist()
+        back = jnp.from_dlpack(ours)
+        assert back.dtype == theirs.dtype and back.tolist() == theirs.tolist()
+
+    # Deleting and donating here concerns nobody there.
+    ours = mnp.ones(3)
+    shared, copied = jnp.from_dlpack(ours), jnp.asarray(ours)
+    ours.delete()
+    assert shared.tolist() == copied.tolist() == [1, 1, 1]
+    donated = jax.jit(lambda x: x + 1, donate_argnums=0)(shared)
+    assert donated.tolist() == [2, 2, 2]
+    assert minijax.devices()[0].platform == jax.devices("cpu")[0].platform
+"""
+FIRST = {
+    "ours": "import minijax, jax; minijax.numpy.ones(2)",
+    "theirs": "import jax, minijax; jax.numpy.ones(2)",
+}
+
+
+@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+def test_arrays_are_exchanged(first):
+    run(first, EXCHANGE)
+
+
+def test_arrays_have_what_those_of_jax_have():
+    """Names, and what they say, of all that is asked of an array besides computing."""
+    run("""
+        import jax, jax.numpy as jnp
+        import minijax, minijax.numpy as mnp
+        import copy, pickle
+        minijax.config.update("enable_x64", jax.config.jax_enable_x64)
+        import numpy as np
+
+        for value in (np.float32(2), np.zeros((2, 0), np.int8), np.ones((2, 3), bool)):
+            said = []
+            for lib, np_of_lib in ((minijax, mnp), (jax, jnp)):
+                x = np_of_lib.asarray(value)
+                said.append([
+                    x.nbytes, x.itemsize, x.on_device_size_in_bytes(), x.weak_type,
+                    x.is_deleted(), x.is_ready(), x.block_until_ready() is x, len(x.devices()),
+                    x.copy_to_host_async(), x.addressable_data(0).shape, x.device.platform,
+                    type(lib.device_get(x)), lib.device_get([x, 1.5])[1],
+                    type(lib.device_put({"a": 1})["a"]) is type(x),
+                    lib.device_put(1).weak_type, lib.device_put(1.5).dtype,
+                    pickle.loads(pickle.dumps(x)).dtype, copy.deepcopy(x).shape,
+                    type(np.ones(3, np.float32) * np_of_lib.ones(3)) is type(x),
+                    lib.device_count(), lib.default_backend(), lib.process_index(),
+                    lib.process_count(), len(lib.local_devices()),
+                ])
+                x.delete()
+                assert x.is_deleted()
+                try:
+                    x + 1
+                except RuntimeError as error:
+                    assert "deleted" in str(error)
+                else:
+                    raise SystemExit("a deleted array was used")
+            assert said[0] == said[1], said
+        for lib in (minijax, jax):
+            seen = []
+            lib.jit(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
+            lib.vmap(lambda x: seen.append(isinstance(x, lib.Array)) or x)(np.ones(2))
+            lib.grad(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
+            assert seen == [True] * 3
+    """)

@@ -3,4 +3,19 @@
 import os
 
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"  # for the processes they start, too
-os.environ["MINIJAX_ENABLE_X64"] = "true"  # the laws are tried to many digits
+
+import pytest
+
+import minijax
+
+minijax.config.update("enable_x64", True)  # the laws are tried to many digits
+
+
+@pytest.fixture(autouse=True)
+def _as_documented(request):
+    """What documents show is what a user sees, who has set nothing."""
+    if request.module.__name__.endswith("test_documents"):
+        with minijax.enable_x64(False):
+            yield
+    else:
+        yield

@@ -3,15 +3,33 @@
 import copy
 import gc
 import pickle
+import sys
+import threading
+from contextvars import copy_context
 
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import minijax.numpy as jnp
 import minijax_stage3 as stage3
 import minijax_stage4 as stage4
-from minijax import Array, grad, hessian, jit, jvp, tree, value_and_grad, vmap
+from minijax import (
+    Array,
+    device_put,
+    dlpack,
+    enable_x64,
+    grad,
+    hessian,
+    jit,
+    jvp,
+    tree,
+    value_and_grad,
+    vmap,
+)
+from minijax_stage2 import float0
 from minijax_stage3 import backend
 
 DTYPES = [
@@ -21,6 +39,14 @@ DTYPES = [
 ]
 VALUES = np.array([[0, 1, 2], [3, 0, 5]])
 X = np.arange(3.0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _numbers_of_64_bits():
+    """So that every dtype can be made."""
+    with enable_x64(True):
+        yield
+
 
 array = jnp.array
 
@@ -87,6 +113,16 @@ def test_copies_and_pickles(dtype):
 
 def f(x):
     return jnp.sin(x) * x + 1.0
+
+
+@jit
+def double(x):
+    return x * 2
+
+
+@jit
+def identity(x):
+    return x
 
 
 RESULTS = {
@@ -156,3 +192,220 @@ def test_tracers_count_as_arrays():
     assert not isinstance(stage3.array(X), Array)
     assert not isinstance(X, Array)
     assert not issubclass(stage3.Array, Array)
+
+
+USES = {
+    "operator": lambda x: x + 1,
+    "operand": lambda x: 1 + x,
+    "jit": lambda x: jit(f)(x),
+    "jit, known": lambda x: double(x),
+    "jit in a tree": lambda x: jit(lambda tree: tree["a"] + 1)({"a": x}),
+    "constant": lambda x: jit(lambda y: x + y)(1.0),
+    "grad": lambda x: grad(lambda y: jnp.sum(y * x))(X),
+    "numpy": np.asarray,
+    "print": str,
+    "item": lambda x: x.tolist(),
+    "pickle": pickle.dumps,
+    "copy": copy.copy,
+    "dlpack": np.from_dlpack,
+    "wait": lambda x: x.block_until_ready(),
+    "device": lambda x: x.device,
+    "device_put": lambda x: device_put(x, may_alias=False),
+}
+
+
+class TestDeletion:
+    @pytest.mark.parametrize("use", USES.values(), ids=USES)
+    def test_the_numbers_are_gone_and_the_error_says_why(self, use):
+        double(array(X))
+        x = array(X)
+        str(x)  # what was read before is no longer given
+        x.delete()
+        with pytest.raises(RuntimeError, match=r"f64\[3\] was deleted by its method .*x\.copy\(\)"):
+            use(x)
+
+    def test_the_type_stays(self):
+        x = array(X)
+        assert not x.is_deleted()
+        x.delete()
+        x.delete()
+        assert x.is_deleted()
+        assert isinstance(x, Array)
+        assert (x.shape, x.dtype, x.nbytes) == ((3,), np.float64, 24)
+        assert repr(x) == "<Array f64[3], deleted by its method `delete`>"
+
+    def test_others_keep_their_numbers(self):
+        x = array(X)
+        same_numbers, view, shared = x.copy(), np.asarray(x), np.from_dlpack(x)
+        x.delete()
+        for left in (same_numbers, view, shared):
+            np.testing.assert_array_equal(left, X)
+
+    def test_a_scalar_is_not_shared_with_others(self):
+        """Numbers that programs use over and over are kept on the device."""
+        one, two = array(1.0), array(1.0)
+        one.delete()
+        assert jit(lambda x: x + two)(1.0) == 2.0
+
+    def test_donation_to_device_put(self):
+        x = array(X)
+        np.testing.assert_array_equal(device_put(x, donate=True), X)
+        with pytest.raises(RuntimeError, match="was donated to `device_put`, so its numbers"):
+            x + 1
+
+    def test_memory_that_xla_deleted_is_an_error_that_names_the_program(self):
+        x = array(X)
+        x.buffer.delete()
+        with pytest.raises(RuntimeError, match=r"`double` failed while .* number 0 is gone"):
+            double(x)
+        assert x.is_deleted()
+
+    def test_threads_that_use_and_delete(self):
+        """Each thread sees the numbers or the error, never anything else."""
+        for _ in range(50):
+            x, outcomes = array(X), []
+
+            def work(i, x=x, outcomes=outcomes):
+                try:
+                    if i % 4 == 3:
+                        x.delete()
+                    outcomes.append((double(x) if i % 2 else np.asarray(x) * 2).tolist())
+                except RuntimeError as error:
+                    outcomes.append("deleted" if "was deleted by" in str(error) else error)
+
+            threads = [
+                threading.Thread(target=copy_context().run, args=(work, i)) for i in range(8)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(outcomes) == 8
+            assert all(out in ("deleted", [0.0, 2.0, 4.0]) for out in outcomes), outcomes
+
+
+class TestWhatOthersAsk:
+    def test_sizes_and_devices(self):
+        x = array(np.zeros((2, 3), np.float32))
+        assert (x.nbytes, x.itemsize, x.on_device_size_in_bytes()) == (24, 4, 24)
+        assert x.devices() == {x.device}
+        assert x.addressable_data(0) is x
+        assert x.copy_to_host_async() is None
+        with pytest.raises(IndexError, match="has one part, part 0; found 1"):
+            x.addressable_data(1)
+
+    def test_numpy_on_the_left(self):
+        for result in (X * array(X), np.float64(2) - array(X), X[0] / array(X[1:])):
+            assert type(result) is Array
+
+    def test_copies_have_memory_of_their_own(self):
+        x = array(X)
+        for made in (x.copy(), copy.copy(x), copy.deepcopy([x])[0]):
+            assert not np.shares_memory(made, np.asarray(x))
+
+    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (2, 3)], ids=str)
+    @pytest.mark.parametrize("dtype", [*DTYPES, float0], ids=str)
+    def test_pickles(self, dtype, shape, protocol):
+        x = array(np.zeros(shape, dtype))
+        y = pickle.loads(pickle.dumps(x, protocol))
+        assert type(y) is Array
+        assert y.aval is x.aval
+        assert np.asarray(y).tobytes() == np.asarray(x).tobytes()
+
+    def test_pickles_out_of_band_share_no_memory(self):
+        memory = []
+        data = pickle.dumps(array(np.zeros(1000)), 5, buffer_callback=memory.append)
+        assert len(data) < 1000
+        writable = [bytearray(b) for b in memory]
+        x = pickle.loads(data, buffers=writable)
+        for buffer in writable:
+            buffer[:] = b"x" * len(buffer)
+        assert not np.any(np.asarray(x))
+
+    def test_weak_types_survive(self):
+        for copied in (pickle.loads(pickle.dumps(array(1.0))), copy.copy(array(1.0))):
+            assert copied.weak_type
+
+    @pytest.mark.skipif(sys.version_info < (3, 12), reason="the buffer protocol came with 3.12")
+    def test_the_buffer_protocol(self):
+        view = memoryview(array(np.arange(6.0).reshape(2, 3)))
+        assert view.readonly
+        assert view.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+        for dtype in (ml_dtypes.bfloat16, float0):
+            with pytest.raises(BufferError, match="dtype"):
+                memoryview(array(np.zeros(3, dtype)))
+            assert np.asarray(array(np.zeros(3, dtype))).dtype == dtype
+
+    def test_views_are_read_only_and_not_copied(self):
+        x = array(X)
+        assert not np.asarray(x).flags.writeable
+        assert np.shares_memory(np.asarray(x), np.asarray(x))
+
+
+@given(st.data())
+def test_the_memory_of_the_caller_is_never_shared(data):
+    """Wherever an array of numpy goes in, writing to it afterwards changes nothing."""
+    dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
+    count = data.draw(st.integers(1, 300))
+    offset = data.draw(st.integers(0, 64))  # bytes from an address that XLA would borrow
+    step = data.draw(st.sampled_from([1, 1, 2, -1]))
+    memory = np.zeros(count * dtype.itemsize + 192, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    x = memory[start : start + count * dtype.itemsize].view(dtype)[::step]
+    enter = data.draw(st.sampled_from([array, jnp.asarray, device_put, identity, jnp.from_dlpack]))
+    if enter is jnp.from_dlpack and (offset % dtype.itemsize or dtype.isbuiltin == 2):
+        return  # numpy refuses to export it
+    made = enter(x)
+    before = np.asarray(made).tobytes()
+    memory[:] = 1
+    assert np.asarray(made).tobytes() == before == bytes(x.nbytes)
+
+
+class TestFromDlpack:
+    class Foreign:
+        """An array of a library that knows ours by the protocol alone."""
+
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **options):
+            return self.x.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (2, 3)], ids=str)
+    @pytest.mark.parametrize("dtype", DTYPES[:-1], ids=str)
+    def test_every_dtype(self, dtype, shape):
+        x = np.resize(VALUES, shape).astype(dtype)
+        y = dlpack.from_dlpack(self.Foreign(array(x)))
+        assert type(y) is Array
+        assert (y.dtype, y.shape) == (x.dtype, x.shape)
+        assert np.asarray(y).tobytes() == x.tobytes()
+
+    def test_a_dtype_that_numpy_lacks_is_an_error(self):
+        with pytest.raises(BufferError, match="dtype"):
+            jnp.from_dlpack(self.Foreign(array(VALUES.astype(ml_dtypes.float8_e4m3fn))))
+
+    def test_what_is_refused(self):
+        with pytest.raises(TypeError, match=r"__dlpack__ and __dlpack_device__, found \[1\]"):
+            jnp.from_dlpack([1])
+        with pytest.raises(ValueError, match="so it is a copy"):
+            jnp.from_dlpack(X, copy=False)
+        with pytest.raises(TypeError, match=r"one of minijax\.devices\(\)"):
+            jnp.from_dlpack(X, device="cpu")
+        elsewhere = self.Foreign(array(X))
+        elsewhere.__class__ = type(
+            "Elsewhere", (self.Foreign,), {"__dlpack_device__": lambda self: (2, 0)}
+        )
+        with pytest.raises(BufferError, match="type 2, not on the CPU"):
+            jnp.from_dlpack(elsewhere)
+
+    def test_torch(self):
+        torch = pytest.importorskip("torch")
+        for dtype in (torch.float32, torch.bfloat16, torch.bool, torch.int64):
+            theirs = torch.arange(6).reshape(2, 3).T.to(dtype)
+            ours = jnp.from_dlpack(theirs)
+            assert ours.tolist() == theirs.tolist()
+            assert torch.from_dlpack(ours).tolist() == theirs.tolist()

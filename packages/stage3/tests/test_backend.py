@@ -118,6 +118,15 @@ def test_importing_the_door_imports_no_jaxlib_and_using_it_is_silent():
         """)
 
 
+def test_the_door_is_silent_whatever_comes_through_first():
+    """jaxlib reads the level of its log when it is imported, which is not only for a client."""
+    in_fresh_process("""
+        from minijax_stage3 import backend
+        backend.pytree_registry()
+        backend.client()
+        """)
+
+
 def test_a_log_level_set_by_the_user_stays():
     program = "import os; from minijax_stage3 import backend; backend.client()"
     show = "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
@@ -132,7 +141,7 @@ def test_threads_that_arrive_together_get_one_client(monkeypatch):
     opened = []
     monkeypatch.setattr(backend, "_door", None)
     monkeypatch.setattr(
-        backend, "_open", lambda: opened.append(1) or SimpleNamespace(client=object())
+        backend, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
     )
     barrier = threading.Barrier(8)
     clients = in_threads(8, lambda i: barrier.wait() is not None and backend.client())
@@ -295,6 +304,21 @@ def test_wrong_arguments_are_errors(capfd):
         program.execute([np.zeros(3, np.float32)])
 
 
+HUGE = """
+    module @jit_huge {
+      func.func public @main() -> tensor<35184372088832xf32> {
+        %x = stablehlo.constant dense<1.0> : tensor<35184372088832xf32>
+        return %x : tensor<35184372088832xf32>
+      }
+    }"""
+
+
+def test_a_program_that_fails_while_it_runs_is_named():
+    program = backend.compile(HUGE, [aval((2**45,), "f4")])
+    with pytest.raises(backend.ExecutionError, match=r"`huge` failed while it ran: .*emory"):
+        program.execute([])
+
+
 def test_a_donated_argument_is_gone():
     text = elementwise("stablehlo.negate", 1000)
     text = text.replace(
@@ -363,6 +387,23 @@ def test_analyses():
     memory = program.memory_analysis()
     assert memory["argument_size_in_bytes"] == 2 * 400
     assert memory["output_size_in_bytes"] == 400
+
+
+def test_the_kind_of_client_is_chosen_before_the_first_use():
+    in_fresh_process("""
+        from minijax_stage3 import backend
+        backend.set_asynchronous(True)
+        backend.set_asynchronous(False)
+        backend.set_asynchronous(True)
+        backend.client()
+        backend.set_asynchronous(True)
+        try:
+            backend.set_asynchronous(False)
+        except RuntimeError as error:
+            assert "computing has begun, asynchronously; choose before" in str(error), error
+        else:
+            raise SystemExit("too late, and no error")
+        """)
 
 
 def test_a_program_is_written_down_and_loaded():

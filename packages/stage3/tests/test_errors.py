@@ -13,6 +13,7 @@ from minijax_stage2 import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     bind,
+    broadcast_in_dim,
     deriv,
     jvp,
     reduce_sum,
@@ -151,6 +152,11 @@ CALLS = [
         f"the device holds no arrays of dtype {np.dtype('g')}; convert them by astype",
     ),
     (lambda: jit(identity)(ones(2, "g")), TypeError, "the device holds no arrays of dtype"),
+    (
+        lambda: jit(lambda x: broadcast_in_dim(x, (2**40, 2**40), ()))(1.0),
+        TypeError,
+        "f64[1099511627776,1099511627776] is too large: the bytes of an array have to be less",
+    ),
     (lambda: array(ones(2, "G")), TypeError, "the device holds no arrays of dtype complex"),
     (
         lambda: array(1, "M8[s]"),

@@ -43,13 +43,13 @@ def counted(f):
 def compilations(monkeypatch):
     """The programs that XLA has been given, in order."""
     texts = []
-    compile_ = executable.backend.compile
+    compile_ = executable.compile_text
 
     def counting(text, *args):
         texts.append(text)
         return compile_(text, *args)
 
-    monkeypatch.setattr(executable.backend, "compile", counting)
+    monkeypatch.setattr(executable, "compile_text", counting)
     return texts
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minijax_stage2 import exp, jvp, reduce_sum, sin, vmap
-from minijax_stage3 import backend, jit, jit_p, make_jaxpr, typecheck_jaxpr
+from minijax_stage3 import executable, jit, jit_p, make_jaxpr, typecheck_jaxpr
 from minijax_stage4 import grad, hessian, jacrev, linearize, value_and_grad, vjp
 
 x3 = np.array([0.5, 1.0, 2.0])
@@ -17,13 +17,13 @@ x3 = np.array([0.5, 1.0, 2.0])
 def compiled(monkeypatch):
     """The programs that XLA has compiled since the test began."""
     texts = []
-    compile = backend.compile
+    compile_text = executable.compile_text
 
     def counting(text, *args, **kwargs):
         texts.append(text)
-        return compile(text, *args, **kwargs)
+        return compile_text(text, *args, **kwargs)
 
-    monkeypatch.setattr(backend, "compile", counting)
+    monkeypatch.setattr(executable, "compile_text", counting)
     return texts
 
 

@@ -229,3 +229,32 @@ def test_cotangents_that_do_not_fit(ct, message):
     with pytest.raises(TypeError) as info:
         linear_transpose(f, v)(ct)
     assert message in str(info.value)
+
+
+class TestNoEquationIsWasted:
+    """Equations that a program does not need cost time at every step of its way to XLA."""
+
+    BATCHED = ShapedArray((5, 3, 4), np.dtype(float))
+    MATRIX = ShapedArray((4, 2), np.dtype(float))
+
+    def names(self, f, *avals):
+        return [eqn.primitive.name for eqn in make_jaxpr(f)(*avals).eqns]
+
+    def test_a_matrix_is_not_repeated_for_each_of_a_batch(self):
+        assert self.names(matmul, self.BATCHED, self.MATRIX) == ["dot_general"]
+
+    @pytest.mark.parametrize("argnum", [0, 1])
+    def test_the_cotangent_of_a_product_is_one_product(self, argnum):
+        def cotangent(x, y, ct):
+            given = [x, y]
+
+            def of_one(z):
+                given[argnum] = z
+                return matmul(*given)
+
+            return linear_transpose(of_one, (self.BATCHED, self.MATRIX)[argnum])(ct)
+
+        out = ShapedArray((5, 3, 2), np.dtype(float))
+        names = self.names(cotangent, self.BATCHED, self.MATRIX, out)
+        assert [name for name in names if name != "transpose"] == ["dot_general"]
+        assert names.count("transpose") <= 1

@@ -4,9 +4,32 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-from minijax import compilation_cache, core, errors, export, lax, nn, numpy, stages, tree, tree_util
+from minijax import (
+    compilation_cache,
+    core,
+    dlpack,
+    errors,
+    export,
+    lax,
+    nn,
+    numpy,
+    stages,
+    tree,
+    tree_util,
+)
 from minijax.array import Array
 from minijax.config import config
+from minijax.devices import (
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from minijax.evaluation import enable_x64
 from minijax.jit import jit
 from minijax.numpy import array_methods as _array_methods
@@ -35,6 +58,12 @@ __all__ = [
     "compilation_cache",
     "config",
     "core",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "dlpack",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -49,9 +78,13 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "make_jaxpr",
     "nn",
     "numpy",
+    "process_count",
+    "process_index",
     "stages",
     "tree",
     "tree_util",

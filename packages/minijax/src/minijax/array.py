@@ -33,9 +33,9 @@ class Array(stage3.Array, metaclass=_ArrayType):
     a RuntimeError.
 
     >>> import minijax.numpy as jnp
-    >>> x = jnp.arange(3)
+    >>> x = jnp.arange(3, dtype=jnp.int8)
     >>> x * 2, x.nbytes, np.asarray(x)
-    (Array([0, 2, 4], dtype=int64), 24, array([0, 1, 2]))
+    (Array([0, 2, 4], dtype=int8), 3, array([0, 1, 2], dtype=int8))
     """
 
     __slots__ = ("_deleted",)
@@ -146,6 +146,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
             ) from None
 
 
+# --8<-- [start:deleted]
 class DeletedArray(Array):
     """What an Array becomes when it is deleted: its type stays, its numbers are gone."""
 
@@ -166,6 +167,9 @@ class DeletedArray(Array):
 
     def __repr__(self) -> str:
         return f"<Array {self.aval}, {self._deleted}>"
+
+
+# --8<-- [end:deleted]
 
 
 def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:

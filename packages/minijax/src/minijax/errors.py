@@ -9,11 +9,12 @@ from minijax_stage2.errors import (
     UnexpectedTracerError,
 )
 from minijax_stage3 import JaxprTypeError
-from minijax_stage3.backend import CompileError
+from minijax_stage3.errors import CompileError, ExecutionError
 
 __all__ = [
     "CompileError",
     "ConcretizationTypeError",
+    "ExecutionError",
     "JaxprTypeError",
     "MissingRuleError",
     "TracerArrayConversionError",

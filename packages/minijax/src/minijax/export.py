@@ -140,7 +140,7 @@ def export(
     >>> exported = export(minijax.jit(lambda x: {"twice": 2 * x}))(jnp.zeros(3))
     >>> data = exported.serialize()
     >>> deserialize(data).call(jnp.arange(3.0))
-    {'twice': Array([0., 2., 4.], dtype=float64)}
+    {'twice': Array([0., 2., 4.], dtype=float32)}
     """
     if not hasattr(fun_jit, "trace") or not hasattr(fun_jit, "lower"):
         raise TypeError(f"export: expected what `jit` returns, found {fun_jit!r:.60}; jit it first")

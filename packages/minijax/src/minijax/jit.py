@@ -255,7 +255,7 @@ def jit(
     ...     return total + x
     >>> total = jnp.zeros(3)
     >>> add(total, 1.0), total.is_deleted()
-    (Array([1., 1., 1.], dtype=float64), True)
+    (Array([1., 1., 1.], dtype=float32), True)
     """
     options: dict[str, Any] = {
         "static_argnums": static_argnums,

@@ -95,7 +95,7 @@ def make_jaxpr(
 
     >>> import minijax.numpy as jnp
     >>> make_jaxpr(lambda x: 2.0 * jnp.sin(x))(1.0)
-    { lambda ; a:f64[]. let b:f64[] = sin a; c:f64[] = mul 2.0:f64[] b in (c,) }
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul 2.0:f32[] b in (c,) }
     """
     require_function("make_jaxpr", fun)
     static_arguments = StaticArguments(fun, static_argnums)

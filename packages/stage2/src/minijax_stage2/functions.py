@@ -300,16 +300,11 @@ def matmul(x: Array, y: Array) -> Array:
             f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
             f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}"
         )
-    if len(a) <= 2 and len(b) <= 2:
+    if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
         return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())))
     batch = broadcast_shapes(a[:-2], b[:-2])
-    x = broadcast_to(x, batch + a[-2:]) if len(a) > 1 else x
-    y = broadcast_to(y, batch + b[-2:]) if len(b) > 1 else y
+    x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
-    if len(a) == 1:  # a vector has no batch axes: they all stay with the matrices
-        return dot_general(x, y, (((0,), (len(batch),)), ((), ())))
-    if len(b) == 1:
-        return dot_general(x, y, (((len(batch) + 1,), (0,)), ((), ())))
     return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)))
 
 
@@ -340,7 +335,7 @@ def _ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple."""
     if type(given) is int:
         return (given,)
-    several = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
+    several = isinstance(given, (tuple, list, Sequence)) or getattr(given, "ndim", 0) > 0
     try:
         return tuple(map(operator.index, given if several else (given,)))
     except ConcretizationTypeError:

@@ -58,15 +58,11 @@ class JVPTrace(Trace):
                 constant = False
             else:
                 primals.append(x)
-                tangents.append(None)
-        with on_behalf_of(user_source()):
-            with set_interpreter(self.parent):
-                if constant:
-                    return bind(primitive, *primals, **params)
-                tangents = [
-                    Zero.like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)
-                ]
-                outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
+                tangents.append(Zero.like(x))
+        if constant:
+            return self.leave_to_parent(primitive, args, params)
+        with on_behalf_of(user_source()), set_interpreter(self.parent):
+            outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
@@ -108,12 +104,13 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         out = bind1(primitive, *primals, **params)
-        terms = [
-            contribution(tangent, out, *primals, **params)
-            for contribution, tangent in zip(contributions, tangents, strict=True)
-            if contribution is not None and type(tangent) is not Zero
-        ]
-        return [out], [sum_of([term for term in terms if term is not None], typeof(out))]
+        terms = []
+        for contribution, tangent in zip(contributions, tangents, strict=True):
+            if contribution is not None and type(tangent) is not Zero:
+                term = contribution(tangent, out, *primals, **params)
+                if term is not None:
+                    terms.append(term)
+        return [out], [sum_of(terms, typeof(out))]
 
     jvp_rules[primitive] = rule
 

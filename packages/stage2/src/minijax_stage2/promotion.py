@@ -64,6 +64,7 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 # --8<-- [end:result_type]
 
 
+@lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape in which these shapes meet, by numpy's rule.
 

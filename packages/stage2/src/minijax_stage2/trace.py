@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Interpreter, Op, current_interpreter
-from minijax_stage1.interpreter import evaluator
+from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2.errors import MissingRuleError
 from minijax_stage2.shaped_array import python_scalars
 
@@ -59,6 +59,13 @@ class Trace(Interpreter):
     ) -> list[Any]:
         """Applies `primitive`: arrays positionally, metadata by keyword; returns a list."""
         raise NotImplementedError(f"{type(self).__name__} must define process")
+
+    def leave_to_parent(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Applies a primitive that is no affair of this trace, as the trace around it does."""
+        with set_interpreter(self.parent):
+            return current_trace().process(primitive, args, params)
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
         """Stage 1's operations, so that its programs run under every later interpreter."""

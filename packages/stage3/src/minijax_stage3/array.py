@@ -43,8 +43,8 @@ class Array(ArrayOperators):
         """Evaluates a primitive on the device, once one of its operands is there."""
         if primitive.holds_programs:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
-        in_avals = tuple([typeof(x) for x in args])
-        return call(compile_primitive(primitive, in_avals, params), args, array_type_of(args))
+        compiled = compile_primitive(primitive, tuple(map(typeof, args)), params)
+        return call(compiled, args, array_type_of(args))
 
     # --8<-- [end:array]
 
@@ -137,7 +137,8 @@ def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     if isinstance(x, Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
     if not aval.shape and aval.dtype != float0 and aval.dtype.itemsize <= 8:
-        return _scalar_buffer(np.asarray(x, aval.dtype).tobytes(), aval)
+        number = x if type(x) is aval.dtype.type else np.asarray(x, aval.dtype)
+        return _scalar_buffer(number.tobytes(), aval)
     return new_buffer(x, aval)
 
 
@@ -161,7 +162,7 @@ def array_type_of(args: Sequence[Any]) -> type[Array]:
     """
     found = Array
     for x in args:
-        if issubclass(type(x), found):
+        if type(x) is not found and issubclass(type(x), found):
             found = type(x)
     return found
 
@@ -170,7 +171,7 @@ def call(
     compiled: CompiledJaxpr, args: Sequence[Any], array_type: type[Array] = Array
 ) -> list[Array]:
     """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
-    buffers = [to_buffer(x, aval) for x, aval in zip(args, compiled.in_avals, strict=True)]
+    buffers = list(map(to_buffer, args, compiled.in_avals))
     return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
 
 

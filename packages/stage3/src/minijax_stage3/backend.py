@@ -23,6 +23,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from minijax_stage3.errors import CompileError, ExecutionError, execution_error
+
 Client: TypeAlias = Any
 Device: TypeAlias = Any
 Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
@@ -38,17 +40,6 @@ class Aval(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def weak_type(self) -> bool: ...
-
-
-class CompileError(RuntimeError):
-    """XLA refused a program, which is in `text`."""
-
-    def __init__(self, message: str, text: str) -> None:
-        super().__init__(message, text)
-        self.text = text
-
-    def __str__(self) -> str:
-        return f"XLA cannot compile this program: {self.args[0]}"
 
 
 @dataclass(frozen=True)
@@ -77,20 +68,24 @@ class _Door:
 
 
 _door: _Door | None = None
+_asynchronous = False
 _opening = threading.Lock()
 _forked = False
+
+
+def _import_jaxlib() -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
+    return importlib.import_module("jaxlib._jax")
 
 
 def _open(asynchronous: bool = False) -> _Door:
     """Imports jaxlib and makes a client.
 
-    A synchronous client executes in the calling thread, though large operations use all cores.
-    Small ones are several times as fast as in the queue of an asynchronous client, which would
-    let Python run ahead.
+    A synchronous client executes in the calling thread, though large operations use all cores. In
+    the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # or jaxlib logs as it is imported
     xla_flags = os.environ.get("XLA_FLAGS", "")
-    jaxlib: Any = importlib.import_module("jaxlib._jax")
+    jaxlib: Any = _import_jaxlib()
     xla_client: Any = importlib.import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
@@ -119,8 +114,18 @@ def _get_door() -> _Door:
                     'start processes by "spawn" or "forkserver", or fork before the first use'
                 )
             if _door is None:
-                _door = _open()
+                _door = _open(_asynchronous)
     return _door
+
+
+def set_asynchronous(asynchronous: bool) -> None:
+    """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
+    global _asynchronous
+    with _opening:
+        if _door is not None and _asynchronous != asynchronous:
+            kind = "asynchronously" if _asynchronous else "synchronously"
+            raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
+        _asynchronous = asynchronous
 
 
 def _after_fork_in_child() -> None:
@@ -158,7 +163,7 @@ def default_device() -> Device:
 
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
-    make = importlib.import_module("jaxlib._jax").pytree.PyTreeRegistry
+    make = _import_jaxlib().pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
 
@@ -190,10 +195,16 @@ class Executable:
         """Runs the program; any number of threads may.
 
         The caller answers for the types: XLA compares only the number of arguments and their
-        sizes in bytes, and a difference or a deleted argument is a RuntimeError. A donated
-        argument is deleted, unless something still views its memory: then XLA copies.
+        sizes in bytes. A donated argument is deleted, unless something still views its memory:
+        then XLA copies.
+
+        Raises:
+            ExecutionError: memory does not suffice, an argument is deleted, or does not fit.
         """
-        results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
+        try:
+            results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
+        except RuntimeError as error:
+            raise self.failure(buffers, error) from error
         return results
 
     def executor_of_one(
@@ -203,10 +214,18 @@ class Executable:
         launch, handlers = self._launch, self._handlers
 
         def execute(buffers: Sequence[Buffer]) -> Any:
-            (result,) = launch(buffers).consume_with_handlers(handlers)
+            try:
+                (result,) = launch(buffers).consume_with_handlers(handlers)
+            except RuntimeError as error:
+                raise self.failure(buffers, error) from error
             return make(result, aval)
 
         return execute
+
+    def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
+        """The error to raise where XLA raised `error`."""
+        name = self._loaded.hlo_modules()[0].name.removeprefix("jit_")
+        return execution_error(name, error, list(map(is_deleted, buffers)))
 
     def hlo_text(self) -> str:
         """The program after XLA's optimisation, in HLO notation."""

@@ -24,7 +24,13 @@ lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 # --8<-- [start:types]
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
-    """The type of an array as MLIR writes it: `tensor<2x3xf32>`."""
+    """The type of an array as MLIR writes it: `tensor<2x3xf32>`.
+
+    Raises:
+        TypeError: the device holds no such array.
+    """
+    if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # where XLA ends the process
+        raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
 
 

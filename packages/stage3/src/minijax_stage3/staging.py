@@ -10,12 +10,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import (
-    check_shape,
-    dtype_of_numbers,
-    float0,
-    is_value,
-)
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, float0, is_value
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -61,25 +56,36 @@ class JaxprTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        invars = [self.to_atom(x) for x in args]
-        out_avals = abstract_eval(primitive, tuple([atom.aval for atom in invars]), params)
+        invars, in_avals = [], []
+        for x in args:
+            atom = self.to_atom(x)
+            invars.append(atom)
+            in_avals.append(atom.aval)
         source = user_source()
-        outs = [JaxprTracer(self, Var(aval), source) for aval in out_avals]
-        self.eqns.append(JaxprEqn(primitive, invars, [out.var for out in outs], params, source))
+        outvars, outs = [], []
+        for aval in abstract_eval(primitive, tuple(in_avals), params):
+            var = Var(aval)
+            outvars.append(var)
+            outs.append(JaxprTracer(self, var, source))
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
         return outs
 
     def to_atom(self, x: Any) -> Atom:
-        """Our own tracers stand for variables; scalars are literals; the rest is constants."""
+        """Our own tracers stand for variables; numbers are literals; the rest is constants."""
         if type(x) is JaxprTracer and x.interpreter is self:
             return x.var
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
-        if not aval.shape and aval.dtype != float0 and not isinstance(x, Tracer | np.ndarray):
+        if not aval.shape and aval.dtype != float0 and self.is_literal(x):
             return Literal(x)
         if id(x) not in self.constants:
             self.constants[id(x)] = Var(aval), x
         return self.constants[id(x)][0]
+
+    def is_literal(self, scalar: Any) -> bool:
+        """Whether a scalar is written into the program."""
+        return not isinstance(scalar, Tracer | np.ndarray)
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
         outvars = [self.to_atom(out) for out in outs]

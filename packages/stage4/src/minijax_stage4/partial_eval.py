@@ -8,8 +8,10 @@ graph has to be sorted.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+import numpy as np
+
+from minijax_stage2 import Primitive, ShapedArray, typeof
+from minijax_stage2.shaped_array import python_scalars
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
@@ -51,12 +53,15 @@ class PartialEvalTrace(JaxprTrace):
     def is_unknown(self, x: Any) -> bool:
         return type(x) is JaxprTracer and x.interpreter is self
 
+    def is_literal(self, scalar: Any) -> bool:
+        """An Array was computed, so it is a residual, which another call has another value of."""
+        return isinstance(scalar, (*python_scalars, np.generic))
+
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         if not any(map(self.is_unknown, args)):
-            with set_interpreter(self.parent):
-                return bind(primitive, *args, **params)
+            return self.leave_to_parent(primitive, args, params)
         rule = partial_eval_rules.get(primitive)
         if rule is not None:
             return rule(self, args, params)

@@ -95,12 +95,11 @@ def deftranspose(
             not_linear_in = linear
         if not_linear_in:
             raise nonlinear_in(primitive, not_linear_in)
-        return [
-            unspread(formula(ct, *operands, **params), x.aval)
-            if formula is not None and isinstance(x, UndefPrimal)
-            else None
-            for formula, x in zip(formulas, operands, strict=True)
-        ]
+        in_cts: list[Any] = [None] * len(operands)
+        for i in linear:
+            formula: Any = formulas[i]
+            in_cts[i] = unspread(formula(ct, *operands, **params), operands[i].aval)
+        return in_cts
 
     transpose_rules[primitive] = rule
 

@@ -3,9 +3,9 @@
 In a formula `ct` is the cotangent of the result; linear operands are known by their type only.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from minijax_stage2 import (
     astype,
@@ -40,6 +40,8 @@ from minijax_stage2.primitives import (
 from minijax_stage2.shaped_array import Shape
 from minijax_stage4.transpose import UndefPrimal, deftranspose
 
+Axes = tuple[int, ...]
+
 
 def _spread_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
     """The transpose of a sum repeats the cotangent along the axes that were summed."""
@@ -59,34 +61,50 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
 
 
 def _dot_x(ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: DotDimensionNumbers) -> Any:
-    """The cotangent of the first operand: that of the result times the second operand.
-
-    The axes of `ct` are batch axes, free axes of x, free axes of y. The last are contracted,
-    and the axes of the product put where those of x stood.
-    """
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    ndim_x, ndim_y = x.aval.ndim, typeof(y).ndim
-    y_free = free_axes(ndim_y, y_contract, y_batch)
-    x_free = free_axes(ndim_x, x_contract, x_batch)
-    ct_batch = tuple(range(len(x_batch)))
-    ct_y_free = tuple(range(len(x_batch) + len(x_free), len(x_batch) + len(x_free) + len(y_free)))
-    product = dot_general(ct, y, ((ct_y_free, y_free), (ct_batch, y_batch)))
-    # The axes of the product: batch, free axes of x, contracted axes in the order they have in y.
-    contracted = [x_contract[y_contract.index(axis)] for axis in sorted(y_contract)]
-    axes_of_x = [*x_batch, *x_free, *contracted]
-    return transpose(product, np.argsort(axes_of_x).tolist())
+    free_of_y = x.aval.ndim - len(x_contract)  # the axis of ct at which they begin
+    operand, other = (x.aval.ndim, x_contract, x_batch), (typeof(y).ndim, y_contract, y_batch)
+    numbers, permutation = _dot_back(free_of_y, *operand, *other)
+    return transpose(dot_general(ct, y, numbers), permutation)
 
 
 def _dot_y(ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNumbers) -> Any:
-    """The same for the second operand, as the first one of the product in the other order."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    ndim_x = typeof(x).ndim
-    batch = len(x_batch)
-    rows = len(free_axes(ndim_x, x_contract, x_batch))
-    ndim_ct = batch + rows + len(free_axes(y.aval.ndim, y_contract, y_batch))
-    swapped = [*range(batch), *range(batch + rows, ndim_ct), *range(batch, batch + rows)]
-    numbers = ((y_contract, x_contract), (y_batch, x_batch))
-    return _dot_x(transpose(ct, swapped), y, x, dimension_numbers=numbers)
+    free_of_x = len(x_batch)
+    operand, other = (y.aval.ndim, y_contract, y_batch), (typeof(x).ndim, x_contract, x_batch)
+    numbers, permutation = _dot_back(free_of_x, *operand, *other)
+    return transpose(dot_general(ct, x, numbers), permutation)
+
+
+@lru_cache(maxsize=4096)
+def _dot_back(
+    begin: int,
+    ndim: int,
+    contract: Axes,
+    batch: Axes,
+    other_ndim: int,
+    other_contract: Axes,
+    other_batch: Axes,
+) -> tuple[DotDimensionNumbers, list[int]]:
+    """How the cotangent of one operand of a product comes from that of the result.
+
+    The axes of the cotangent of the result are batch axes, free axes of the first operand, free
+    axes of the second. It is multiplied with the other operand, whose free axes, from axis
+    `begin` on, are contracted. Then the axes are put where those of the operand stood.
+
+    Returns:
+        The dimension numbers of that product, and the permutation of its axes.
+    """
+    other_free = free_axes(other_ndim, other_contract, other_batch)
+    contracted = tuple(range(begin, begin + len(other_free)))
+    numbers = ((contracted, other_free), (tuple(range(len(batch))), other_batch))
+    # The axes of the product: batch, free ones, and contracted ones in the order of the other.
+    own = [contract[other_contract.index(axis)] for axis in sorted(other_contract)]
+    return numbers, _inverse([*batch, *free_axes(ndim, contract, batch), *own])
+
+
+def _inverse(permutation: Sequence[int]) -> list[int]:
+    return sorted(range(len(permutation)), key=permutation.__getitem__)
 
 
 # --8<-- [start:table]
@@ -107,9 +125,7 @@ deftranspose(
 deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
 
 deftranspose(reduce_sum_p, _spread_back)
-deftranspose(
-    transpose_p, lambda ct, x, *, permutation: transpose(ct, np.argsort(permutation).tolist())
-)
+deftranspose(transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse(permutation)))
 deftranspose(reshape_p, lambda ct, x, *, new_sizes: reshape(ct, x.aval.shape))
 deftranspose(broadcast_in_dim_p, _sum_back)
 deftranspose(dot_general_p, _dot_x, _dot_y)

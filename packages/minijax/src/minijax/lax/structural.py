@@ -108,9 +108,10 @@ def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[
 @operation(static="dimensions")
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """`array` with axes of size 1, where `dimensions` says they stand in the result."""
-    ndim = typeof(array).ndim + len(dimensions)
+    shape = typeof(array).shape
+    ndim = len(shape) + len(dimensions)
     new = canonical_axes("expand_dims", dimensions, ndim)
-    sizes = iter(typeof(array).shape)
+    sizes = iter(shape)
     return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
 
 

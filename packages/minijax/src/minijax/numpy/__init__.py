@@ -7,6 +7,7 @@ Names, argument names and defaults are those of `jax.numpy`.
 import numpy as np
 
 from minijax.array import Array as ndarray
+from minijax.dlpack import from_dlpack
 from minijax.numpy.creation import (
     arange,
     array,
@@ -161,6 +162,7 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "from_dlpack",
     "full",
     "full_like",
     "greater",

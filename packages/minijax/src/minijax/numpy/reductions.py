@@ -24,15 +24,15 @@ def sum(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False)
         keepdims: whether the axes stay, with size 1.
     """
     a = lax.convert_element_type(a, dtype_of_sum(a) if dtype is None else dtype)
-    return _reduce("sum", lax.reduce_sum, a, axis, keepdims)
+    return _reduce(lax.reduce_sum, a, _axes("sum", a, axis), keepdims)
 
 
 @operation(static=("axis", "dtype", "keepdims"))
 def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """The mean over one axis, several, or (None) all of them; that of integers is a float."""
     a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
-    total = _reduce("mean", lax.reduce_sum, a, axis, keepdims)
-    return lax.div(total, _count("mean", a, axis))
+    axes = _axes("mean", a, axis)
+    return lax.div(_reduce(lax.reduce_sum, a, axes, keepdims), _count(a, axes))
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
@@ -41,9 +41,10 @@ def var(
 ) -> Any:
     """The mean squared distance from the mean, with the count lessened by `ddof`."""
     a = lax.convert_element_type(a, dtype_of_mean(a) if dtype is None else dtype)
-    centred = lax.sub(a, mean(a, axis, keepdims=True))
-    total = sum(lax.square(centred), axis, keepdims=keepdims)
-    return lax.div(total, _count("var", a, axis) - ddof)
+    axes = _axes("var", a, axis)
+    centred = lax.sub(a, mean(a, axes, keepdims=True))
+    total = sum(lax.square(centred), axes, keepdims=keepdims)
+    return lax.div(total, _count(a, axes) - ddof)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
@@ -61,8 +62,9 @@ def max(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     Raises:
         ValueError: there are no elements.
     """
-    _require_elements("max", a, axis)
-    return _reduce("max", lax.reduce_max, a, axis, keepdims)
+    axes = _axes("max", a, axis)
+    _require_elements("max", a, axes)
+    return _reduce(lax.reduce_max, a, axes, keepdims)
 
 
 @operation(static=("axis", "keepdims"))
@@ -72,20 +74,21 @@ def min(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     Raises:
         ValueError: there are no elements.
     """
-    _require_elements("min", a, axis)
-    return _reduce("min", lax.reduce_min, a, axis, keepdims)
+    axes = _axes("min", a, axis)
+    _require_elements("min", a, axes)
+    return _reduce(lax.reduce_min, a, axes, keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def all(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """Whether all elements along the axes hold; numbers hold unless they are zero."""
-    return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, keepdims)
+    return _reduce(lax.reduce_and, lax.ne(a, 0), _axes("all", a, axis), keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def any(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """Whether some element along the axes holds; numbers hold unless they are zero."""
-    return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, keepdims)
+    return _reduce(lax.reduce_or, lax.ne(a, 0), _axes("any", a, axis), keepdims)
 
 
 @operation(static=("axis", "keepdims"))
@@ -100,20 +103,21 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     return _arg("argmin", lax.argmin, a, axis, keepdims)
 
 
-def _reduce(name: str, reduction: Callable[..., Any], a: Any, axis: Axes, keepdims: bool) -> Any:
-    shape = typeof(a).shape
-    axes = canonical_axes(name, axis, len(shape))
+def _axes(name: str, a: Any, axis: Axes) -> tuple[int, ...]:
+    """The axes of `a` that `axis` names, as numbers from 0."""
+    return canonical_axes(name, axis, len(typeof(a).shape))
+
+
+def _reduce(reduction: Callable[..., Any], a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     out = reduction(a, axes)
-    return lax.reshape(out, _with_ones(shape, axes)) if keepdims else out
-
-
-def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which `axes` are left with size 1."""
-    return tuple([1 if i in axes else size for i, size in enumerate(shape)])
+    if not keepdims:
+        return out
+    shape = typeof(a).shape
+    return lax.reshape(out, [1 if i in axes else size for i, size in enumerate(shape)])
 
 
 def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keepdims: bool) -> Any:
-    _require_elements(name, a, axis)
+    _require_elements(name, a, _axes(name, a, axis))
     flat = lax.reshape(a, (-1,)) if axis is None else a
     (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
     out = function(flat, along, default_int())
@@ -122,13 +126,13 @@ def _arg(name: str, function: Callable[..., Any], a: Any, axis: int | None, keep
     return lax.expand_dims(out, range(typeof(a).ndim) if axis is None else (along,))
 
 
-def _require_elements(name: str, a: Any, axis: Axes) -> None:
+def _require_elements(name: str, a: Any, axes: tuple[int, ...]) -> None:
     shape = typeof(a).shape
-    if 0 in [shape[i] for i in canonical_axes(name, axis, len(shape))]:
+    if 0 in [shape[i] for i in axes]:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
 
 
-def _count(name: str, a: Any, axis: Axes) -> int:
+def _count(a: Any, axes: tuple[int, ...]) -> int:
     """How many elements make one element of the result."""
     shape = typeof(a).shape
-    return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
+    return math.prod([shape[i] for i in axes])

@@ -1,0 +1,182 @@
+"""Devices: which there are, and bringing arrays to them and back.
+
+There is one so far, the CPU, in one process. The functions are those that programs for many
+devices are written with.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minijax.array import Array, array
+from minijax.config import Option, config
+from minijax.evaluation import evaluated_by_library
+from minijax_stage2 import Tracer, tree_map
+from minijax_stage2.tree import keystr, tree_map_with_path
+from minijax_stage3 import backend as xla
+
+
+class _AsyncDispatch(Option):
+    """The setting that chooses between the clients of XLA, of which a process makes one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cpu_enable_async_dispatch",
+            bool,
+            False,
+            "Whether Python runs ahead of the CPU. To be chosen before the first array is made.",
+        )
+        if self.value:
+            xla.set_asynchronous(True)
+
+    def update(self, value: Any) -> None:
+        xla.set_asynchronous(self._checked(value))
+        super().update(value)
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        if self._checked(value) != self.value:
+            raise RuntimeError(
+                f"config: {self.name} holds for the whole process; use config.update before the "
+                "first array is made"
+            )
+        yield
+
+
+config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
+
+Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """All devices.
+
+    Arguments:
+        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> devices()[0].platform
+    'cpu'
+    """
+    if backend not in (None, xla.platform()):
+        raise RuntimeError(
+            f"there are no devices of the kind {backend!r}; there are {xla.platform()!r} devices"
+        )
+    return xla.devices()
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
+    """The devices of this process, or of the one with the given number.
+
+    Raises:
+        ValueError: there is no such process.
+        RuntimeError: there are no devices of the kind `backend`.
+    """
+    if process_index not in (None, 0):
+        raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are, in all processes together."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(local_devices(backend=backend))
+
+
+def default_backend() -> str:
+    """The kind of the devices that compute unless others are asked for: "cpu"."""
+    return xla.platform()
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that compute together: 0, for it is alone."""
+    devices(backend)
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together: 1."""
+    devices(backend)
+    return 1
+
+
+# --8<-- [start:device_put]
+@evaluated_by_library
+def device_put(
+    x: Any,
+    device: Device = None,
+    *,
+    src: Device = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
+    """Brings all numbers and arrays of a pytree to a device.
+
+    Arguments:
+        x: a pytree of numbers, numpy arrays, Arrays and tracers.
+        device: one of `devices()`; by default the first.
+        src: where `x` is. It need not be said.
+        donate: whether the Arrays of `x` may be deleted, so that their memory serves the results.
+        may_alias: whether a result may be the Array that was given. False asks for copies.
+            numpy arrays are always copied.
+
+    Returns:
+        The pytree with Arrays in place of numbers and arrays.
+
+    Raises:
+        TypeError: a leaf is no array or number, or `device` is something else than a device.
+        ValueError: `donate` and `may_alias` are both asked for.
+
+    >>> device_put({"a": [True, None]})
+    {'a': [Array(True, dtype=bool), None]}
+    """
+    for role, given in (("device", device), ("src", src)):
+        if given is not None and given not in xla.devices():
+            raise TypeError(
+                f"device_put: {role} must be one of minijax.devices() or None, found "
+                f"{given!r:.60}. Shardings and other layouts are not there yet"
+            )
+    if donate and may_alias:
+        raise ValueError("device_put: an array cannot be both donated and the result itself")
+
+    def put(path: Any, leaf: Any) -> Any:
+        if isinstance(leaf, Tracer):
+            return leaf
+        try:
+            on_device = array(leaf)
+        except (TypeError, OverflowError) as error:
+            where = f"x{keystr(path)}"
+            raise type(error)(f"device_put: {where}: {error}") from None
+        if on_device is leaf and donate:
+            on_device = Array(leaf.buffer, leaf.aval)
+            leaf.delete_because("donated to `device_put`")
+        elif on_device is leaf and may_alias is False:
+            on_device = leaf.copy()
+        return on_device
+
+    return tree_map_with_path(put, x)
+
+
+# --8<-- [end:device_put]
+
+
+def device_get(x: Any) -> Any:
+    """Fetches the numbers of all Arrays of a pytree, as numpy arrays.
+
+    They are read-only views where the device shares its memory with numpy, as a CPU does.
+    Leaves that are no arrays stay what they are.
+
+    Raises:
+        TracerArrayConversionError: a leaf is a tracer.
+
+    >>> import minijax.numpy as jnp
+    >>> device_get({"a": jnp.array([True, False]), "b": "text"})
+    {'a': array([ True, False]), 'b': 'text'}
+    """
+    return tree_map(lambda leaf: leaf.__array__() if hasattr(leaf, "__array__") else leaf, x)

@@ -1,0 +1,240 @@
+"""Processes: what importing does to one, how one ends, and what a fork may do."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(program, *flags, ends_with=0):
+    """Runs a program by itself, and returns what it prints to both streams."""
+    env = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}  # set by minijax
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", textwrap.dedent(program)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == ends_with, done.stderr
+    return done.stdout, done.stderr
+
+
+USE = """
+    import sys, threading, time
+    import numpy as np
+    import minijax, minijax.numpy as jnp
+    from minijax import grad, jit, vmap
+
+    @jit
+    def f(x):
+        return jnp.sum(jnp.sin(x) * x)
+
+    x = jnp.arange(1000.0)
+    y, g = f(x), jit(grad(f))(x)
+    view, shared, batch = np.asarray(x), np.from_dlpack(g), vmap(lambda x: x * 2.0)(x)
+"""
+
+
+def test_importing_says_nothing_and_starts_nothing():
+    printed = run(
+        """
+        import sys, threading
+        before = set(sys.modules)
+        import minijax, minijax.numpy
+        assert threading.active_count() == 1
+        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+        assert not loaded & {"jax", "jaxlib"}, loaded
+        assert minijax.make_jaxpr(minijax.grad(minijax.numpy.sin))(1.0)
+        loaded = {name.partition(".")[0] for name in sys.modules}
+        assert not loaded & {"jax", "jaxlib"}, loaded
+        """,
+        *("-W", "error"),
+    )
+    assert printed == ("", "")
+
+
+def test_using_it_says_nothing_and_starts_no_thread_of_python():
+    assert run(USE + "    assert threading.active_count() == 1\n", "-W", "error") == ("", "")
+
+
+# What a program may still do as it ends.
+ENDINGS = {
+    "with all in a cycle": "cycle = [x, y, g, view, shared, batch, f]; cycle.append(cycle)",
+    "by sys.exit": "sys.exit(0)",
+    "with a thread that exits": """
+        thread = threading.Thread(target=lambda: (f(x + 1), sys.exit(3)))
+        thread.start()
+        """,
+    "with a thread that is still computing": """
+        def compute():
+            for _ in range(300):
+                f(x + 1).tolist()
+
+        threading.Thread(target=compute).start()
+        """,
+    "with a daemon that waits": """
+        done = threading.Event()
+
+        def compute():
+            f(x + 1).tolist()
+            done.set()
+            threading.Event().wait()
+
+        threading.Thread(target=compute, daemon=True).start()
+        done.wait()
+        """,
+    "in atexit": """
+        import atexit
+        atexit.register(lambda: f(x * 2).tolist())
+        """,
+    "in __del__": """
+        class Holder:
+            def __init__(self, x):
+                self.x = x
+
+            def __del__(self, f=f, np=np):
+                assert np.asarray(self.x).shape == (1000,)
+                self.x.delete()
+
+        holder = Holder(x)
+        sys.modules["kept alive to the end"] = Holder(x.copy())
+        """,
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_a_program_ends_in_peace(ending):
+    assert run(USE + textwrap.indent(textwrap.dedent(ending), "    ")) == ("", "")
+
+
+def test_after_an_error_the_error_is_all_that_is_said():
+    out, err = run(USE + "    raise KeyError('the last words')\n", ends_with=1)
+    assert out == ""
+    assert err.startswith("Traceback")
+    assert err.endswith("KeyError: 'the last words'\n")
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+FORK = """
+    import os, warnings
+    warnings.simplefilter("ignore")  # Python and JAX warn of every fork beside threads
+
+    def in_child(work):
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                code = work() or 0
+            finally:
+                os._exit(code)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+
+
+@needs_fork
+def test_fork_after_the_import_works():
+    run(
+        FORK
+        + "    import minijax\n    def work():"
+        + textwrap.indent(USE, "    ")
+        + """
+        assert float(y) == float(f(x))
+
+    assert in_child(work) == 0
+    work()  # the parent, too
+    """
+    )
+
+
+@needs_fork
+def test_a_fork_after_the_first_use_is_an_error_that_tells_the_remedy():
+    run(
+        USE
+        + FORK
+        + """
+    def work():
+        assert np.asarray(x).shape == view.shape  # what is on the host can be read
+        for compute in (lambda: jit(lambda x: x * 3.0)(x), lambda: jnp.ones((7, 7))):
+            try:
+                compute()
+            except RuntimeError as error:
+                assert '"spawn"' in str(error), error
+            else:
+                return 2
+
+    assert in_child(work) == 0
+    assert float(f(x)) == float(y)
+    """
+    )
+
+
+@pytest.mark.parametrize("method", ["spawn", pytest.param("fork", marks=needs_fork)])
+def test_multiprocessing(method, tmp_path):
+    """Arrays travel between processes by pickle. A forked pool must start before the first use."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import multiprocessing, sys, warnings
+        import minijax.numpy as jnp
+        from minijax import grad, jit
+
+        def work(x):
+            return jit(grad(lambda x: jnp.sum(x * x)))(x)
+
+        if __name__ == "__main__":
+            warnings.simplefilter("ignore")
+            with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+                results = pool.map(work, [1.0, 2.0, 3.0])
+                pool.close()
+                pool.join()
+            print([float(x) for x in results], {type(x).__name__ for x in results})
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, str(program), method], capture_output=True, text=True, timeout=120
+    )
+    assert (done.stdout, done.stderr) == ("[2.0, 4.0, 6.0] {'Array'}\n", "")
+
+
+ASYNCHRONOUS = """
+    assert config.cpu_enable_async_dispatch
+    try:
+        config.update("jax_cpu_enable_async_dispatch", False)
+    except RuntimeError as error:
+        assert "computing has begun, asynchronously; choose before the first array" in str(error)
+    else:
+        raise SystemExit("too late, and no error")
+    big = jit(lambda x: x @ x)(jnp.ones((500, 500)))
+    assert big.block_until_ready() is big and big.is_ready()
+    big.delete()
+    assert vmap(f)(jnp.ones((4, 10))).tolist() == [float(f(jnp.ones(10)))] * 4
+"""
+
+
+def test_the_asynchronous_client_is_chosen_by_a_setting():
+    by_update = """
+    from minijax import config
+    config.update("cpu_enable_async_dispatch", True)
+    """
+    assert run(by_update + USE + ASYNCHRONOUS) == ("", "")
+    by_environment = """
+    import os
+    os.environ["MINIJAX_CPU_ENABLE_ASYNC_DISPATCH"] = "true"
+    from minijax import config
+    """
+    assert run(by_environment + USE + ASYNCHRONOUS) == ("", "")
+
+
+def test_the_asynchronous_client_cannot_be_chosen_for_a_block():
+    program = """
+    from minijax import config
+    try:
+        with config.override(cpu_enable_async_dispatch=True):
+            raise SystemExit("no error")
+    except RuntimeError as error:
+        assert "holds for the whole process" in str(error)
+    """
+    assert run(program) == ("", "")
