@@ -11,7 +11,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import Array, ShapeDtypeStruct, export, grad, jit, make_jaxpr, vmap
+from minijax import Array, ShapeDtypeStruct, enable_x64, export, grad, jit, make_jaxpr, vmap
 from minijax.tree_util import register_dataclass, register_pytree_node_class
 
 X = np.arange(3.0)
@@ -98,6 +98,14 @@ class TestRoundTrip:
         exported = export.export(jit(lambda x, n: x * n, static_argnums=1))(X, 3)
         assert exported.call(X).tolist() == [0.0, 3.0, 6.0]
 
+    def test_with_32_bits(self):
+        with enable_x64(False):
+            exported = round_trip(lambda x, y: x * y, X, 2.0)
+            assert [str(aval) for aval in exported.in_avals] == ["f32[3]", "f32[]"]
+            assert exported.call(X, 3.0).dtype == np.float32
+        with pytest.raises(TypeError, match=r"takes f32\[3\] as leaf 0"):
+            exported.call(X, 3.0)
+
     def test_methods(self):
         class Model:
             @jit(static_argnums=0)
@@ -112,7 +120,7 @@ import sys
 import numpy as np
 from minijax import export
 exported = export.deserialize(open(sys.argv[1], "rb").read())
-out = exported.call({"w": np.arange(3.0)}, 2.0)
+out = exported.call({"w": np.arange(3, dtype="f4")}, np.float32(2))
 print([out["loss"].item(), *out["gradient"]["w"].tolist()])
 assert "jax" not in sys.modules
 """
@@ -127,13 +135,14 @@ def test_in_another_process_without_the_function(tmp_path):
         return {"loss": value, "gradient": gradient}
 
     file = tmp_path / "step.minijax"
-    file.write_bytes(export.export(jit(step))({"w": X}, 1.0).serialize())
+    params, two = {"w": X.astype("f4")}, np.float32(2)
+    file.write_bytes(export.export(jit(step))(params, two).serialize())
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(file)], capture_output=True, text=True, check=True
     )
-    expected = step({"w": X}, 2.0)
+    expected = step(params, two)
     expected = [expected["loss"].item(), *expected["gradient"]["w"].tolist()]
-    np.testing.assert_allclose(ast.literal_eval(run.stdout), expected, rtol=1e-12)
+    np.testing.assert_allclose(ast.literal_eval(run.stdout), expected, rtol=1e-6)
 
 
 class TestInsideOfTransformations:

@@ -6,7 +6,8 @@ import logging
 import numpy as np
 import pytest
 
-from minijax import config, jit, make_jaxpr
+import minijax.numpy as jnp
+from minijax import config, enable_x64, jit, make_jaxpr
 
 X = np.ones(3)
 
@@ -180,3 +181,18 @@ def test_one_function_with_other_options(said):
 def test_nothing_is_said_unless_asked_for(caplog):
     jit(lambda x: x)(1.0)
     assert caplog.records == []
+
+
+def test_what_numbers_become(said):
+    g = jit(lambda x: x * 2)
+    g(X.astype("f4"))
+    said()
+    with enable_x64(False):
+        g(X.astype("f4"))
+    (message,) = said()
+    assert "numbers of no dtype: 64 bits before, 32 bits now" in message
+
+
+def test_the_functions_of_the_library_are_not_reported(said):
+    jnp.sin(jnp.ones(3)), jnp.sin(jnp.ones(4))
+    assert said() == []

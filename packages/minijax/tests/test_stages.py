@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import Array, ShapeDtypeStruct, eval_shape, grad, jit, make_jaxpr, stages
+from minijax import Array, ShapeDtypeStruct, enable_x64, eval_shape, grad, jit, make_jaxpr, stages
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import ClosedJaxpr, typecheck_jaxpr
 
@@ -131,6 +131,17 @@ class TestCompiled:
         ):
             with pytest.raises(TypeError, match=message):
                 call()
+
+    def test_with_32_bits(self):
+        with enable_x64(False):
+            f = jit(lambda x, y: x + y)
+            compiled = f.lower(X, 1.0).compile()
+            assert [str(aval) for aval in compiled._leaf_avals] == ["f32[3]", "f32[]"]
+            assert compiled(X, 2.0).dtype == f(X, 2.0).dtype == np.float32
+            assert jit(lambda x: x + 1, donate_argnums=0)(X).dtype == np.float32
+        with pytest.raises(TypeError, match=r"was compiled for f32\[3\]"):
+            compiled(X, 2.0)
+        assert f(X, 2.0).dtype == np.float64
 
     def test_options_of_xla(self):
         lowered = jit(lambda x: x + 1).lower(X)

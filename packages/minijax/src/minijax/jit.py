@@ -4,7 +4,6 @@ Tracing, compiling and what other transformations make of a jitted function are 
 """
 
 import functools
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +27,7 @@ class JittedFunction(Stage3JittedFunction):
     """A function that is compiled when first called with arguments of a new kind."""
 
     array_type = Array
+    is_explained = True  # when it is traced again, to those who ask
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class JittedFunction(Stage3JittedFunction):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
         self._options = CompileOptions.of(fun, self._static, **options)
-        self._executors_with: dict[bool, dict[Any, Executor]] = defaultdict(dict)
+        self._executors_with: dict[bool, dict[Any, Executor]] = {False: {}, True: {}}
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -125,7 +125,7 @@ class JittedFunction(Stage3JittedFunction):
         return tree_to_arrays(super()._bind(args, kwargs))
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
-        if config.explain_cache_misses:
+        if self.is_explained and config.explain_cache_misses:
             self._explain_trace(kind, args, kwargs)
         return super()._trace(kind, args, kwargs)
 
@@ -133,12 +133,8 @@ class JittedFunction(Stage3JittedFunction):
         from minijax.retracing import Call, explain
 
         _, args, kwargs = self._static.split(args, kwargs)
-        _, in_avals, static, _ = kind
-        earlier = [
-            Call(traced.in_tree, in_avals, static)
-            for (_, in_avals, static, _), traced in list(self._traced.items())
-        ]
-        explain(self._fun, Call(tree_structure((args, kwargs)), in_avals, static), earlier)
+        earlier = [Call(traced.in_tree, *kind[1:]) for kind, traced in list(self._traced.items())]
+        explain(self._fun, Call(tree_structure((args, kwargs)), *kind[1:]), earlier)
 
     def _compile(self, traced: Traced) -> Executor:
         return Compilation(traced, self._options).executor()
