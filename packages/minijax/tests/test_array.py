@@ -409,3 +409,32 @@ class TestFromDlpack:
             ours = jnp.from_dlpack(theirs)
             assert ours.tolist() == theirs.tolist()
             assert torch.from_dlpack(ours).tolist() == theirs.tolist()
+
+
+class TestDonation:
+    def test_of_threads_that_donate_one_array_one_succeeds(self):
+        reuse = jit(lambda x: x * 2, donate_argnums=0)
+        for _ in range(50):
+            x, outcomes = array(X), []
+
+            def work(x=x, outcomes=outcomes):
+                try:
+                    outcomes.append(reuse(x).tolist())
+                except RuntimeError as error:
+                    outcomes.append("donated" in str(error))
+
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert outcomes.count(True) == 7
+            assert outcomes.count((X * 2).tolist()) == 1
+
+    @pytest.mark.parametrize("look", [np.asarray, np.from_dlpack], ids=["numpy", "dlpack"])
+    def test_memory_that_somebody_looks_at_stays(self, look):
+        x = array(np.arange(1000.0))
+        view = look(x)
+        assert float(jnp.sum(jit(lambda x: x * 2, donate_argnums=0)(x))) == 999_000
+        del x
+        np.testing.assert_array_equal(view, np.arange(1000.0))

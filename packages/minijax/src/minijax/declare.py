@@ -28,8 +28,8 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
-from minijax_stage2.promotion import kind_of, to_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import Shape, kind_of
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -131,7 +131,7 @@ def unary(name: str, doc: str, *, hlo: str, kinds: str = "fc", jvp: Formula | No
     def function(x: Any) -> Any:
         return bind1(primitive, x if "i" in kinds else to_inexact(x))
 
-    return operation(_named(function, name, doc))  # type: ignore[no-any-return]
+    return operation(_named(function, name, doc))
 
 
 # --8<-- [end:unary]
@@ -172,7 +172,7 @@ def binary(
         operands = promote(x, y)
         return bind1(primitive, *(operands if "i" in kinds else map(to_inexact, operands)))
 
-    return operation(_named(function, name, doc))  # type: ignore[no-any-return]
+    return operation(_named(function, name, doc))
 
 
 # --8<-- [end:binary]
@@ -233,7 +233,7 @@ def reduction(
     def function(operand: Any, axes: Sequence[int]) -> Any:
         return bind1(primitive, operand, axes=tuple(axes))
 
-    return operation(_named(function, name, doc), static="axes")  # type: ignore[no-any-return]
+    return operation(static="axes")(_named(function, name, doc))
 
 
 # --8<-- [end:reduction]

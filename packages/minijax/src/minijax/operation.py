@@ -2,10 +2,12 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from minijax.jit import JittedFunction
 from minijax_stage3.static_arguments import StaticArguments
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 # --8<-- [start:operation]
@@ -33,7 +35,11 @@ class _ListsAsTuples(StaticArguments):
         )
 
 
-def operation(fun: Callable[..., Any] | None = None, *, static: str | tuple[str, ...] = ()) -> Any:
+@overload
+def operation(fun: Function) -> Function: ...
+@overload
+def operation(*, static: str | tuple[str, ...]) -> Callable[[Function], Function]: ...
+def operation(fun: Any = None, *, static: str | tuple[str, ...] = ()) -> Any:
     """Decorator: makes a function of arrays an operation.
 
     Arguments:

@@ -116,9 +116,11 @@ def cast(x: Any, target: ShapedArray) -> Any:
     if typeof(x).dtype == dtype:
         return x
     if type(x) in python_scalars:
-        kind = kind_of(dtype)
-        is_default = dtype == number_types().default[kind]
-        return python_scalars[kind](x) if is_default else dtype.type(x)
+        kind, numbers = kind_of(dtype), number_types()
+        if dtype == numbers.default[kind]:
+            return python_scalars[kind](x)
+        if dtype == numbers.of_dtype[dtype]:
+            return dtype.type(x)
     if target.weak_type and number_types().weak_arrays:
         return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
     return bind1(convert_element_type_p, x, new_dtype=dtype)

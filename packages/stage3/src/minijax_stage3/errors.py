@@ -1,4 +1,4 @@
-"""What can go wrong behind the door to XLA."""
+"""What can go wrong with XLA: it refuses a program, or a program fails while it runs."""
 
 from collections.abc import Sequence
 

@@ -40,6 +40,18 @@ gt = operation(stage2.gt)
 ge = operation(stage2.ge)
 
 
+@operation
+def square(x: Any) -> Any:
+    """`x * x`."""
+    return mul(x, x)
+
+
+@operation
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Element by element `x` where `condition` holds, else `y`."""
+    return stage2.where(condition, x, y)
+
+
 # --8<-- [start:binary]
 max = binary(
     "max",
@@ -119,12 +131,6 @@ bitwise_not = unary("not", "`~x`, bit by bit.", hlo="not", kinds="biu")
 
 
 @operation
-def square(x: Any) -> Any:
-    """`x * x`."""
-    return mul(x, x)
-
-
-@operation
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Element by element `on_true` where `pred` holds, else `on_false`.
 
@@ -132,12 +138,6 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
         TypeError: the two differ in dtype or shape, or `pred` is not boolean.
     """
     return stage2.select_n(pred, on_false, on_true)
-
-
-@operation
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """Element by element `x` where `condition` holds, else `y`."""
-    return stage2.where(condition, x, y)
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
