@@ -288,6 +288,12 @@ class TestUnusedArguments:
         assert "7xf64" not in jit(f).lower(1.0, np.ones(7)).as_text()
         assert jit(f)(1.0, np.ones(7)).item() == 1.0
 
+    def test_nor_is_what_only_a_part_ignores(self):
+        inner = jit(lambda x, y: x + 1)
+        lowered = jit(lambda x, y: inner(x, y * 2)).lower(1.0, np.ones(7))
+        assert "7xf64" not in lowered.as_text()
+        assert lowered.compile()(1.0, np.ones(7)).item() == 2.0
+
     def test_they_belong_to_the_kind_of_a_call(self):
         f = counted(lambda x, y: x)
         g = jit(f)
