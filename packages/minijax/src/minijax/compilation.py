@@ -172,8 +172,21 @@ _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once]]" = WeakKeyDictionary()
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr without arguments and equations that no result needs, and which arguments stay."""
+    if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
+        return jaxpr, [True] * len(jaxpr.invars)
     smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
     return (jaxpr, [True] * len(jaxpr.invars)) if smaller is None else smaller
+
+
+def _uses_everything(jaxpr: Jaxpr) -> bool:
+    used = set(jaxpr.outvars)
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.holds_programs:  # which may leave some of its operands unused
+            return False
+        used.update(eqn.invars)
+    return used.issuperset(jaxpr.invars) and all(
+        not used.isdisjoint(eqn.outvars) for eqn in jaxpr.eqns
+    )
 
 
 def donated_leaves(traced: Traced, options: CompileOptions) -> set[int]:

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+
 from minijax.array import Array, of_library
 from minijax.config import config
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Primitive, impl_rules, typeof
+from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
 from minijax_stage2.shaped_array import (
     NumberTypes,
+    aval_rules,
     number_types,
     numpys_types,
     set_number_types,
@@ -34,6 +37,24 @@ x64 = config.declare(
     False,
     "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
 )
+
+
+def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+    """How the types of leaves of this library are found, by their class."""
+    of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
+    weak_bool, _, weak_float, weak_complex = numbers.weak
+    return {
+        Array: aval_rules[Array],
+        bool: lambda x: weak_bool,
+        int: numbers.of_int,
+        float: lambda x: weak_float,
+        complex: lambda x: weak_complex,
+        **dict.fromkeys(of_numpy, numbers.of_numpy),
+    }
+
+
+# For calls that have to be fast, by whether there are 64 bits.
+leaf_types = {False: _leaf_types(NUMBERS_OF_32_BITS), True: _leaf_types(NUMBERS_OF_64_BITS)}
 
 
 def library_number_types() -> NumberTypes:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.evaluation import evaluated_by_library
 from minijax.export_format import (
     aval_from_json,
     aval_to_json,
@@ -73,6 +74,7 @@ class Exported:
         """The StableHLO module as text."""
         return self.program.text
 
+    @evaluated_by_library
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program, also inside a function that is jitted.
 
@@ -148,7 +150,7 @@ def export(
         raise ValueError(f"export: platforms has to be None or ['cpu'], found {platforms!r}")
 
     def export_for(*args: Any, **kwargs: Any) -> Exported:
-        return _exported(fun_jit.trace(*args, **kwargs))  # type: ignore[attr-defined]
+        return _exported(fun_jit.trace(*args, **kwargs))
 
     return export_for
 

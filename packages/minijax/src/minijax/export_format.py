@@ -5,7 +5,7 @@ and no class is imported for it: the classes that may stand in a structure are t
 registered, by a name, here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ class NodeForm(NamedTuple):
     name: str
     serialize_auxdata: Callable[[Any], bytes]
     deserialize_auxdata: Callable[[bytes], Any]
-    from_children: Callable[[Any, Sequence[Any]], Any]
+    from_children: Callable[[Any, Any], Any]
 
 
 _by_class: dict[type, NodeForm] = {}
@@ -39,7 +39,7 @@ def register_pytree_node_serialization(
     serialized_name: str,
     serialize_auxdata: Callable[[Any], bytes],
     deserialize_auxdata: Callable[[bytes], Any],
-    from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
+    from_children: Callable[[Any, Any], Any] | None = None,
 ) -> type:
     """Lets a class of pytree nodes stand in the arguments and results of exported functions.
 
@@ -59,18 +59,20 @@ def register_pytree_node_serialization(
     """
     from minijax_stage2.tree.registry import find_node_type
 
-    if from_children is None:
-        node_type = find_node_type(nodetype)
-        if node_type is None:
-            raise ValueError(
-                f"{nodetype.__name__} is not registered as a pytree, so there is nothing to export"
-            )
-        from_children = node_type.unflatten
+    node_type = find_node_type(nodetype)
+    if node_type is None:
+        raise ValueError(
+            f"{nodetype.__name__} is not registered as a pytree, so there is nothing to export"
+        )
     if nodetype in _by_class or serialized_name in _by_name:
         other = _by_class.get(nodetype) or _by_name[serialized_name]
         raise ValueError(f"{other.cls.__name__} is registered already, as {other.name!r}")
     form = NodeForm(
-        nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
+        nodetype,
+        serialized_name,
+        serialize_auxdata,
+        deserialize_auxdata,
+        from_children or node_type.unflatten,
     )
     _by_class[nodetype] = _by_name[serialized_name] = form
     return nodetype

@@ -98,14 +98,19 @@ def _lower(
     return b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
 
 
+_SYMBOL = re.compile(r"@([\w.$-]+)")
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.$-]+)")
 
 
 def _functions_of(text: str, prefix: str) -> str:
     """The functions of a module, private, their names begun with `prefix`."""
     body = text[text.index("{\n", text.index("module")) + 2 : text.rindex("}")].rstrip()
-    for name in set(_FUNCTION.findall(body)):
-        body = re.sub(rf"@{re.escape(name)}(?![\w.$-])", f"@{prefix}_{name}", body)
+    names = set(_FUNCTION.findall(body))
+
+    def renamed(match: re.Match[str]) -> str:
+        return f"@{prefix}_{match[1]}" if match[1] in names else match[0]
+
+    body = _SYMBOL.sub(renamed, body)
     return re.sub(r"func\.func (?:public |private )?@", "func.func private @", body)
 
 

@@ -4,7 +4,6 @@ Tracing, compiling and what other transformations make of a jitted function are 
 """
 
 import functools
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,10 +12,9 @@ from minijax.array import Array
 from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import config
-from minijax.evaluation import evaluated_by_library, library_evaluation, x64
+from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation, x64
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shaped_array import aval_rules, typeof
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
@@ -29,6 +27,7 @@ class JittedFunction(Stage3JittedFunction):
     """A function that is compiled when first called with arguments of a new kind."""
 
     array_type = Array
+    is_explained = True  # when it is traced again, to those who ask
 
     def __init__(
         self,
@@ -41,7 +40,7 @@ class JittedFunction(Stage3JittedFunction):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
         self._options = CompileOptions.of(fun, self._static, **options)
-        self._executors_with: dict[bool, dict[Any, Executor]] = defaultdict(dict)
+        self._executors_with: dict[bool, dict[Any, Executor]] = {False: {}, True: {}}
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -72,8 +71,7 @@ class JittedFunction(Stage3JittedFunction):
                     execute = executors.get(avals)
                     if execute is not None:
                         return execute([x.buffer for x in args])
-        with library_evaluation():
-            execute, buffers = self._prepare(args, kwargs)
+        execute, buffers = self._prepare(args, kwargs)
         return execute(buffers)
 
     # --8<-- [end:call]
@@ -86,39 +84,48 @@ class JittedFunction(Stage3JittedFunction):
         """
         key: list[Any] = []
         leaves: list[Any] = []
-        for position, x in enumerate(args):
-            cls = x.__class__
-            if position in self._static_argnums:
-                key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
-                continue
-            rule = aval_rules.get(cls)
-            if rule is None:  # a tree, or no argument at all
-                return super()._prepare(args, kwargs)
-            key.append(rule(x))
-            leaves.append(x)
-        for name, x in kwargs.items():
-            if name not in self._static.argnames:
-                return super()._prepare(args, kwargs)
-            cls = x.__class__
-            key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
-        executors = self._executors_with[x64.value]
+        avals: list[Any] = []
+        has_x64 = x64.value
+        types = leaf_types[has_x64]
         try:
-            execute = executors.get(tuple(key))
-        except TypeError:  # something is not hashable, which stage 3 says better
-            return super()._prepare(args, kwargs)
+            for position, x in enumerate(args):
+                cls = x.__class__
+                if position in self._static_argnums:
+                    key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
+                else:
+                    aval = types[cls](x)
+                    key.append(aval)
+                    avals.append(aval)
+                    leaves.append(x)
+            for name, x in kwargs.items():
+                if name not in self._static.argnames:
+                    raise KeyError
+                cls = x.__class__
+                key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
+            execute = self._executors_with[has_x64].get(tuple(key))
+        except (KeyError, TypeError, OverflowError):
+            # A tree, or what is no argument at all, which stage 3 says better.
+            return self._prepare_trees(args, kwargs)
         if execute is None:
-            execute, buffers = super()._prepare(args, kwargs)
-            executors[tuple(key)] = execute
+            execute, buffers = self._prepare_trees(args, kwargs)
+            self._executors_with[has_x64][tuple(key)] = execute
             if len(key) == 1:
-                executors[key[0]] = execute
+                self._executors_with[has_x64][key[0]] = execute
             return execute, buffers
-        return execute, [x.buffer if type(x) is Array else to_buffer(x, typeof(x)) for x in leaves]
+        return execute, [
+            x.buffer if type(x) is Array else to_buffer(x, aval)
+            for x, aval in zip(leaves, avals, strict=True)
+        ]
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        with library_evaluation():
+            return super()._prepare(args, kwargs)
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         return tree_to_arrays(super()._bind(args, kwargs))
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
-        if config.explain_cache_misses:
+        if self.is_explained and config.explain_cache_misses:
             self._explain_trace(kind, args, kwargs)
         return super()._trace(kind, args, kwargs)
 
@@ -126,12 +133,8 @@ class JittedFunction(Stage3JittedFunction):
         from minijax.retracing import Call, explain
 
         _, args, kwargs = self._static.split(args, kwargs)
-        _, in_avals, static, _ = kind
-        earlier = [
-            Call(traced.in_tree, in_avals, static)
-            for (_, in_avals, static, _), traced in list(self._traced.items())
-        ]
-        explain(self._fun, Call(tree_structure((args, kwargs)), in_avals, static), earlier)
+        earlier = [Call(traced.in_tree, *kind[1:]) for kind, traced in list(self._traced.items())]
+        explain(self._fun, Call(tree_structure((args, kwargs)), *kind[1:]), earlier)
 
     def _compile(self, traced: Traced) -> Executor:
         return Compilation(traced, self._options).executor()
@@ -173,15 +176,19 @@ class DonatingFunction(JittedFunction):
         if not is_evaluating():  # a part of a larger program has no memory of its own
             return super().__call__(*args, **kwargs)
         with library_evaluation():
-            leaves, kind = self._kind_of(args, kwargs)
-            execute = self._donating.get(kind)
-            if execute is None:
-                traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
-                _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
-                names = self._names(dynamic, dynamic_kwargs)
-                execute = DonatingExecutor(Compilation(traced, self._options), names)
-                self._donating[kind] = execute
-        return execute(leaves, kind[1])
+            execute, leaves, in_avals = self._prepare_donation(args, kwargs)
+            return execute(leaves, in_avals)
+
+    def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
+        leaves, kind = self._kind_of(args, kwargs)
+        execute = self._donating.get(kind)
+        if execute is None:
+            traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+            _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+            names = self._names(dynamic, dynamic_kwargs)
+            execute = DonatingExecutor(Compilation(traced, self._options), names)
+            self._donating[kind] = execute
+        return execute, leaves, kind[1]
 
 
 # Classes of which equal values are the same.

@@ -21,6 +21,8 @@ class Operation(JittedFunction):
     stages it, it is no call of a program but the primitives that it is made of.
     """
 
+    is_explained = False
+
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
         super().__init__(fun, static_argnames=static, inline=True)
         self._static = _ListsAsTuples(fun, argnames=static)

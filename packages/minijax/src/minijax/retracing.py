@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, ref
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_name
+from minijax_stage2.shaped_array import NumberTypes
 from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
 from minijax_stage3.static_arguments import exact_type
 
@@ -24,9 +25,16 @@ _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 class Call:
     """What a program is traced for: structure, types, and static values of the arguments."""
 
-    def __init__(self, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], static: Any):
+    def __init__(
+        self,
+        in_tree: PyTreeDef,
+        in_avals: Sequence[ShapedArray],
+        static: Any,
+        numbers: NumberTypes,
+    ):
         self.in_tree = in_tree
         self.in_avals = in_avals
+        self.bits = numbers.bits
         self.static = {which: value for which, _, value in static}
 
 
@@ -98,6 +106,8 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
         values = static_before.get(name, _NOT_PASSED), static_now.get(name, _NOT_PASSED)
         if not _are_one(*values):
             lines.append(f"static argument {name}: {_shown(*values)}")
+    if before.bits != now.bits:
+        lines.append(f"numbers of no dtype: {before.bits} bits before, {now.bits} bits now")
     if not lines and before.in_tree != now.in_tree:
         lines.append(f"structure of the arguments: {before.in_tree} before, {now.in_tree} now")
     return lines

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minijax.compilation import Compilation, DonatingExecutor, checked_options
+from minijax.evaluation import evaluated_by_library
 from minijax.staging import struct_of
 from minijax_stage2 import ShapedArray
 from minijax_stage2.tree import PyTreeDef
@@ -163,6 +164,8 @@ class Compiled(_Stage, stage3.Compiled):
             self._donating = DonatingExecutor(compilation, names)
         else:
             self.execute = compilation.executor()
+
+    __call__ = evaluated_by_library(stage3.Compiled.__call__)
 
     def execute_leaves(self, leaves: Sequence[Any]) -> Any:
         if self._compilation.donated:

@@ -143,7 +143,9 @@ def current_interpreter() -> Interpreter:
 
 def is_evaluating() -> bool:
     """Whether nothing but evaluation is running, in this thread."""
-    interpreter = _running()
+    interpreter = _current.get()
+    if interpreter is not None:
+        interpreter = _running()
     return interpreter is None or interpreter.evaluates
 
 

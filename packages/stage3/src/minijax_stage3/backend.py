@@ -210,10 +210,7 @@ class Executable:
     def executor_of_one(
         self, make: Callable[[Buffer, Any], Any], aval: Any
     ) -> Callable[[Sequence[Buffer]], Any]:
-        """`execute` of a program of one result, given as `make(buffer, aval)`.
-
-        It is made once, so that a call does as little as can be.
-        """
+        """`execute` for one result, given as `make(buffer, aval)`: a call does what it must."""
         launch, handlers = self._launch, self._handlers
 
         def execute(buffers: Sequence[Buffer]) -> Any:
@@ -282,8 +279,7 @@ def compile(
 def cost_analysis(text: str) -> dict[str, float]:
     """XLA's estimates for a StableHLO module as it is written, before any optimisation."""
     door = _get_door()
-    computation = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False)
-    module = computation.get_hlo_module()
+    module = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False).get_hlo_module()
     return dict(door.jaxlib.hlo_module_cost_analysis(door.client, module))
 
 
@@ -321,32 +317,18 @@ def xla_flags() -> str:
     return _get_door().xla_flags
 
 
-# What later versions of XLA read, and earlier ones that are at most this old.
-PORTABLE_VERSION = "1.10.0"
-
-
 def to_portable(text: str) -> bytes:
-    """A StableHLO module in the form that other versions of XLA read, too.
-
-    Raises:
-        RuntimeError: it holds an operation that this form does not have.
-    """
-    data: bytes = _get_door().jaxlib.mlir.serialize_portable_artifact(text, PORTABLE_VERSION)
+    """A StableHLO module in a form that later versions of XLA read, and somewhat older ones."""
+    data: bytes = _get_door().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
     return data
 
 
 def from_portable(data: bytes) -> str:
-    """The text of a module from what `to_portable` gave, maybe in another version of jaxlib.
-
-    Raises:
-        RuntimeError: these are no such data, or newer ones than this version of jaxlib reads.
-    """
-    ir = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
-    context = ir.Context()
+    """The text of a module from what `to_portable` gave; RuntimeError if XLA cannot read it."""
+    context = importlib.import_module("jaxlib.mlir.ir").Context()  # late, for it takes a while
     importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
     module = _get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
-    text: str = module.operation.get_asm(enable_debug_info=False)
-    return text
+    return str(module.operation.get_asm(enable_debug_info=False))
 
 
 def put(x: Any, aval: Aval) -> Buffer:

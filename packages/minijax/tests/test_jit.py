@@ -1,0 +1,414 @@
+"""The options of `jit`, its caches, and what threads and the garbage collector make of them."""
+
+import functools
+import gc
+import threading
+import warnings
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import Array, grad, jit, make_jaxpr, vmap
+from minijax.compilation import Compilation
+from minijax_stage3 import backend, executable
+
+X = np.arange(3.0)
+
+
+def counted(f):
+    @functools.wraps(f)
+    def counting(*args, **kwargs):
+        counting.traces += 1
+        return f(*args, **kwargs)
+
+    counting.traces = 0
+    return counting
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The programs that XLA has been given, in order, and the options."""
+    seen = []
+    compile_ = executable.compile_text
+
+    def counting(text, out_avals, options):
+        seen.append((text, dict(options)))
+        return compile_(text, out_avals, options)
+
+    monkeypatch.setattr(executable, "compile_text", counting)
+    return seen
+
+
+def address(x):
+    """Where the numbers of an Array are, without keeping a view of them."""
+    return backend.get(x.buffer).ctypes.data
+
+
+class TestWarmCalls:
+    """However a call is recognised, it is that of the first kind that was meant."""
+
+    def test_arguments_of_every_sort_and_number(self):
+        @jit
+        def add(*args, **kwargs):
+            return sum((*args, *kwargs.values()), 0.0)
+
+        sorts = [lambda: jnp.asarray(X), lambda: X, lambda: 2.0, lambda: 3, lambda: np.float32(1)]
+        for _ in range(2):
+            for count in range(4):
+                for first in sorts:
+                    for other in sorts:
+                        args = [first(), other(), first(), other()][:count]
+                        expected = sum(args, 0.0)
+                        np.testing.assert_allclose(np.asarray(add(*args)), expected)
+                        np.testing.assert_allclose(np.asarray(add(*args, a=1.0)), expected + 1)
+
+    def test_numbers_keep_their_kinds_apart(self):
+        f = counted(lambda x: x)
+        g = jit(f)
+        for _ in range(2):
+            found = [g(x).dtype for x in (1, 1.0, True, np.float32(1), np.int64(1), 1j)]
+            assert found == ["int64", "float64", "bool", "float32", "int64", "complex128"]
+        assert f.traces == 6
+        assert [g(1).weak_type, g(np.int64(1)).weak_type] == [True, False]
+
+    def test_static_arguments_that_are_equal_are_told_apart(self):
+        f = counted(lambda x, n: x * np.size(n) + (str(n) == "True"))
+        g = jit(f, static_argnums=1)
+        statics = [1, 1.0, True, (1, 2), (1.0, 2), (True, 2), 0.0, -0.0, frozenset({1}), "1", None]
+        statics.append(frozenset({True}))
+        for _ in range(2):
+            for static in statics:
+                g(1.0, static)
+        assert f.traces == len(statics)
+
+    def test_a_static_zero_has_its_sign(self):
+        g = jit(lambda n: str(n) == "-0.0", static_argnums=0)
+        assert [bool(g(0.0)), bool(g(-0.0)), bool(g(0.0))] == [False, True, False]
+
+    def test_a_static_argument_by_position_and_by_name(self):
+        f = counted(lambda x, *, n=2, m=3: x * n + m)
+        g = jit(f, static_argnames=("n", "m"))
+        for _ in range(2):
+            assert g(1.0, n=5, m=7).item() == 12.0
+            assert g(1.0, m=7, n=5).item() == 12.0
+            assert g(1.0, m=7).item() == 9.0
+            assert g(X, n=1).tolist() == [3.0, 4.0, 5.0]
+        assert f.traces == 3
+
+    def test_an_argument_that_was_an_array_and_is_a_tree(self):
+        g = jit(lambda x: x if not isinstance(x, dict) else x["a"])
+        for _ in range(2):
+            assert g(1.0).item() == g({"a": 1.0}).item() == 1.0
+            assert g((1.0, [2.0])) == (1.0, [2.0])
+
+    def test_the_class_of_the_results(self):
+        assert type(jit(lambda x: x)(1.0)) is Array
+        assert {type(x) for x in jit(lambda x: (x, X))(X)} == {Array}
+        assert type(jit(lambda: X)()) is Array
+
+    @pytest.mark.parametrize("x", ["a", object(), [None, "b"]], ids=repr)
+    def test_what_is_no_array(self, x):
+        g = jit(lambda x, y: y)
+        g(1.0, 2.0)
+        with pytest.raises(TypeError, match=r"argument x"):
+            g(x, 2.0)
+
+    def test_an_unhashable_static_value(self):
+        g = jit(lambda x, n: x, static_argnames="n")
+        g(1.0, n=1)
+        for call in (lambda: g(1.0, n=[1]), lambda: g(1.0, [1]), lambda: g(1.0, jnp.ones(2))):
+            with pytest.raises(ValueError, match=r"static (argument 1|n) is a .*not hashable"):
+                call()
+
+
+class TestInline:
+    def test_its_operations_stand_in_the_program_around_it(self):
+        f = jit(lambda x: jnp.sin(x) * 2, inline=True)
+        text = str(make_jaxpr(lambda x: f(x) + 1)(1.0))
+        assert "jit" not in text
+        assert "sin" in text
+        assert "jit" in str(make_jaxpr(lambda x: jit(lambda x: x * 2)(x))(1.0))
+
+    def test_it_is_compiled_where_nothing_is_around_it(self, compilations):
+        f = counted(lambda x: jnp.sin(x) * 2 + 1)
+        g = jit(f, inline=True)
+        for _ in range(3):
+            np.testing.assert_allclose(g(X), np.sin(X) * 2 + 1)
+        assert f.traces == len(compilations) == 1
+
+    def test_under_every_transformation(self):
+        f = jit(lambda x: jnp.sin(x) * x, inline=True)
+        assert grad(f)(2.0).item() == pytest.approx(np.cos(2) * 2 + np.sin(2))
+        np.testing.assert_allclose(vmap(f)(X), np.sin(X) * X)
+        np.testing.assert_allclose(jit(vmap(grad(f)))(X), np.cos(X) * X + np.sin(X))
+
+
+class TestDonation:
+    def test_the_memory_is_reused_and_the_argument_deleted(self):
+        step = jit(lambda params, x: {k: v - x for k, v in params.items()}, donate_argnums=0)
+        for _ in range(2):
+            params = {"w": jnp.ones(1000), "b": jnp.zeros((5, 7))}
+            before = {name: address(value) for name, value in params.items()}
+            out = step(params, 0.5)
+            assert {name: address(value) for name, value in out.items()} == before
+            assert [x.is_deleted() for x in params.values()] == [True, True]
+            assert out["w"].tolist() == [0.5] * 1000
+
+    def test_later_use_says_where_it_went(self):
+        @jit(donate_argnames="x")
+        def double(x):
+            return 2 * x
+
+        x = jnp.ones(3)
+        double(x)
+        for use in (lambda: x + 1, lambda: double(x), lambda: jit(jnp.sin)(x), lambda: x.tolist()):
+            with pytest.raises(
+                RuntimeError, match=r"f64\[3\] was donated to `double` at .*test_jit"
+            ):
+                use()
+        assert Path(__file__).read_text().splitlines()[line_of(x) - 1] == " " * 8 + "double(x)"
+
+    def test_by_name_and_by_position(self):
+        for options in ({"donate_argnums": (1,)}, {"donate_argnames": "y"}, {"donate_argnums": -1}):
+            f = jit(lambda x, y: x + y, **options)
+            for call in (lambda x, y, f=f: f(x, y), lambda x, y, f=f: f(x, y=y)):
+                x, y = jnp.ones(3), jnp.ones(3)
+                assert call(x, y).tolist() == [2.0] * 3
+                assert (x.is_deleted(), y.is_deleted()) == (False, True)
+
+    def test_numpy_arrays_and_numbers_stay(self):
+        f = jit(lambda x: x + 1, donate_argnums=0)
+        for _ in range(3):
+            assert f(1.0).item() == 2.0  # numbers on the device are shared, but not this one
+            assert f(np.float32(1)).item() == 2.0
+        x = np.ones(3)
+        assert f(x).tolist() == f(x).tolist() == [2.0] * 3
+        assert x.tolist() == [1.0] * 3
+
+    def test_one_array_twice(self):
+        f = jit(lambda x, y: x + y, donate_argnums=0)
+        g = jit(lambda x, y: (x + 1, y + 2), donate_argnums=(0, 1))
+        for function in (f, g):
+            x = jnp.ones(3)
+            with pytest.raises(ValueError, match=r"reuse the memory of argument x.* is argument y"):
+                function(x, x)
+            assert x.tolist() == [1.0] * 3
+
+    def test_an_array_that_is_also_a_constant(self):
+        constant = jnp.ones(3)
+        f = jit(lambda x: x + constant, donate_argnums=0)
+        with pytest.raises(ValueError, match=r"the same array is a constant of the function"):
+            f(constant)
+        assert f(jnp.ones(3)).tolist() == [2.0] * 3
+
+    def test_a_constant_that_was_donated_elsewhere(self):
+        constant = jnp.ones(3)
+        f = jit(lambda x: x + constant)
+        f(1.0)
+        jit(lambda x: 2 * x, donate_argnums=0)(constant)
+        with pytest.raises(RuntimeError, match=r"closes over an array that is no more: .* donated"):
+            f(1.0)
+
+    def test_the_same_result_for_two_arguments_of_one_type(self):
+        f = jit(lambda x, y: (x + y, x - y), donate_argnums=(0, 1))
+        out = f(jnp.full(4, 5.0), jnp.full(4, 3.0))
+        assert [x.tolist() for x in out] == [[8.0] * 4, [2.0] * 4]
+        swap = jit(lambda x, y: (y, x), donate_argnums=(0, 1))
+        out = swap(jnp.full(4, 5.0), jnp.full(4, 3.0))
+        assert [x.tolist() for x in out] == [[3.0] * 4, [5.0] * 4]
+        (same,) = jit(lambda x: (x,), donate_argnums=0)(jnp.full(4, 5.0))
+        assert same.tolist() == [5.0] * 4
+
+    def test_a_view_of_the_numbers_keeps_them(self):
+        x = jnp.arange(4.0)
+        view = np.asarray(x)
+        out = jit(lambda x: x * 2, donate_argnums=0)(x)
+        assert view.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert out.tolist() == [0.0, 2.0, 4.0, 6.0]
+
+    def test_of_no_effect_inside_another_transformation(self):
+        f = jit(lambda x: x + 1, donate_argnums=0)
+        x = jnp.ones(3)
+        jit(lambda x: f(x) + x)(x)
+        vmap(f)(x)
+        grad(lambda x: jnp.sum(f(x)))(x)
+        assert not x.is_deleted()
+
+    def test_memory_that_no_result_can_take_over(self):
+        f = jit(lambda x, y: jnp.sum(x) + y, donate_argnums=(0, 1))
+        x, y = jnp.ones(3), jnp.asarray(2.0)
+        message = r"Some donated buffers were not usable: f64\[3\]\. `<lambda>` has no result"
+        with pytest.warns(UserWarning, match=message):
+            out = f(x, y)
+        assert out.item() == 5.0
+        assert (x.is_deleted(), y.is_deleted()) == (False, True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # it is said once
+            f(jnp.ones(3), jnp.asarray(2.0))
+
+    def test_an_argument_that_nothing_needs_stays(self):
+        x = jnp.ones(3)
+        assert jit(lambda x, y: y, donate_argnums=0)(x, 1.0).item() == 1.0
+        assert not x.is_deleted()
+
+    def test_what_cannot_be(self):
+        with pytest.raises(ValueError, match=r"argument 0 is static and to be donated"):
+            jit(lambda x: x, static_argnums=0, donate_argnums=0)
+        with pytest.raises(ValueError, match=r"donate_argnums names argument 1 of `<lambda>`"):
+            jit(lambda x: x, donate_argnums=1)
+        with pytest.raises(TypeError, match=r"donate_argnames must be strs"):
+            jit(lambda x: x, donate_argnames=3)
+
+
+def line_of(x):
+    with pytest.raises(RuntimeError) as raised:
+        x.tolist()
+    return int(str(raised.value).partition("test_jit.py:")[2].partition(" ")[0])
+
+
+class TestUnusedArguments:
+    def test_they_are_not_in_the_program(self):
+        f = jit(lambda x, y, z: x + z)
+        assert f(X, np.ones((100, 100)), 1.0).tolist() == [1.0, 2.0, 3.0]
+        assert "100x100" not in f.lower(X, np.ones((100, 100)), 1.0).as_text()
+        kept = jit(lambda x, y, z: x + z, keep_unused=True)
+        assert kept(X, np.ones((100, 100)), 1.0).tolist() == [1.0, 2.0, 3.0]
+        assert "100x100" in kept.lower(X, np.ones((100, 100)), 1.0).as_text()
+
+    def test_nor_is_what_only_dead_code_needs(self):
+        constant = np.ones(7)
+
+        def f(x, y):
+            jnp.sin(y) + constant
+            return x
+
+        assert "7xf64" not in jit(f).lower(1.0, np.ones(7)).as_text()
+        assert jit(f)(1.0, np.ones(7)).item() == 1.0
+
+    def test_nor_is_what_only_a_part_ignores(self):
+        inner = jit(lambda x, y: x + 1)
+        lowered = jit(lambda x, y: inner(x, y * 2)).lower(1.0, np.ones(7))
+        assert "7xf64" not in lowered.as_text()
+        assert lowered.compile()(1.0, np.ones(7)).item() == 2.0
+
+    def test_they_belong_to_the_kind_of_a_call(self):
+        f = counted(lambda x, y: x)
+        g = jit(f)
+        for y in (1.0, 2.0, X, 2 * X):
+            assert g(5.0, y).item() == 5.0
+        assert f.traces == 2
+        with pytest.raises(TypeError, match=r"argument y"):
+            g(5.0, "no array")
+
+
+class TestCompilerOptions:
+    def test_they_reach_xla_and_are_part_of_the_key(self, compilations):
+        options = {"xla_cpu_enable_fast_math": True}
+
+        def f(x):
+            return x * 5.0 + 1
+
+        for _ in range(2):
+            assert jit(f, compiler_options=options)(1.0).item() == 6.0
+            assert jit(f)(1.0).item() == 6.0
+        assert [given for _, given in compilations] == [options, {}]
+
+    def test_what_xla_does_not_know(self):
+        f = jit(lambda x: x + 1, compiler_options={"xla_no_such_option": 1})
+        with pytest.raises(
+            ValueError, match=r"`<lambda>`: XLA does not accept .*xla_no_such_option"
+        ):
+            f(1.0)
+        with pytest.raises(TypeError, match=r"compiler_options is a dict"):
+            jit(lambda x: x, compiler_options=["xla_cpu_enable_fast_math"])
+        with pytest.raises(TypeError, match=r"found 'a': None"):
+            jit(lambda x: x, compiler_options={"a": None})
+
+
+def test_there_is_one_device():
+    device = backend.default_device()
+    for options in ({"device": device}, {"backend": "cpu"}, {"device": "cpu"}):
+        assert jit(lambda x: x, **options)(1.0).item() == 1.0
+    for options, message in (
+        ({"backend": "gpu"}, "backend has to be None or 'cpu', found 'gpu'"),
+        ({"device": "tpu"}, "device has to be None or"),
+        ({"in_shardings": 1}, "in_shardings has to be None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jit(lambda x: x, **options)
+
+
+class TestMethods:
+    def test_trace_lower_and_eval_shape_take_the_instance(self):
+        class Model:
+            scale = 3.0
+
+            @jit(static_argnums=0)
+            def predict(self, x):
+                return x * self.scale
+
+        model = Model()
+        assert model.predict(2.0).item() == 6.0
+        assert model.predict.lower(2.0).compile()(2.0).item() == 6.0
+        assert "3.0" in str(model.predict.trace(2.0).jaxpr)
+        assert model.predict.eval_shape(X).shape == (3,)
+        assert model.predict.__name__ == "predict"
+        assert model.predict == model.predict
+        assert model.predict != Model().predict
+
+
+class TestCaches:
+    def test_two_jits_of_one_function_share_what_was_traced_and_compiled(self, compilations):
+        f = counted(lambda x: x * 7.0 + 1)
+        for _ in range(3):
+            jit(f)(1.0)
+            jit(f, donate_argnums=0)(jnp.ones(3))
+            jit(f, inline=True)(1.0)
+        assert f.traces == len(compilations) == 2  # for a number and for a vector
+
+    def test_a_function_that_is_gone_takes_its_programs_with_it(self):
+        def program(**options):
+            def f(x, y):
+                return x * 11.0
+
+            g = jit(f, **options)
+            g(jnp.ones(3), 1.0)
+            g.lower(jnp.ones(3), 1.0).compile()
+            (traced,) = g._traced.values()
+            compiled = Compilation(traced, g._options).compiled()
+            return weakref.ref(f), weakref.ref(compiled.executable)
+
+        for options in ({}, {"donate_argnums": 0}, {"keep_unused": True}, {"inline": True}):
+            function, compiled = program(**options)
+            gc.collect()
+            assert (function(), compiled()) == (None, None), options
+
+    def test_threads_that_all_call_and_trace(self, compilations):
+        count, functions = 8, [counted(lambda x, n=n: x * (n + 2.0) + n) for n in range(4)]
+        shared = [jit(f) for f in functions]
+        own = [[jit(f) for f in functions] for _ in range(count)]
+        kinds = [1.0, np.float32(2), np.ones(2), jnp.ones(3), np.ones((2, 2), np.float32)]
+        barrier, errors = threading.Barrier(count), []
+
+        def work(number):
+            try:
+                barrier.wait(30)
+                for turn in range(1000):
+                    n = (turn + number) % len(functions)
+                    x = kinds[(turn // 4 + number) % len(kinds)]
+                    f = shared[n] if turn % 2 else own[number][n]
+                    np.testing.assert_array_equal(np.asarray(f(x)), np.asarray(x) * (n + 2.0) + n)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        of_jit = [text for text, _ in compilations if "module @jit_" in text]
+        assert len(of_jit) == len(functions) * len(kinds)
