@@ -65,12 +65,14 @@ class JittedFunction(Stage3JittedFunction):
                     execute = executors.get((x.aval, y.aval))
                     if execute is not None:
                         return execute([x.buffer, y.buffer])
-            else:
-                avals = tuple([x.aval for x in args if type(x) is Array])
-                if len(avals) == len(args):
-                    execute = executors.get(avals)
-                    if execute is not None:
-                        return execute([x.buffer for x in args])
+            elif args and type(args[0]) is Array:
+                try:
+                    execute = executors[tuple([x.aval for x in args])]
+                    buffers = [x.buffer for x in args]
+                except (AttributeError, KeyError):  # another is no Array, or the types are new
+                    pass
+                else:
+                    return execute(buffers)
         execute, buffers = self._prepare(args, kwargs)
         return execute(buffers)
 
