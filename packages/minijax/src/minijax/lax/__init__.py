@@ -5,19 +5,36 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 """
 
 # ruff: noqa: F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import (
+    complex_numbers,
+    control,
+    cumulative,
+    elementwise,
+    generic_reductions,
+    reductions,
+    slicing,
+    structural,
+    window_gradients as _window_gradients,
+    windows,
+)
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
+from minijax.lax.cumulative import *
 from minijax.lax.elementwise import *
+from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
 from minijax.lax.slicing import *
 from minijax.lax.structural import *
+from minijax.lax.windows import *
 
 __all__ = [
     *complex_numbers.__all__,
     *control.__all__,
+    *cumulative.__all__,
     *elementwise.__all__,
+    *generic_reductions.__all__,
     *reductions.__all__,
     *slicing.__all__,
     *structural.__all__,
+    *windows.__all__,
 ]
