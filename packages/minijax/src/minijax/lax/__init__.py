@@ -5,10 +5,21 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 """
 
 # ruff: noqa: F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import (
+    complex_numbers,
+    control,
+    elementwise,
+    precision,
+    products,
+    reductions,
+    slicing,
+    structural,
+)
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
+from minijax.lax.precision import *
+from minijax.lax.products import *
 from minijax.lax.reductions import *
 from minijax.lax.slicing import *
 from minijax.lax.structural import *
@@ -17,6 +28,8 @@ __all__ = [
     *complex_numbers.__all__,
     *control.__all__,
     *elementwise.__all__,
+    *precision.__all__,
+    *products.__all__,
     *reductions.__all__,
     *slicing.__all__,
     *structural.__all__,
