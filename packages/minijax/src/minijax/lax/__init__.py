@@ -8,6 +8,9 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 from minijax.lax import (
     complex_numbers,
     control,
+    conv_dimensions,
+    convolution,
+    convolutions,
     elementwise,
     precision,
     products,
@@ -17,6 +20,9 @@ from minijax.lax import (
 )
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
+from minijax.lax.conv_dimensions import *
+from minijax.lax.convolution import *
+from minijax.lax.convolutions import *
 from minijax.lax.elementwise import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
@@ -27,6 +33,9 @@ from minijax.lax.structural import *
 __all__ = [
     *complex_numbers.__all__,
     *control.__all__,
+    *conv_dimensions.__all__,
+    *convolution.__all__,
+    *convolutions.__all__,
     *elementwise.__all__,
     *precision.__all__,
     *products.__all__,
