@@ -5,19 +5,38 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 """
 
 # ruff: noqa: F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import (
+    applying,
+    complex_numbers,
+    control,
+    dynamic_slicing,
+    elementwise,
+    gathering,
+    reductions,
+    scattering,
+    slicing,
+    structural,
+)
+from minijax.lax.applying import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
+from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.gathering import *
 from minijax.lax.reductions import *
+from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.structural import *
 
 __all__ = [
+    *applying.__all__,
     *complex_numbers.__all__,
     *control.__all__,
+    *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *gathering.__all__,
     *reductions.__all__,
+    *scattering.__all__,
     *slicing.__all__,
     *structural.__all__,
 ]
