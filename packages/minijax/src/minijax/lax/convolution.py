@@ -163,10 +163,8 @@ def _type_of_convolution(
         )
     if out_features % groups or examples % batch_group_count:
         raise ValueError(
-            f"conv_general_dilated: {groups} groups divide neither {out_features} output features "
-            f"nor {examples} examples evenly"
-            if batch_group_count > 1
-            else f"conv_general_dilated: {groups} groups do not divide {out_features} output features"
+            f"conv_general_dilated: {groups} groups must divide the output features, "
+            f"{out_features}, and those of batch_group_count the examples, {examples}"
         )
     shape = [0] * lhs.ndim
     shape[out_spec[0]], shape[out_spec[1]] = examples // batch_group_count, out_features

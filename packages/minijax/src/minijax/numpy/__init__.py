@@ -10,6 +10,7 @@ import numpy as np
 from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
 from minijax.numpy import (
+    convolution,
     creation,
     dtypes,
     elementwise,
@@ -20,6 +21,7 @@ from minijax.numpy import (
 from minijax.numpy import (
     einsum as einsum_module,
 )
+from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
@@ -40,6 +42,7 @@ __all__ = [
     "nan",
     "ndarray",
     "pi",
+    *convolution.__all__,
     *creation.__all__,
     *dtypes.__all__,
     *einsum_module.__all__,
