@@ -9,9 +9,22 @@ import numpy as np
 
 from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
-from minijax.numpy import creation, dtypes, elementwise, manipulation, products, reductions
+from minijax.numpy import (
+    convolution,
+    creation,
+    dtypes,
+    elementwise,
+    manipulation,
+    products,
+    reductions,
+)
+from minijax.numpy import (
+    einsum as einsum_module,
+)
+from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.dtypes import *
+from minijax.numpy.einsum import *
 from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.products import *
@@ -29,8 +42,10 @@ __all__ = [
     "nan",
     "ndarray",
     "pi",
+    *convolution.__all__,
     *creation.__all__,
     *dtypes.__all__,
+    *einsum_module.__all__,
     *elementwise.__all__,
     *manipulation.__all__,
     *products.__all__,
