@@ -9,13 +9,22 @@ import numpy as np
 
 from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
-from minijax.numpy import creation, dtypes, elementwise, manipulation, products, reductions
+from minijax.numpy import (
+    creation,
+    dtypes,
+    elementwise,
+    manipulation,
+    products,
+    reductions,
+    scalar_types,
+)
 from minijax.numpy.creation import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
+from minijax.numpy.scalar_types import *
 
 e = np.e
 pi = np.pi
@@ -35,4 +44,5 @@ __all__ = [
     *manipulation.__all__,
     *products.__all__,
     *reductions.__all__,
+    *scalar_types.__all__,
 ]
