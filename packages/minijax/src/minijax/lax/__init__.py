@@ -10,6 +10,7 @@ from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
 from minijax.lax.reductions import *
@@ -25,8 +26,10 @@ __all__ = [
     *reductions.__all__,
     *slicing.__all__,
     *structural.__all__,
+    "cond",
     "fori_loop",
     "map",
     "scan",
+    "switch",
     "while_loop",
 ]
