@@ -4,7 +4,7 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.lax import (
     bits,
     choice,
@@ -18,17 +18,23 @@ from minijax.lax import (
     structural,
     transcendental,
 )
+from minijax.lax import scan_reverse as _scan_reverse
+from minijax.lax import scan_rules as _scan_rules
+from minijax.lax import while_rules as _while_rules
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
+from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
+from minijax.lax.while_loop import while_loop
 
 __all__ = [
     *bits.__all__,
@@ -42,4 +48,10 @@ __all__ = [
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
+    "cond",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
 ]
