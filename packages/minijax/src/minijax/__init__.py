@@ -8,6 +8,7 @@ from minijax import (
     compilation_cache,
     core,
     dlpack,
+    dtypes,
     errors,
     export,
     lax,
@@ -16,6 +17,7 @@ from minijax import (
     stages,
     tree,
     tree_util,
+    typing,
 )
 from minijax.array import Array
 from minijax.config import config
@@ -30,7 +32,7 @@ from minijax.devices import (
     process_count,
     process_index,
 )
-from minijax.evaluation import enable_x64
+from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
 from minijax.numpy import array_methods as _array_methods
@@ -66,6 +68,7 @@ __all__ = [
     "device_put",
     "devices",
     "dlpack",
+    "dtypes",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -85,12 +88,15 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "process_count",
     "process_index",
     "stages",
     "tree",
     "tree_util",
     "typeof",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -6,6 +6,7 @@ from minijax_stage2.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    TypePromotionError,
     UnexpectedTracerError,
 )
 from minijax_stage3 import JaxprTypeError
@@ -20,5 +21,6 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TypePromotionError",
     "UnexpectedTracerError",
 ]

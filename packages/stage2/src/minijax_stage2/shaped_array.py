@@ -113,7 +113,7 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
         TypeError: it is none, or one of strings, dates or objects.
     """
     found: np.dtype[Any] = np.dtype(dtype)
-    numeric = number_types().of_dtype[found]
+    numeric = number_types().requested(caller, dtype, found)
     if numeric is None:
         raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
     return numeric
@@ -141,6 +141,13 @@ class NumberTypes:
         self.of_dtype = _InMemory(bits)
         self.weak_arrays = weak_arrays
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
+
+    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
+        """What becomes of a dtype that `caller` was given, as `given`, by name or otherwise."""
+        return self.of_dtype[dtype]
+
+    def check_meeting(self, *avals: ShapedArray) -> None:
+        """Raises the error due when there are reasons not to bring these to one dtype and shape."""
 
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):

@@ -38,6 +38,7 @@ from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.conv_dimensions import *
 from minijax.lax.convolution import *
@@ -61,9 +62,11 @@ from minijax.lax.while_loop import while_loop
 from minijax.lax.windows import *
 
 __all__ = [
+    "cond",
     "fori_loop",
     "map",
     "scan",
+    "switch",
     "while_loop",
     *applying.__all__,
     *bits.__all__,

@@ -17,10 +17,9 @@ from minijax.numpy import (
     manipulation,
     products,
     reductions,
+    scalar_types,
 )
-from minijax.numpy import (
-    einsum as einsum_module,
-)
+from minijax.numpy import einsum as einsum_module
 from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.dtypes import *
@@ -29,6 +28,7 @@ from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
+from minijax.numpy.scalar_types import *
 
 e = np.e
 pi = np.pi
@@ -50,4 +50,5 @@ __all__ = [
     *manipulation.__all__,
     *products.__all__,
     *reductions.__all__,
+    *scalar_types.__all__,
 ]

@@ -33,6 +33,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "any": jnp.any,
     "argmax": jnp.argmax,
     "argmin": jnp.argmin,
+    "astype": jnp.astype,
     "clip": jnp.clip,
     "dot": jnp.dot,
     "max": jnp.max,
@@ -53,5 +54,5 @@ for name, function in OPERATORS.items():
 
 array_methods.update(METHODS)
 for name, function in METHODS.items():
-    if name.startswith("__"):  # Python looks for it in the class
+    if name.startswith("__") or hasattr(Array, name):  # where Python looks first
         setattr(Array, name, function)
