@@ -14,7 +14,7 @@ from minijax.lax import (
     reductions,
     slicing,
     structural,
-    window_gradients as _window_gradients,
+    window_gradients,
     windows,
 )
 from minijax.lax.complex_numbers import *
@@ -36,5 +36,6 @@ __all__ = [
     *reductions.__all__,
     *slicing.__all__,
     *structural.__all__,
+    *window_gradients.__all__,
     *windows.__all__,
 ]

@@ -13,8 +13,8 @@ import numpy as np
 from minijax.array import Array
 from minijax.declare import declare, reduction
 from minijax.evaluation import evaluated_by_library
-from minijax.lax.computations import operation_of, region, stage_computation, vectorised
 from minijax.lax import elementwise, reductions
+from minijax.lax.computations import operation_of, region, stage_computation, vectorised
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice
 from minijax.lax.structural import broadcast_in_dim, convert_element_type, reshape, transpose
