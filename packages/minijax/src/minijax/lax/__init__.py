@@ -6,34 +6,47 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 
 # ruff: noqa: F403
 from minijax.lax import (
+    applying,
     complex_numbers,
     control,
     cumulative,
+    dynamic_slicing,
     elementwise,
+    gathering,
     generic_reductions,
     reductions,
+    scattering,
     slicing,
     structural,
     window_gradients,
     windows,
 )
+from minijax.lax.applying import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
 from minijax.lax.cumulative import *
+from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
+from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.structural import *
+from minijax.lax.window_gradients import *
 from minijax.lax.windows import *
 
 __all__ = [
+    *applying.__all__,
     *complex_numbers.__all__,
     *control.__all__,
     *cumulative.__all__,
+    *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *gathering.__all__,
     *generic_reductions.__all__,
     *reductions.__all__,
+    *scattering.__all__,
     *slicing.__all__,
     *structural.__all__,
     *window_gradients.__all__,
