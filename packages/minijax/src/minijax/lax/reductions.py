@@ -8,8 +8,10 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import declare, reduction
+from minijax.lax.bits import bitwise_or
+from minijax.lax.choice import select
 from minijax.lax.computations import lower_as
-from minijax.lax.elementwise import bitwise_or, div, eq, mul, ne, select
+from minijax.lax.elementwise import div, eq, mul, ne
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
