@@ -28,6 +28,7 @@ from minijax.lax import (
     special,
     structural,
     transcendental,
+    window_gradients,
     windows,
 )
 from minijax.lax import scan_reverse as _scan_reverse
@@ -59,6 +60,7 @@ from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
 from minijax.lax.while_loop import while_loop
+from minijax.lax.window_gradients import *
 from minijax.lax.windows import *
 
 __all__ = [
@@ -90,5 +92,6 @@ __all__ = [
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
+    *window_gradients.__all__,
     *windows.__all__,
 ]

@@ -145,7 +145,7 @@ def _parts_of(index: Any) -> list[Any]:
 
 
 def _canonical(part: Any) -> Any:
-    """A part of an index as None, Ellipsis, a slice, an int, or an array of integers or booleans."""
+    """A part of an index: None, Ellipsis, a slice, an int, an array of integers or booleans."""
     if part is None or part is Ellipsis or type(part) is int or isinstance(part, slice):
         return part
     if isinstance(part, np.integer):
