@@ -15,6 +15,7 @@ from minijax.lax import (
     dynamic_slicing,
     elementwise,
     gathering,
+    linalg,
     precision,
     products,
     reductions,
