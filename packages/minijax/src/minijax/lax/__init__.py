@@ -49,6 +49,7 @@ __all__ = [
     *dynamic_slicing.__all__,
     *elementwise.__all__,
     *gathering.__all__,
+    "linalg",
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,
