@@ -7,53 +7,80 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 # ruff: noqa: F403
 from minijax.lax import (
     applying,
+    bits,
+    choice,
     complex_numbers,
     control,
     conv_dimensions,
     convolution,
     convolutions,
+    cumulative,
     dynamic_slicing,
     elementwise,
     gathering,
+    generic_reductions,
     linalg,
     precision,
     products,
     reductions,
+    rounding,
     scattering,
     slicing,
+    special,
     structural,
+    transcendental,
+    window_gradients,
+    windows,
 )
 from minijax.lax.applying import *
+from minijax.lax.bits import *
+from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
 from minijax.lax.conv_dimensions import *
 from minijax.lax.convolution import *
 from minijax.lax.convolutions import *
+from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.gathering import *
+from minijax.lax.generic_reductions import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
+from minijax.lax.rounding import *
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.special import *
 from minijax.lax.structural import *
+from minijax.lax.transcendental import *
+from minijax.lax.window_gradients import *
+from minijax.lax.windows import *
 
 __all__ = [
+    "linalg",
     *applying.__all__,
+    *bits.__all__,
+    *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
     *conv_dimensions.__all__,
     *convolution.__all__,
     *convolutions.__all__,
+    *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
     *gathering.__all__,
-    "linalg",
+    *generic_reductions.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,
+    *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *special.__all__,
     *structural.__all__,
+    *transcendental.__all__,
+    *window_gradients.__all__,
+    *windows.__all__,
 ]

@@ -12,9 +12,11 @@ from minijax.dlpack import from_dlpack
 from minijax.numpy import (
     convolution,
     creation,
+    cumulative,
     dtypes,
     elementwise,
     manipulation,
+    nan_reductions,
     products,
     reductions,
 )
@@ -23,10 +25,12 @@ from minijax.numpy import (
 )
 from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
+from minijax.numpy.cumulative import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
 from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
+from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 
@@ -43,11 +47,13 @@ __all__ = [
     "ndarray",
     "pi",
     *convolution.__all__,
-    *creation.__all__,
-    *dtypes.__all__,
     *einsum_module.__all__,
+    *creation.__all__,
+    *cumulative.__all__,
+    *dtypes.__all__,
     *elementwise.__all__,
     *manipulation.__all__,
+    *nan_reductions.__all__,
     *products.__all__,
     *reductions.__all__,
 ]
