@@ -66,6 +66,7 @@ from minijax.lax.windows import *
 __all__ = [
     "cond",
     "fori_loop",
+    "linalg",
     "map",
     "scan",
     "switch",
