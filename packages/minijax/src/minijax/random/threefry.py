@@ -114,9 +114,7 @@ def _lower_hash(
             return [write.joined(first, second)._replace(aval=out)]
         return [write.convert(write.apply("xor", first, second), out)]
 
-    name = b.module.written_function(
-        f"threefry2x32_{out}", (key.aval, count.aval), write
-    )
+    name = b.module.written_function(f"threefry2x32_{out}", (key.aval, count.aval), write)
     return b.emit(
         f"func.call @{name}({key.name}, {count.name}) : {signature([key, count], out_avals)}", out
     )
