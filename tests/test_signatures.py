@@ -35,7 +35,8 @@ NOT_YET = {
     "in_nzs": "linearize vjp",
     "saveable_args": "vjp",
     # how exactly to compute
-    "accuracy": """lax.cos lax.exp lax.expm1 lax.log lax.log1p lax.logistic lax.rsqrt lax.sin
+    "accuracy": """lax.cbrt lax.cos lax.exp lax.exp2 lax.expm1 lax.log lax.log1p lax.logistic
+        lax.rsqrt lax.sin
         lax.sqrt lax.tan lax.tanh""",
     "precision": "numpy.dot numpy.matmul lax.dot_general",
     "preferred_element_type": "numpy.dot numpy.matmul lax.dot_general",

@@ -5,19 +5,41 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 """
 
 # ruff: noqa: F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import (
+    bits,
+    choice,
+    complex_numbers,
+    control,
+    elementwise,
+    reductions,
+    rounding,
+    slicing,
+    special,
+    structural,
+    transcendental,
+)
+from minijax.lax.bits import *
+from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
 from minijax.lax.reductions import *
+from minijax.lax.rounding import *
 from minijax.lax.slicing import *
+from minijax.lax.special import *
 from minijax.lax.structural import *
+from minijax.lax.transcendental import *
 
 __all__ = [
+    *bits.__all__,
+    *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
     *elementwise.__all__,
     *reductions.__all__,
+    *rounding.__all__,
     *slicing.__all__,
+    *special.__all__,
     *structural.__all__,
+    *transcendental.__all__,
 ]

@@ -8,7 +8,9 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import reduction
-from minijax.lax.elementwise import bitwise_or, div, eq, mul, ne, select
+from minijax.lax.bits import bitwise_or
+from minijax.lax.choice import select
+from minijax.lax.elementwise import div, eq, mul, ne
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
 from minijax_stage2 import typeof
