@@ -20,15 +20,22 @@ from minijax.lax import (
 )
 from minijax.lax.bits import *
 from minijax.lax.choice import *
+# ruff: noqa: F401, F403
+from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import scan_reverse as _scan_reverse
+from minijax.lax import scan_rules as _scan_rules
+from minijax.lax import while_rules as _while_rules
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
+from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
+from minijax.lax.while_loop import while_loop
 
 __all__ = [
     *bits.__all__,
@@ -42,4 +49,8 @@ __all__ = [
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
+    "fori_loop",
+    "map",
+    "scan",
+    "while_loop",
 ]
