@@ -4,37 +4,42 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.lax import (
     bits,
     choice,
     complex_numbers,
     control,
+    cumulative,
     elementwise,
+    generic_reductions,
     reductions,
     rounding,
     slicing,
     special,
     structural,
     transcendental,
+    windows,
 )
-from minijax.lax.bits import *
-from minijax.lax.choice import *
-# ruff: noqa: F401, F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
 from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
+from minijax.lax import window_gradients as _window_gradients
+from minijax.lax.bits import *
+from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
+from minijax.lax.cumulative import *
 from minijax.lax.elementwise import *
+from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
-from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
+from minijax.lax.windows import *
+from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.while_loop import while_loop
 
 __all__ = [
@@ -42,13 +47,16 @@ __all__ = [
     *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
+    *cumulative.__all__,
     *elementwise.__all__,
+    *generic_reductions.__all__,
     *reductions.__all__,
     *rounding.__all__,
     *slicing.__all__,
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
+    *windows.__all__,
     "fori_loop",
     "map",
     "scan",
