@@ -34,6 +34,27 @@ from minijax.lax.elementwise import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
+# ruff: noqa: F403
+from minijax.lax import (
+    applying,
+    complex_numbers,
+    control,
+    dynamic_slicing,
+    elementwise,
+    gathering,
+    reductions,
+    scattering,
+    slicing,
+    structural,
+)
+from minijax.lax.applying import *
+from minijax.lax.complex_numbers import *
+from minijax.lax.control import *
+from minijax.lax.dynamic_slicing import *
+from minijax.lax.elementwise import *
+from minijax.lax.gathering import *
+from minijax.lax.reductions import *
+from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
@@ -52,6 +73,14 @@ __all__ = [
     *generic_reductions.__all__,
     *reductions.__all__,
     *rounding.__all__,
+    *applying.__all__,
+    *complex_numbers.__all__,
+    *control.__all__,
+    *dynamic_slicing.__all__,
+    *elementwise.__all__,
+    *gathering.__all__,
+    *reductions.__all__,
+    *scattering.__all__,
     *slicing.__all__,
     *special.__all__,
     *structural.__all__,
