@@ -11,9 +11,10 @@ import numpy as np
 
 from minijax.declare import declare
 from minijax.evaluation import evaluated_by_library
-from minijax.lax import elementwise
+from minijax.lax import choice, elementwise, transcendental
+from minijax.lax.bits import bitwise_or
 from minijax.lax.computations import lower_as
-from minijax.lax.elementwise import add, bitwise_or, mul
+from minijax.lax.elementwise import add, mul
 from minijax.lax.slicing import concatenate, pad, slice
 from minijax.operation import operation
 from minijax_stage2 import (
@@ -193,19 +194,19 @@ def _cumulative(
 
 def _logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
-    larger, smaller = elementwise.max(x, y), elementwise.min(x, y)
+    larger, smaller = choice.max(x, y), choice.min(x, y)
     gap = elementwise.sub(larger, smaller)
-    smooth = add(larger, elementwise.log1p(elementwise.exp(elementwise.neg(gap))))
-    return elementwise.select(elementwise.eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
+    smooth = add(larger, transcendental.log1p(elementwise.exp(elementwise.neg(gap))))
+    return choice.select(elementwise.eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
 
 
 cumsum = _cumulative("cumsum", "The sums of the elements up to each element.", add, "iufc")
 cumprod = _cumulative("cumprod", "The products of the elements up to each element.", mul, "iufc")
 cummax = _cumulative(
-    "cummax", "The largest of the elements up to each element.", elementwise.max, "biuf"
+    "cummax", "The largest of the elements up to each element.", choice.max, "biuf"
 )
 cummin = _cumulative(
-    "cummin", "The smallest of the elements up to each element.", elementwise.min, "biuf"
+    "cummin", "The smallest of the elements up to each element.", choice.min, "biuf"
 )
 cumlogsumexp = _cumulative(
     "cumlogsumexp", "`log(sum(exp(x)))` of the elements up to each element.", _logaddexp, "f"

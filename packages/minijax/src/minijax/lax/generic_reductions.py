@@ -13,8 +13,8 @@ import numpy as np
 from minijax.array import Array
 from minijax.declare import declare, reduction
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import bits, choice, elementwise, reductions
 from minijax.lax.computations import operation_of, region, stage_computation, vectorised
-from minijax.lax import elementwise, reductions
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice
 from minijax.lax.structural import broadcast_in_dim, convert_element_type, reshape, transpose
@@ -105,10 +105,10 @@ reduce_prod = reduction(
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]] = {
     "add": (reductions.reduce_sum, lambda dtype: 0, elementwise.add),
     "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
-    "max": (reductions.reduce_max, reductions.smallest, elementwise.max),
-    "min": (reductions.reduce_min, reductions.largest, elementwise.min),
-    "and": (reductions.reduce_and, reductions.all_bits, elementwise.bitwise_and),
-    "or": (reductions.reduce_or, lambda dtype: 0, elementwise.bitwise_or),
+    "max": (reductions.reduce_max, reductions.smallest, choice.max),
+    "min": (reductions.reduce_min, reductions.largest, choice.min),
+    "and": (reductions.reduce_and, reductions.all_bits, bits.bitwise_and),
+    "or": (reductions.reduce_or, lambda dtype: 0, bits.bitwise_or),
     "xor": (reductions.reduce_xor, lambda dtype: 0, None),
 }
 

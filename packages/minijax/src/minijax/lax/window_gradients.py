@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.declare import declare
-from minijax.lax import elementwise, reductions
+from minijax.lax import choice, elementwise, reductions
 from minijax.lax.computations import region, stage_computation
 from minijax.lax.structural import full
 from minijax.lax.windows import (
@@ -66,7 +66,7 @@ def _lower_gather(
 
     def computation(x: Any, t: Any, y: Any, u: Any) -> list[Any]:
         which = compare(x, y)
-        return [elementwise.select(which, x, y), elementwise.select(which, t, u)]
+        return [choice.select(which, x, y), choice.select(which, t, u)]
 
     jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
     inits = [b.constant(never(out.dtype), scalar), b.constant(0, scalar)]
@@ -215,14 +215,14 @@ declare(
 
 reduce_window_max = declare_window(
     "reduce_window_max",
-    elementwise.max,
+    choice.max,
     reductions.smallest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _gather(t, x, "ge", **window),
 )
 reduce_window_min = declare_window(
     "reduce_window_min",
-    elementwise.min,
+    choice.min,
     reductions.largest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _gather(t, x, "le", **window),

@@ -1,7 +1,6 @@
 """Random numbers, by the names of `jax.random`: the same numbers for the same keys."""
 
 # ruff: noqa: F403
-from minijax.lax import _lacking
 from minijax.random import bits as _bits
 from minijax.random import inversion, keys
 from minijax.random import normal as _normal
