@@ -98,3 +98,25 @@ def test_the_same_bits(name, calls, x64):
         for args in calls:
             for seed in (0, 42):
                 same(*both(name, seed, *args))
+
+
+INITIALIZERS = [
+    ("normal", (), {}), ("normal", (0.5,), {}), ("uniform", (), {}), ("truncated_normal", (), {"lower": -1.0}),
+    ("constant", (3.0,), {}), ("variance_scaling", (2.0, "fan_geo_avg", "normal"), {}),
+    ("variance_scaling", (2.0, "fan_avg", "uniform"), {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3}),
+    *[(f"{name}_{kind}", (), {}) for name in ("lecun", "glorot", "he", "xavier", "kaiming") for kind in ("normal", "uniform")],
+]
+
+
+@every_width
+def test_initializers(x64):
+    shape = (3, 4, 5, 2)
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for name, args, kwargs in INITIALIZERS:
+            ours, theirs = (getattr(m.nn.initializers, name)(*args, **kwargs) for m in (minijax, jax))
+            same(ours(minijax.random.key(3), shape), theirs(jax.random.key(3), shape))
+            for dtype in ("float16", "complex64"):
+                if (name, dtype) not in [("truncated_normal","complex64"), ("uniform","complex64")]:
+                    same(ours(minijax.random.key(3), shape, dtype), theirs(jax.random.key(3), shape, dtype))
+        for name in ("zeros", "ones"):
+            same(getattr(minijax.nn.initializers, name)(None, shape), getattr(jax.nn.initializers, name)(None, shape))
