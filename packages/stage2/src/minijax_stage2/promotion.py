@@ -14,6 +14,7 @@ import numpy as np
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
+    NO_NUMBER,
     NumberTypes,
     Shape,
     ShapedArray,
@@ -45,6 +46,9 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     kind = max(kind_of(aval.dtype) for aval in avals)
     strong = [aval.dtype for aval in avals if not aval.weak_type]
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
+    if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
+        found = " and ".join(map(str, avals))
+        raise TypeError(f"{found} do not meet: elements of one of them are no numbers")
     if not strong:
         return numbers.weak[kind]
     _require_path(avals)

@@ -16,6 +16,9 @@ Shape = tuple[int, ...]
 # The dtype of tangents that cannot be: those of integers and booleans. It holds no bits.
 float0 = np.dtype([("float0", np.void, 0)])
 
+# The dtypes of arrays whose elements are no numbers: structured, of one field that has their name.
+no_numbers = {float0}
+
 _SHORT_KINDS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
 
 
@@ -26,8 +29,8 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
     >>> short_dtype(np.dtype("float32"))
     'f32'
     """
-    if dtype == float0:
-        return "float0"
+    if dtype.names:
+        return dtype.names[0]
     if dtype.isbuiltin == 2:  # defined by ml_dtypes: bfloat16, float8_e4m3fn, int4, ...
         name = dtype.name.replace("bfloat", "bf").replace("float", "f")
         return name.replace("uint", "u").replace("int", "i")
@@ -60,7 +63,7 @@ class ShapedArray:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type
             # Of equal dtypes only numpy's own object of each knows that it is built in.
-            aval.dtype = float0 if dtype == float0 else np.dtype(dtype.type)
+            aval.dtype = dtype if dtype.names else np.dtype(dtype.type)
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
 
@@ -88,13 +91,13 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
 
-_BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)
 _KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 
 
 def kind_of(dtype: np.dtype[Any]) -> int:
-    """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    kind = _KINDS.get(dtype.kind)
+    """The kind of a dtype as a rank: boolean, integer, real, complex, and last no number."""
+    kind = NO_NUMBER if dtype.names else _KINDS.get(dtype.kind)
     if kind is None:  # what ml_dtypes defines
         return _INTEGER if "int" in dtype.name else _REAL
     return kind
@@ -177,7 +180,7 @@ class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
-        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
+        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype in no_numbers:
             numeric = dtype if dtype.isnative else np.dtype(dtype.type)
             numeric = self.narrow.get(numeric, numeric)
         self[dtype] = numeric

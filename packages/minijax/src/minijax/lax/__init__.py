@@ -19,6 +19,7 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    linalg,
     precision,
     products,
     reductions,
