@@ -62,7 +62,7 @@ def qr(
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """The reflections that make an upper triangle of `a`, below that triangle, and their factors."""
+    """The reflections that make `a` an upper triangle, below that triangle, and their factors."""
     packed, taus = bind(geqrf_p, matrices_of("geqrf", a))
     return packed, taus
 
