@@ -20,6 +20,7 @@ from minijax.lax import (
     rounding,
     scattering,
     slicing,
+    sorting,
     special,
     structural,
     transcendental,
@@ -40,6 +41,7 @@ from minijax.lax.reductions import *
 from minijax.lax.rounding import *
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.sorting import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
@@ -61,6 +63,7 @@ __all__ = [
     *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *sorting.__all__,
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
