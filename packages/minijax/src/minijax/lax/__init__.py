@@ -26,6 +26,7 @@ from minijax.lax import (
     rounding,
     scattering,
     slicing,
+    sorting,
     special,
     structural,
     transcendental,
@@ -57,6 +58,7 @@ from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.sorting import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
@@ -91,6 +93,7 @@ __all__ = [
     *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *sorting.__all__,
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,

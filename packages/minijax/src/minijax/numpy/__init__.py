@@ -20,6 +20,7 @@ from minijax.numpy import (
     products,
     reductions,
     scalar_types,
+    sorting,
 )
 from minijax.numpy import einsum as einsum_module
 from minijax.numpy.convolution import *
@@ -33,6 +34,7 @@ from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 from minijax.numpy.scalar_types import *
+from minijax.numpy.sorting import *
 
 e = np.e
 pi = np.pi
@@ -57,4 +59,5 @@ __all__ = [
     *products.__all__,
     *reductions.__all__,
     *scalar_types.__all__,
+    *sorting.__all__,
 ]
