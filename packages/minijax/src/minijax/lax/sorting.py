@@ -86,7 +86,9 @@ def _sort_type(
 ) -> list[ShapedArray]:
     if len({x.shape for x in operands}) > 1 or not 0 <= dimension < operands[0].ndim:
         found = ", ".join(map(str, operands))
-        raise TypeError(f"sort: operands must have one shape with an axis {dimension}, found {found}")
+        raise TypeError(
+            f"sort: operands must have one shape with an axis {dimension}, found {found}"
+        )
     return list(operands)
 
 
@@ -220,9 +222,7 @@ def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
 
 def _lower_top_k(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> list[Value]:
     types = ", ".join(map(mlir_type, out_avals))
-    return b.emit(
-        f"chlo.top_k({x.name}, k = {k}) : {mlir_type(x.aval)} -> ({types})", *out_avals
-    )
+    return b.emit(f"chlo.top_k({x.name}, k = {k}) : {mlir_type(x.aval)} -> ({types})", *out_avals)
 
 
 def _vmap_top_k(

@@ -19,6 +19,7 @@ from minijax.numpy import (
     products,
     reductions,
     sorting,
+    statistics,
 )
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
@@ -29,6 +30,7 @@ from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 from minijax.numpy.sorting import *
+from minijax.numpy.statistics import *
 
 e = np.e
 pi = np.pi
@@ -51,4 +53,5 @@ __all__ = [
     *products.__all__,
     *reductions.__all__,
     *sorting.__all__,
+    *statistics.__all__,
 ]

@@ -93,9 +93,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     """
     if not isinstance(keys, Sequence):
         shape = typeof(keys).shape
-        keys = [
-            lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])
-        ]
+        keys = [lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])]
     if not keys:
         raise TypeError("lexsort: there must be a key to sort by")
     if typeof(keys[0]).ndim == 0:
