@@ -12,10 +12,13 @@ from minijax.dlpack import from_dlpack
 from minijax.numpy import (
     creation,
     cumulative,
+    differences,
     dtypes,
     elementwise,
+    histograms,
     manipulation,
     nan_reductions,
+    polynomials,
     products,
     reductions,
     sorting,
@@ -23,10 +26,13 @@ from minijax.numpy import (
 )
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
+from minijax.numpy.differences import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.elementwise import *
+from minijax.numpy.histograms import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
+from minijax.numpy.polynomials import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 from minijax.numpy.sorting import *
@@ -46,10 +52,13 @@ __all__ = [
     "pi",
     *creation.__all__,
     *cumulative.__all__,
+    *differences.__all__,
     *dtypes.__all__,
     *elementwise.__all__,
+    *histograms.__all__,
     *manipulation.__all__,
     *nan_reductions.__all__,
+    *polynomials.__all__,
     *products.__all__,
     *reductions.__all__,
     *sorting.__all__,
