@@ -27,8 +27,6 @@ NOT_YET = {
     "in_shardings": "jit",
     "out_shardings": "jit",
     "backend": "jit",
-    "axis_name": "vmap",
-    "spmd_axis_name": "vmap",
     "sum_match": "vmap",
     "reduce_axes": "grad value_and_grad vjp linear_transpose",
     "axis_env": "make_jaxpr",

@@ -5,7 +5,15 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 """
 
 # ruff: noqa: F401, F403
-from minijax.lax import complex_numbers, control, elementwise, reductions, slicing, structural
+from minijax.lax import (
+    complex_numbers,
+    control,
+    elementwise,
+    parallel,
+    reductions,
+    slicing,
+    structural,
+)
 from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
@@ -13,6 +21,7 @@ from minijax.lax.complex_numbers import *
 from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.elementwise import *
+from minijax.lax.parallel import *
 from minijax.lax.reductions import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.slicing import *
@@ -23,6 +32,7 @@ __all__ = [
     *complex_numbers.__all__,
     *control.__all__,
     *elementwise.__all__,
+    *parallel.__all__,
     *reductions.__all__,
     *slicing.__all__,
     *structural.__all__,
