@@ -20,6 +20,7 @@ from minijax.lax import (
     gathering,
     generic_reductions,
     linalg,
+    parallel,
     precision,
     products,
     reductions,
@@ -51,6 +52,7 @@ from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.parallel import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
@@ -87,6 +89,7 @@ __all__ = [
     *elementwise.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *parallel.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,
