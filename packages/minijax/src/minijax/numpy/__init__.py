@@ -15,6 +15,7 @@ from minijax.numpy import (
     cumulative,
     dtypes,
     elementwise,
+    linalg,
     manipulation,
     nan_reductions,
     products,
@@ -40,6 +41,7 @@ inf = np.inf
 nan = np.nan
 
 __all__ = [
+    "linalg",
     "e",
     "from_dlpack",
     "inf",
