@@ -32,6 +32,7 @@ from minijax.lax import (
     window_gradients,
     windows,
 )
+from minijax.lax import fft as fft_module
 from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
@@ -43,6 +44,7 @@ from minijax.lax.convolutions import *
 from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.precision import *
@@ -70,6 +72,7 @@ __all__ = [
     *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
     *precision.__all__,

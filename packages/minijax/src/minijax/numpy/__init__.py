@@ -15,6 +15,7 @@ from minijax.numpy import (
     cumulative,
     dtypes,
     elementwise,
+    fft,
     linalg,
     manipulation,
     nan_reductions,
@@ -41,6 +42,7 @@ inf = np.inf
 nan = np.nan
 
 __all__ = [
+    "fft",
     "linalg",
     "e",
     "from_dlpack",
