@@ -34,6 +34,7 @@ from minijax.lax import (
     window_gradients,
     windows,
 )
+from minijax.lax import fft as fft_module
 from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
@@ -50,6 +51,7 @@ from minijax.lax.convolutions import *
 from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.parallel import *
@@ -87,6 +89,7 @@ __all__ = [
     *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
     *parallel.__all__,
