@@ -5,6 +5,7 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 
 # ruff: noqa: F401
 from minijax import (
+    ad_checkpoint,
     compilation_cache,
     core,
     custom_derivatives,
@@ -18,6 +19,8 @@ from minijax import (
     tree,
     tree_util,
 )
+from minijax.ad_checkpoint import checkpoint, checkpoint_policies
+from minijax.ad_checkpoint import checkpoint as remat
 from minijax.array import Array
 from minijax.config import config
 from minijax.custom_derivatives import (
@@ -61,7 +64,10 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
     "closure_convert",
     "compilation_cache",
     "config",
@@ -97,6 +103,7 @@ __all__ = [
     "numpy",
     "process_count",
     "process_index",
+    "remat",
     "stages",
     "tree",
     "tree_util",
