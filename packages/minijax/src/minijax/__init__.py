@@ -42,6 +42,7 @@ from minijax.devices import (
 )
 from minijax.evaluation import enable_x64
 from minijax.jit import jit
+from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
@@ -99,6 +100,8 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "process_count",
