@@ -28,6 +28,8 @@ NOT_YET = {
     "out_shardings": "jit",
     "backend": "jit",
     "sum_match": "vmap",
+    "to": "lax.all_gather",
+    "concrete": "checkpoint remat",
     "reduce_axes": "grad value_and_grad vjp linear_transpose",
     "axis_env": "make_jaxpr",
     "in_nzs": "linearize vjp",
