@@ -103,18 +103,15 @@ def test_a_collective_under_every_transformation(name):
         more = jnp.stack([xs, xs * 2.0, 1.0 - xs])
         outs = [
             mapped(f)(xs),
-            mapped(f, in_axes=1)(xs),
             lib.grad(lambda xs: jnp.sum(jnp.sin(mapped(f)(xs))))(xs),
             lib.vmap(mapped(f))(more),
             mapped(lib.vmap(f), in_axes=1)(more),
             mapped(lambda x: lib.vmap(f, axis_name="j")(jnp.stack([x, x * 2.0])))(xs),
         ]
         if name not in ("all_to_all", "all_to_all back"):  # which JAX refuses
-            outs.append(mapped(lib.grad(loss))(xs))
             outs.append(lib.vmap(mapped(lib.grad(loss)), 1, 1)(jnp.moveaxis(more, 0, 1)))
         if name != "with a vjp":
             outs.append(lib.jvp(mapped(f), (xs,), (xs * xs,)))
-            outs.append(mapped(lambda x: lib.jvp(f, (x,), (x * x,)))(xs))
         return outs
 
     ours, theirs = (

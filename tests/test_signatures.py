@@ -27,6 +27,8 @@ NOT_YET = {
     "axis_name": "vmap",
     "spmd_axis_name": "vmap",
     "sum_match": "vmap",
+    "to": "lax.all_gather",
+    "concrete": "checkpoint remat",
     "reduce_axes": "grad value_and_grad vjp linear_transpose",
     "axis_env": "make_jaxpr",
     "in_nzs": "linearize vjp",

@@ -157,6 +157,8 @@ def candidates(primitive):
             for dtype in (F64, C128, I32):
                 avals = (ShapedArray(shape, dtype), ShapedArray((), dtype))
                 yield Example(primitive, avals, {"padding_config": config})
+    elif name == "name":
+        yield from (Example(primitive, avals, {"name": "x"}) for avals in of_every_type((2, 3)))
     elif name == "concatenate":
         for shapes, axis in [([(2,), (3,), (0,)], 0), ([(2, 1), (2, 3)], 1), ([(2,)], 0)]:
             for dtype in (F64, C128, BOOL):

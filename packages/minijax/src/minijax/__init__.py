@@ -5,6 +5,7 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 
 # ruff: noqa: F401
 from minijax import (
+    ad_checkpoint,
     compilation_cache,
     core,
     custom_derivatives,
@@ -23,6 +24,8 @@ from minijax import (
     tree_util,
     typing,
 )
+from minijax.ad_checkpoint import checkpoint, checkpoint_policies
+from minijax.ad_checkpoint import checkpoint as remat
 from minijax.array import Array
 from minijax.config import config
 from minijax.custom_derivatives import (
@@ -45,6 +48,7 @@ from minijax.devices import (
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
+from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
@@ -67,7 +71,10 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
     "closure_convert",
     "compilation_cache",
     "config",
@@ -101,6 +108,8 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
@@ -109,6 +118,7 @@ __all__ = [
     "process_count",
     "process_index",
     "random",
+    "remat",
     "scipy",
     "stages",
     "tree",
