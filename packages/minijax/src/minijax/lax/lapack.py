@@ -1,7 +1,7 @@
 """Calls of LAPACK's routines in the text of a program.
 
-LAPACK stores matrices column by column, and says by a number whether it succeeded. Where it did not,
-what is returned is not a number.
+LAPACK stores matrices column by column, and says by a number whether it succeeded. Where it did
+not, what is returned is not a number.
 """
 
 from collections.abc import Mapping, Sequence

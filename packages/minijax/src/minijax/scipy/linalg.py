@@ -78,9 +78,7 @@ def solve_triangular(
     """
     op = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}.get(trans)
     if op is None:
-        raise ValueError(
-            f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', found {trans}"
-        )
+        raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', found {trans}")
     a, b = (to_inexact(x) for x in meet(a, b))
     return linalg.triangular_solve(
         a,
@@ -106,9 +104,7 @@ def solve(
 ) -> Any:
     """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos"."""
     if assume_a not in ("gen", "sym", "her", "pos"):
-        raise ValueError(
-            f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}"
-        )
+        raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
     a = matrices_of("solve", a, square=True)
