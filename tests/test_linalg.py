@@ -106,7 +106,7 @@ def test_values_and_derivatives(case):
         assert_same(leaves(tuple_of(found)), leaves(tuple_of(expected)), TOLERANCE[dtype])
         t = make(dtype) * 0.5 + 1
 
-        def derivatives(lib, np_, t=t):
+        def derivatives(lib, np_, x=x, t=t):
             def f(x):
                 return tuple_of(function(np_)(x))
 
