@@ -106,7 +106,10 @@ def test_values_and_derivatives(case):
         assert_same(leaves(tuple_of(found)), leaves(tuple_of(expected)), TOLERANCE[dtype])
         t = make(dtype) * 0.5 + 1
 
-        def derivatives(lib, f, t=t):
+        def derivatives(lib, np_, x=x, t=t):
+            def f(x):
+                return tuple_of(function(np_)(x))
+
             def compute(x):
                 out, out_tangent = lib.jvp(f, (x,), (t,))
                 pull = lib.vjp(f, x)[1]
@@ -114,8 +117,8 @@ def test_values_and_derivatives(case):
 
             return compute
 
-        found = minijax.jit(derivatives(minijax, lambda x: tuple_of(function(mnp)(x))))(x)
-        expected = derivatives(jax, lambda x: tuple_of(function(jnp)(x)))(x)
+        found = minijax.jit(derivatives(minijax, mnp))(x)
+        expected = derivatives(jax, jnp)(x)
         assert_same(leaves(found), leaves(expected), 20 * TOLERANCE[dtype])
 
 
@@ -146,7 +149,6 @@ def test_decompositions(dtype):
         ("svd", x, {}),
         ("svd", x, {"compute_uv": False}),
         ("svd", np.swapaxes(x, 1, 2), {"full_matrices": False}),
-        ("svd", x, {"full_matrices": False, "subset_by_index": (0, 2)}),
         ("eigh", s, {}),
         ("eigh", s, {"UPLO": "U", "symmetrize_input": False}),
         ("eig", draw((2, 4, 4), dtype), {}),

@@ -1,7 +1,7 @@
 """Fourier's transform, with the names of `numpy.fft`.
 
-What the functions have in common: `n`, or `s` for several axes, cuts the axes to that size, or fills
-them up with zeros; `norm` is "backward" (by default), "ortho" or "forward" and says which
+What the functions have in common: `n`, or `s` for several axes, cuts the axes to that size, or
+fills them up with zeros; `norm` is "backward" (by default), "ortho" or "forward" and says which
 direction is divided by the number of elements, or both by its square root.
 """
 
@@ -50,9 +50,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         if kind == FftType.IRFFT:
             sizes = (*sizes[:-1], 2 * (sizes[-1] - 1))
     if len(sizes) != len(axes) or any(size < 1 for size in sizes):
-        raise ValueError(
-            f"{caller}: found sizes {sizes} for the axes {axes}; they must be positive"
-        )
+        raise ValueError(f"{caller}: the sizes of the axes {axes} must be positive, found {sizes}")
     taken = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes
     others = [axis for axis in range(ndim) if axis not in axes]
     order = [*others, *axes]
@@ -169,7 +167,7 @@ irfftn = _of_several("irfftn", FftType.IRFFT, "The inverse of `rfftn`; `s` are o
 
 @operation(static=OF_ONE)
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The transform, which is real, of numbers of which half is given, the rest being conjugates."""
+    """The real transform of numbers of which half is given; the rest are their conjugates."""
     conjugate = lax.conj(a) if typeof(a).dtype.kind == "c" else a
     return irfft(conjugate, n, axis, _other_direction(norm))
 

@@ -8,7 +8,7 @@ from minijax.numpy import decompositions, matrix_equations, norms, products
 from minijax.numpy.decompositions import *
 from minijax.numpy.matrix_equations import *
 from minijax.numpy.norms import *
-from minijax.numpy.products import tensordot, vecdot
+from minijax.numpy.products import HOW, vecdot
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -37,6 +37,28 @@ def outer(x1: Any, x2: Any, /) -> Any:
     if typeof(x1).ndim != 1 or typeof(x2).ndim != 1:
         raise ValueError(f"outer: takes vectors, found {typeof(x1)} and {typeof(x2)}")
     return products.outer(x1, x2)
+
+
+@operation(static=("axes", *HOW))
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: Any = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The sums of products over several axes, as `minijax.numpy.tensordot` has it."""
+    return products.tensordot(
+        x1,
+        x2,
+        axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
 
 
 __all__ = [

@@ -290,7 +290,7 @@ def lstsq(
 
 @operation(static="ind")
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """The inverse of `a` as a linear map from arrays of its last axes to those of its first `ind`."""
+    """The inverse of `a` as a linear map to arrays of its first `ind` axes."""
     (ind,) = ints("tensorinv: ind", ind)
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, found {ind}")
