@@ -27,7 +27,27 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "gt": jnp.greater,
     "ge": jnp.greater_equal,
 }
-METHODS: dict[str, Callable[..., Any]] = {
+
+
+def _compress(
+    self: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:
+    """The elements along an axis where `condition` holds."""
+    return jnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
+    """The array with another shape of the same size; one size may be -1."""
+    return jnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+
+METHODS: dict[str, Any] = {
     "__neg__": jnp.negative,
     "__abs__": jnp.abs,
     "__getitem__": getitem,
@@ -37,17 +57,27 @@ METHODS: dict[str, Callable[..., Any]] = {
     "any": jnp.any,
     "argmax": jnp.argmax,
     "argmin": jnp.argmin,
+    "astype": jnp.astype,
     "at": at,
+    "choose": jnp.choose,
     "clip": jnp.clip,
+    "compress": _compress,
+    "diagonal": jnp.diagonal,
     "dot": jnp.dot,
+    "flatten": jnp.ravel,
+    "mT": property(jnp.matrix_transpose),
     "max": jnp.max,
     "mean": jnp.mean,
     "min": jnp.min,
+    "nonzero": jnp.nonzero,
     "ravel": jnp.ravel,
+    "reshape": _reshape,
+    "repeat": jnp.repeat,
     "squeeze": jnp.squeeze,
     "std": jnp.std,
     "sum": jnp.sum,
     "swapaxes": jnp.swapaxes,
+    "take": jnp.take,
     "var": jnp.var,
 }
 

@@ -153,8 +153,8 @@ def repeat(
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(
-            "repeat: the repeats decide a shape, so they must be known when the function is traced. "
-            "Give total_repeat_length= where the size of the result is known."
+            "repeat: the repeats decide a shape, so they must be known when the function is "
+            "traced. Give total_repeat_length= where the size of the result is known."
         )
     if known is None:
         return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.array import array
 from minijax.arrays import require_no_out
@@ -55,9 +56,10 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return lax.where(condition, x, y)
+    return _where(condition, x, y)
 
 
+_where = operation(stage2.where)
 # --8<-- [end:where]
 
 
@@ -102,7 +104,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     count = typeof(row).size
     places = running_sum(lax.convert_element_type(holds, dtype))
     total = lax.index_in_dim(places, -1, 0, False) if count else dtype.type(0)
-    places = lax.where(holds, lax.sub(places, 1), dtype.type(size))
+    places = stage2.where(holds, lax.sub(places, 1), dtype.type(size))
     found = lax.scatter(
         lax.full((size,), 0, dtype),
         lax.expand_dims(places, 1),
@@ -113,7 +115,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     )
     is_found = lax.lt(lax.iota(dtype, size), total)
     return tuple(
-        lax.where(is_found, index, cast(fill, typeof(index)))
+        stage2.where(is_found, index, cast(fill, typeof(index)))
         for index, fill in zip(unravel_index(found, shape(a)), fills, strict=True)
     )
 
@@ -196,7 +198,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         )
     *choices, out = promote(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        out = lax.where(condition, choice, out)
+        out = stage2.where(condition, choice, out)
     return out
 
 
@@ -278,7 +280,7 @@ def _choose_pieces(x: Any, conditions: list[Any], functions: list[Any], args: An
     out = lax.full_like(x, 0)
     for condition, function in zip(conditions, functions, strict=True):
         value = function(x, *args, **kw) if callable(function) else function
-        out = lax.where(condition, cast(value, typeof(x)), out)
+        out = stage2.where(condition, cast(value, typeof(x)), out)
     return out
 
 
@@ -301,10 +303,11 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
     holds = lax.ne(ravel(mask), 0)
     number = lax.sub(running_sum(lax.convert_element_type(holds, default_int())), 1)
     values = take(ravel(vals), number, mode="wrap")
-    chosen = lax.where(holds, cast(values, typeof(arr)), ravel(arr))
+    chosen = stage2.where(holds, cast(values, typeof(arr)), ravel(arr))
     return lax.reshape(chosen, shape(arr))
 
 
+@evaluated_by_library
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
 
