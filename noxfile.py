@@ -115,6 +115,14 @@ def minimums(session: nox.Session) -> None:
         pytest(session, f"packages/{stage.name}/tests")
 
 
+@nox.session(python="3.13")
+def newest(session: nox.Session) -> None:
+    """Tests every package on the newest Python, with the newest numpy and jaxlib."""
+    install(session, LIBRARY, *group("test"))
+    for stage in STAGES:
+        pytest(session, f"packages/{stage.name}/tests")
+
+
 def lowest_versions() -> list[str]:
     lowest = []
     for stage in STAGES:

@@ -167,7 +167,7 @@ def main():
     )
     predictions = np.asarray(predict_all(parameters, test_images))
     accuracy = np.mean(predictions == test_labels)
-    compilations = sum(len(f.cache) for f in (loss_and_gradient, update, predict_all))
+    compilations = sum(f._cache_size() for f in (loss_and_gradient, update, predict_all))
     picture = HERE / "output" / "digits.png"
     draw(picture, losses, test_images, test_labels, predictions)
 

@@ -364,6 +364,12 @@ KEYWORDS = {
 }
 
 
+OF_THE_OUTSIDE = {  # what is found only as it runs: devices, and what other libraries hand over
+    "minijax.devices": (RuntimeError,),
+    "minijax.dlpack": (BufferError,),
+}
+
+
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @given(data=st.data())
 @settings(max_examples=25)
@@ -385,6 +391,6 @@ def test_garbage_is_refused_in_words(name, data):
                 result = result[1]
             if callable(result):
                 result(*garbage())
-        except ALLOWED as error:
+        except (*ALLOWED, *OF_THE_OUTSIDE.get(name.rpartition(".")[0], ())) as error:
             if not str(error).strip():
                 raise AssertionError(f"{name} says nothing") from error

@@ -257,7 +257,7 @@ def test_imports_run_one_way(package):
 # 5. One door to jaxlib.
 
 
-def test_one_file_knows_jaxlib():
+def test_one_room_knows_jaxlib():
     doors = set()
     for package in PACKAGES:
         for file in sources(package):
@@ -265,7 +265,7 @@ def test_one_file_knows_jaxlib():
             found = imports(tree_of(file), module, file.name == "__init__.py")
             if any(name.partition(".")[0] == "jaxlib" for name, _ in found):
                 doors.add(module)
-    assert doors == {"minijax_stage3.backend"}
+    assert {door.rpartition(".")[0] for door in doors} == {"minijax_stage3.backend"}
 
 
 # 7. No dependency on jax.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import indexing_examples
+import law_elementwise
 import numpy as np
 import pytest
 
@@ -34,29 +35,12 @@ BATCH = 2
 
 # What numpy calls the elementwise primitives; the others are in `examples` below.
 UNARY = {
+    **law_elementwise.UNARY,
     "stop_gradient": np.array,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "logistic": lambda x: 1 / (1 + np.exp(-x)),
-    "expm1": np.expm1,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "abs": np.abs,
-    "sign": np.sign,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "not": np.invert,
     "real": np.real,
     "imag": np.imag,
 }
-BINARY = {
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "complex": lambda x, y: x + 1j * y,
-}
+BINARY = {**law_elementwise.BINARY, "complex": lambda x, y: x + 1j * y}
 REDUCTIONS = {
     "reduce_max": np.max,
     "reduce_min": np.min,
@@ -72,6 +56,7 @@ class Example:
     primitive: Primitive
     avals: tuple[ShapedArray, ...]
     params: dict[str, Any] = field(default_factory=dict)
+    held: tuple[Any, ...] = ()  # operands before those, by which it has no derivative
 
     def __str__(self):
         operands = ",".join(map(str, self.avals))
@@ -79,27 +64,30 @@ class Example:
 
     def draw(self, seed=0):
         rng = np.random.default_rng([seed, *map(ord, self.primitive.name)])
-        return tuple(draw(rng, aval) for aval in self.avals)
+        bounds = law_elementwise.RANGES.get(self.primitive.name, (0.5, 1.5))
+        return tuple(draw(rng, aval, *bounds) for aval in self.avals)
 
     def __call__(self, *args):
-        (out,) = bind(self.primitive, *args, **self.params)
+        held = [np.asarray(x, typeof(args[0]).dtype)[()] for x in self.held]
+        (out,) = bind(self.primitive, *held, *args, **self.params)
         return out
 
     @property
     def is_smooth(self):
-        return any(aval.dtype.kind in "fc" for aval in self.avals)
+        is_real = any(aval.dtype.kind in "fc" for aval in self.avals)
+        return is_real and self.primitive.name not in law_elementwise.NOT_SMOOTH
 
 
-def draw(rng, aval):
+def draw(rng, aval, low, high):
     match aval.dtype.kind:
         case "b":
             x = rng.random(aval.shape) < 0.5
         case "i" | "u":
             x = rng.integers(1, 5, aval.shape)
         case "c":
-            x = rng.uniform(0.5, 1.5, aval.shape) + 1j * rng.uniform(0.5, 1.5, aval.shape)
+            x = rng.uniform(low, high, aval.shape) + 1j * rng.uniform(low, high, aval.shape)
         case _:
-            x = rng.uniform(0.5, 1.5, aval.shape)
+            x = rng.uniform(low, high, aval.shape)
     return np.asarray(x, aval.dtype)
 
 
@@ -110,7 +98,8 @@ def examples(primitive):
 
 def accepts(primitive, example):
     try:
-        abstract_eval_rules[primitive](*example.avals, **example.params)
+        held = [ShapedArray((), example.avals[0].dtype) for _ in example.held]
+        abstract_eval_rules[primitive](*held, *example.avals, **example.params)
     except TypeError:
         return False
     return True
@@ -125,6 +114,19 @@ def candidates(primitive):
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3)))
         for shapes in itertools.product([(), (2, 3)], repeat=2):
             yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in shapes))
+    elif name in law_elementwise.OTHERS:
+        yield from (Example(primitive, (ShapedArray((2, 3), dtype),)) for dtype in (F64, F32))
+    elif name in law_elementwise.HELD:
+        held = law_elementwise.HELD[name]
+        for dtype, shape in itertools.product((F64, F32), [(2, 3), ()]):
+            yield Example(primitive, (ShapedArray(shape, dtype),), held=held)
+    elif name in law_elementwise.PARAMS:
+        for avals, params in itertools.product(of_every_type((2, 3)), law_elementwise.PARAMS[name]):
+            yield Example(primitive, avals, params)
+    elif name == "bitcast_convert_type":
+        for shape, old, new in law_elementwise.BITCASTS:
+            params = {"new_dtype": np.dtype(new)}
+            yield Example(primitive, (ShapedArray(shape, old),), params)
     elif name in REDUCTIONS:
         for avals in of_every_type((2, 3)):
             yield Example(primitive, avals, {"axes": (1,)})
@@ -241,7 +243,7 @@ def test_jvp_is_the_limit_of_differences(example):
     tangents = tangents_for(args, seed=1)
     out, out_tangent = jvp(example, args, tangents)
     is_close(out, example(*args))
-    if example.primitive.name == "stop_gradient":
+    if example.primitive.name == "sign":  # also of complex numbers, whose sign is no step
         is_close(out_tangent, np.zeros_like(out))
         return
     wide = [np.asarray(x, np.promote_types(x.dtype, F64)) if is_inexact(x) else x for x in args]
@@ -251,6 +253,14 @@ def test_jvp_is_the_limit_of_differences(example):
     expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
     tolerance = 1e-4 if out.dtype in (F32, C64) else 1e-7
     is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if not e.is_smooth], ids=str)
+def test_what_is_not_smooth_lets_no_derivative_through(example):
+    args = example.draw()
+    out, out_tangent = jvp(example, args, tangents_for(args, seed=1))
+    zero = np.zeros(out.shape, out.dtype if out.dtype.kind in "fc" else [("float0", np.void, 0)])
+    np.testing.assert_array_equal(np.asarray(out_tangent), zero)
 
 
 @every_smooth_example

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from minijax_stage3 import backend
+from minijax_stage3.backend import door
 
 NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -139,9 +140,9 @@ def test_a_log_level_set_by_the_user_stays():
 
 def test_threads_that_arrive_together_get_one_client(monkeypatch):
     opened = []
-    monkeypatch.setattr(backend, "_door", None)
+    monkeypatch.setattr(door, "_door", None)
     monkeypatch.setattr(
-        backend, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
+        door, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
     )
     barrier = threading.Barrier(8)
     clients = in_threads(8, lambda i: barrier.wait() is not None and backend.client())
@@ -466,7 +467,7 @@ def test_flags_are_those_that_xla_read():
 
 
 def test_an_asynchronous_client_computes_the_same(monkeypatch):
-    monkeypatch.setattr(backend, "_door", backend._open(asynchronous=True))
+    monkeypatch.setattr(door, "_door", door._open(asynchronous=True))
     program = backend.compile(
         elementwise("stablehlo.add", 1000, arguments="%x, %y"), [aval((1000,), "f4")]
     )
@@ -523,7 +524,7 @@ alive = use_everything()
 views = [b.get(x) for x in alive[:2]]
 capsules = [b.to_dlpack(x) for x in alive[:2]]
 cycle = [alive]; cycle.append(cycle)
-b.asynchronous_too = b._open(asynchronous=True)
+b.asynchronous_too = b.door._open(asynchronous=True)
 """
     )
 
@@ -536,7 +537,7 @@ def test_a_forked_child_may_read_and_exit_but_not_compute(asynchronous):
         "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
         + USE_EVERYTHING
         + f"""
-b._door = b._open(asynchronous={asynchronous})
+b.door._door = b.door._open(asynchronous={asynchronous})
 alive = use_everything()
 pid = os.fork()
 if pid == 0:

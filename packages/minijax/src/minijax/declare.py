@@ -36,8 +36,9 @@ from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.abstract_eval import arithmetic
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
-from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
+from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import deftranspose, transpose_rules
 
 Formula = Callable[..., Any]
@@ -106,27 +107,37 @@ def _through_xla(primitive: Primitive) -> Rule:
 
 
 # --8<-- [start:unary]
-def unary(name: str, doc: str, *, hlo: str, kinds: str = "fc", jvp: Formula | None = None) -> Unary:
-    """Declares an elementwise primitive of one operand, whose result has the operand's type.
+def unary(
+    name: str,
+    doc: str,
+    *,
+    hlo: str | Rule,
+    kinds: str = "fc",
+    result: Callable[[np.dtype[Any]], Any] | None = None,
+    jvp: Formula | None = None,
+) -> Unary:
+    """Declares an elementwise primitive of one operand.
 
     Arguments:
         name: of the primitive and of the function returned.
         doc: the docstring of that function.
-        hlo: the operation of StableHLO.
+        hlo: the operation of StableHLO, or of CHLO where it begins with `chlo.`; or what writes
+            several.
         kinds: the dtypes it takes: b(ool), i(nt), u(nsigned), f(loat), c(omplex). Where these
             are no integers, the function converts integers to floats.
+        result: from the dtype of the operand to that of the result, where it is another.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
     """
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray) -> list[ShapedArray]:
-        _require_kind(name, kinds, x)
-        return [x]
+        require_kind(name, kinds, x)
+        return [x if result is None else ShapedArray(x.shape, result(x.dtype), x.weak_type)]
 
     declare(
         primitive,
         abstract_eval=abstract_eval,
-        lower=lower_elementwise(hlo),
+        lower=_lower(hlo, keeps_type=result is None),
         vmap=vmap_elementwise(primitive),
         jvp=() if jvp is None else (jvp,),
     )
@@ -145,9 +156,9 @@ def binary(
     name: str,
     doc: str,
     *,
-    hlo: str,
+    hlo: str | Rule,
     kinds: str = "iufc",
-    jvp: Sequence[Formula] = (),
+    jvp: Sequence[Formula | None] = (),
     transpose: Sequence[Formula | None] = (),
     jointly: bool = False,
 ) -> Binary:
@@ -160,13 +171,13 @@ def binary(
     type_of_result = arithmetic(primitive)
 
     def abstract_eval(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
-        _require_kind(name, kinds, x, y)
+        require_kind(name, kinds, x, y)
         return type_of_result(x, y)
 
     declare(
         primitive,
         abstract_eval=abstract_eval,
-        lower=lower_elementwise(hlo),
+        lower=_lower(hlo),
         vmap=vmap_elementwise(primitive),
         jvp=jvp,
         transpose=transpose,
@@ -205,7 +216,7 @@ def reduction(
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
-        _require_kind(name, kinds, x)
+        require_kind(name, kinds, x)
         if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
             raise TypeError(f"{name}: axes {axes} are no distinct axes of {x}")
         return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
@@ -243,11 +254,69 @@ def reduction(
 
 # --8<-- [end:reduction]
 
-_KINDS = {0: "b", 1: "i", 2: "f", 3: "c"}
+_KINDS = {0: "b", 1: "i", 2: "f", 3: "c", 4: "no number"}
 _KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
 
 
-def _require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
+def lower_by_types(operation: str) -> Rule:
+    """The rule of an elementwise primitive whose operands and result may differ in dtype."""
+
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        operands = tuple(b.spread(x, out.shape) for x in operands)
+        names = ", ".join(x.name for x in operands)
+        return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
+
+    return rule
+
+
+def _lower_chlo(operation: str) -> Rule:
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        names = ", ".join(b.spread(x, out.shape).name for x in operands)
+        types = ", ".join([mlir_type(out)] * len(operands))
+        return b.emit(f"{operation} {names} : {types} -> {mlir_type(out)}", out)
+
+    return rule
+
+
+def lower_by_primitives(function: Callable[..., Any]) -> Rule:
+    """The rule of an elementwise primitive that is written as a function of other primitives.
+
+    The only constants of the function are scalars.
+    """
+
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        spread = [b.spread(x, out.shape) for x in operands]
+        in_avals = [x.aval.strip_weak_type() for x in spread]
+        closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
+        return b.lower_jaxpr(closed.jaxpr, spread)
+
+    return rule
+
+
+def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
+    if callable(hlo):
+        return hlo
+    if hlo.startswith("chlo."):
+        return _lower_chlo(hlo)
+    return lower_elementwise(hlo) if keeps_type else lower_by_types(hlo)
+
+
+def no_derivative(name: str, operand: str) -> Formula:
+    """The formula of an operand by which nobody knows how to differentiate."""
+
+    def formula(*args: Any, **params: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}: there is no formula for its derivative by {operand}; hold that constant by "
+            "lax.stop_gradient"
+        )
+
+    return formula
+
+
+def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
     for aval in avals:
         kind = "u" if aval.dtype.kind == "u" else _KINDS[kind_of(aval.dtype)]
         if kind not in kinds:

@@ -37,7 +37,7 @@ _BFLOAT16 = 4  # a code of the protocol
 
 
 @evaluated_by_library
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = None) -> Array:
     """An Array of the numbers of another library's array.
 
     Arguments:

@@ -24,8 +24,17 @@ class Operation(JittedFunction):
     is_explained = False
 
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
-        super().__init__(fun, static_argnames=static, inline=True)
-        self._static = _ListsAsTuples(fun, argnames=static)
+        functools.update_wrapper(self, fun, updated=())
+        self._inside = self._fun = fun
+        self._static_names = static
+
+    def __getattr__(self, name: str) -> Any:
+        """Makes what evaluation needs when it first does: an import makes hundreds of these."""
+        if "_executors" in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        super().__init__(self._fun, static_argnames=self._static_names, inline=True)
+        self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
+        return getattr(self, name)
 
 
 class _ListsAsTuples(StaticArguments):

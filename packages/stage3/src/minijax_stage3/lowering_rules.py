@@ -58,7 +58,8 @@ def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
         x, y = b.spread(x, out.shape), b.spread(y, out.shape)
-        kind = {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(x.aval.dtype.kind, "FLOAT")
+        kinds = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED"}
+        kind = kinds.get(x.aval.dtype.kind, "FLOAT")
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 
@@ -158,12 +159,15 @@ def _dot_general(
     y: Value,
     *,
     dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: np.dtype[Any] | None = None,
+    **how: str,
 ) -> list[Value]:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    attributes = "".join(f", {name} = {value}" for name, value in how.items())
     batching = f"batching_dims = {list(x_batch)} x {list(y_batch)}, " if x_batch else ""
     return b.emit(
         f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
-        f"contracting_dims = {list(x_contract)} x {list(y_contract)} "
+        f"contracting_dims = {list(x_contract)} x {list(y_contract)}{attributes} "
         f": {signature([x, y], out_avals)}",
         *out_avals,
     )

@@ -4,39 +4,99 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.lax import (
     applying,
+    bits,
+    choice,
     complex_numbers,
     control,
+    conv_dimensions,
+    convolution,
+    convolutions,
+    cumulative,
     dynamic_slicing,
     elementwise,
     gathering,
+    generic_reductions,
+    linalg,
+    precision,
+    products,
     reductions,
+    rounding,
     scattering,
     slicing,
+    sorting,
+    special,
     structural,
+    transcendental,
+    window_gradients,
+    windows,
 )
+from minijax.lax import scan_reverse as _scan_reverse
+from minijax.lax import scan_rules as _scan_rules
+from minijax.lax import while_rules as _while_rules
+from minijax.lax import window_gradients as _window_gradients
 from minijax.lax.applying import *
+from minijax.lax.bits import *
+from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
+from minijax.lax.conv_dimensions import *
+from minijax.lax.convolution import *
+from minijax.lax.convolutions import *
+from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.gathering import *
+from minijax.lax.generic_reductions import *
+from minijax.lax.precision import *
+from minijax.lax.products import *
 from minijax.lax.reductions import *
+from minijax.lax.rounding import *
+from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.sorting import *
+from minijax.lax.special import *
 from minijax.lax.structural import *
+from minijax.lax.transcendental import *
+from minijax.lax.while_loop import while_loop
+from minijax.lax.window_gradients import *
+from minijax.lax.windows import *
 
 __all__ = [
+    "cond",
+    "fori_loop",
+    "linalg",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
     *applying.__all__,
+    *bits.__all__,
+    *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
+    *conv_dimensions.__all__,
+    *convolution.__all__,
+    *convolutions.__all__,
+    *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
     *gathering.__all__,
+    *generic_reductions.__all__,
+    *precision.__all__,
+    *products.__all__,
     *reductions.__all__,
+    *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *sorting.__all__,
+    *special.__all__,
     *structural.__all__,
+    *transcendental.__all__,
+    *window_gradients.__all__,
+    *windows.__all__,
 ]

@@ -4,19 +4,18 @@ These functions are linear over the real numbers only. Cotangents follow JAX: wh
 keeps is the real part of the product of cotangent and tangent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minijax.declare import declare
+from minijax.declare import declare, lower_by_types
 from minijax.lax.elementwise import neg
 from minijax.lax.structural import full_like
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
-from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 real_p = Primitive("real")
 imag_p = Primitive("imag")
@@ -69,20 +68,10 @@ def _type_of_complex(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
     return [ShapedArray(part.shape, np.result_type(part.dtype, np.complex64))]
 
 
-def _lower(operation: str) -> Callable[..., list[Value]]:
-    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
-        (out,) = out_avals
-        operands = tuple(b.spread(x, out.shape) for x in operands)
-        names = ", ".join(x.name for x in operands)
-        return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
-
-    return rule
-
-
 declare(
     real_p,
     abstract_eval=_type_of_part(real_p),
-    lower=_lower("real"),
+    lower=lower_by_types("real"),
     vmap=elementwise(real_p),
     jvp=(lambda t, out, x: real(t),),
     transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
@@ -90,7 +79,7 @@ declare(
 declare(
     imag_p,
     abstract_eval=_type_of_part(imag_p),
-    lower=_lower("imag"),
+    lower=lower_by_types("imag"),
     vmap=elementwise(imag_p),
     jvp=(lambda t, out, x: imag(t),),
     transpose=(lambda ct, x: complex(full_like(ct, 0), neg(ct)),),
@@ -98,7 +87,7 @@ declare(
 declare(
     complex_p,
     abstract_eval=_type_of_complex,
-    lower=_lower("complex"),
+    lower=lower_by_types("complex"),
     vmap=elementwise(complex_p),
     jvp=(
         lambda t, out, x, y: complex(t, full_like(t, 0)),

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.declare import declare
-from minijax.lax.elementwise import div, eq, mul, neg, select
+from minijax.lax.choice import select
+from minijax.lax.elementwise import div, eq, mul, neg
 from minijax.lax.gathering import (
     Dims,
     GatherDimensionNumbers,

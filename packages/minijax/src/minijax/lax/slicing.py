@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.declare import declare
-from minijax.lax.elementwise import select
+from minijax.lax.choice import select
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import broadcast_in_dim, full, full_like, squeeze
 from minijax.operation import operation

@@ -10,7 +10,6 @@ from minijax.declare import declare
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
-from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -19,10 +18,12 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 @operation(static=("shape", "dtype"))
 def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """An array filled with the number `fill_value`, of its dtype unless another is given."""
-    if dtype is not None and isinstance(fill_value, python_scalars):
-        fill_value = np.dtype(dtype).type(fill_value)  # which staging keeps as a literal
-    elif dtype is not None:
-        fill_value = stage2.astype(fill_value, dtype)
+    if dtype is not None:
+        dtype = dtype_of_numbers("full", dtype)
+        if isinstance(fill_value, python_scalars):
+            fill_value = dtype.type(fill_value)  # which staging keeps as a literal
+        else:
+            fill_value = stage2.astype(fill_value, dtype)
     return broadcast_to("full", fill_value, shape)
 
 
@@ -182,27 +183,10 @@ declare(
 # --8<-- [end:rev]
 
 
-@operation(static="dimension_numbers")
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> Any:
-    """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
-
-    Arguments:
-        lhs: the one operand.
-        rhs: the other operand.
-        dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
-            rhs_batch))`.
-
-    Returns:
-        An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
-    """
-    return stage2.dot_general(lhs, rhs, dimension_numbers)
-
-
 __all__ = [
     "broadcast_in_dim",
     "broadcasted_iota",
     "convert_element_type",
-    "dot_general",
     "expand_dims",
     "full",
     "full_like",

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.array import Array
 from minijax.numpy.at import at
 from minijax.numpy.indexing import getitem, iterate
@@ -47,6 +50,23 @@ def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
     return jnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The bits of the array, read as another dtype; the last axis grows or shrinks as needed."""
+    if type is not None:
+        raise NotImplementedError(f"view: type must be None, found {type!r}")
+    if dtype is None:
+        return self
+    old, new = np.dtype(self.dtype).itemsize, np.dtype(dtype).itemsize
+    if not self.ndim and old != new:
+        raise ValueError(f"view: the scalar {self.aval} has no axis to grow or shrink")
+    if old < new:
+        if self.shape[-1] * old % new:
+            raise ValueError(f"view: the last axis of {self.aval} holds no whole {np.dtype(dtype)}")
+        self = jnp.reshape(self, (*self.shape[:-1], -1, new // old))
+    out = lax.bitcast_convert_type(self, dtype)
+    return jnp.reshape(out, (*out.shape[:-2], -1)) if old > new else out
+
+
 METHODS: dict[str, Any] = {
     "__neg__": jnp.negative,
     "__abs__": jnp.abs,
@@ -63,6 +83,8 @@ METHODS: dict[str, Any] = {
     "clip": jnp.clip,
     "compress": _compress,
     "diagonal": jnp.diagonal,
+    "cumprod": jnp.cumprod,
+    "cumsum": jnp.cumsum,
     "dot": jnp.dot,
     "flatten": jnp.ravel,
     "mT": property(jnp.matrix_transpose),
@@ -70,6 +92,8 @@ METHODS: dict[str, Any] = {
     "mean": jnp.mean,
     "min": jnp.min,
     "nonzero": jnp.nonzero,
+    "prod": jnp.prod,
+    "ptp": jnp.ptp,
     "ravel": jnp.ravel,
     "reshape": _reshape,
     "repeat": jnp.repeat,
@@ -79,6 +103,7 @@ METHODS: dict[str, Any] = {
     "swapaxes": jnp.swapaxes,
     "take": jnp.take,
     "var": jnp.var,
+    "view": _view,
 }
 
 for name, function in (OPERATORS | COMPARISONS).items():
@@ -88,5 +113,5 @@ for name, function in OPERATORS.items():
 
 array_methods.update(METHODS)
 for name, function in METHODS.items():
-    if name.startswith("__"):  # Python looks for it in the class
+    if name.startswith("__") or hasattr(Array, name):  # where Python looks first
         setattr(Array, name, function)

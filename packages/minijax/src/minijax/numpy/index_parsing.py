@@ -11,15 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.errors import ConcretizationTypeError
+from minijax.errors import ConcretizationTypeError, NonConcreteBooleanIndexError
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.shaped_array import Shape, is_value
 from minijax_stage2.tracer import unknown
-
-
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
-    """An array was indexed by booleans that are not known while the function is traced."""
 
 
 class Slice(NamedTuple):
@@ -145,7 +141,7 @@ def _parts_of(index: Any) -> list[Any]:
 
 
 def _canonical(part: Any) -> Any:
-    """A part of an index as None, Ellipsis, slice, int, or array of integers or booleans."""
+    """A part of an index: None, Ellipsis, a slice, an int, an array of integers or booleans."""
     if part is None or part is Ellipsis or type(part) is int or isinstance(part, slice):
         return part
     if isinstance(part, np.integer):

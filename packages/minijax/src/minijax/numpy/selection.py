@@ -15,7 +15,6 @@ from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.joining import stack
 from minijax.numpy.manipulation import broadcast_arrays, ndim, ravel, shape
-from minijax.numpy.running_sum import running_sum
 from minijax.numpy.taking import (
     remainder,
     require_out_of_place,
@@ -102,7 +101,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     holds = row if typeof(row).dtype == np.bool_ else lax.ne(row, 0)
     dtype = default_int()
     count = typeof(row).size
-    places = running_sum(lax.convert_element_type(holds, dtype))
+    places = lax.cumsum(lax.convert_element_type(holds, dtype))
     total = lax.index_in_dim(places, -1, 0, False) if count else dtype.type(0)
     places = stage2.where(holds, lax.sub(places, 1), dtype.type(size))
     found = lax.scatter(
@@ -301,7 +300,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 @operation
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     holds = lax.ne(ravel(mask), 0)
-    number = lax.sub(running_sum(lax.convert_element_type(holds, default_int())), 1)
+    number = lax.sub(lax.cumsum(lax.convert_element_type(holds, default_int())), 1)
     values = take(ravel(vals), number, mode="wrap")
     chosen = stage2.where(holds, cast(values, typeof(arr)), ravel(arr))
     return lax.reshape(chosen, shape(arr))

@@ -1,0 +1,133 @@
+"""Functions that choose among elements: by a condition, or the larger or smaller one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.declare import Binary, binary
+from minijax.lax.complex_numbers import imag, real
+from minijax.lax.elementwise import eq, le, lt, mul, where
+from minijax.operation import operation
+from minijax_stage2 import promote, typeof
+
+
+def _share(x: Any, other: Any, chosen: Any) -> Any:
+    """How much of a tangent goes through operand `x`: all where it is chosen, half in a tie."""
+    weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
+    return stage2.astype(weight, typeof(chosen).dtype)
+
+
+# --8<-- [start:binary]
+larger = binary(
+    "max",
+    "The larger of `x` and `y`; not a number where one of them is not.",
+    hlo="maximum",
+    kinds="biuf",
+    jvp=(
+        lambda t, out, x, y: mul(t, _share(x, y, out)),
+        lambda t, out, x, y: mul(t, _share(y, x, out)),
+    ),
+)
+smaller = binary(
+    "min",
+    "The smaller of `x` and `y`; not a number where one of them is not.",
+    hlo="minimum",
+    kinds="biuf",
+    jvp=(
+        lambda t, out, x, y: mul(t, _share(x, y, out)),
+        lambda t, out, x, y: mul(t, _share(y, x, out)),
+    ),
+)
+# --8<-- [end:binary]
+
+
+@operation
+def max(x: Any, y: Any) -> Any:
+    """The larger of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    """
+    return _chosen(larger, False, x, y)
+
+
+@operation
+def min(x: Any, y: Any) -> Any:
+    """The smaller of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    """
+    return _chosen(smaller, True, x, y)
+
+
+def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
+    if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
+        return of_reals(x, y)
+    x, y = promote(x, y)
+    first, second = (x, y) if wants_smaller else (y, x)
+    is_first_smaller = where(
+        eq(real(first), real(second)),
+        lt(imag(first), imag(second)),
+        lt(real(first), real(second)),
+    )
+    return where(is_first_smaller, x, y)
+
+
+@operation
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """`x`, but `min` where it is smaller, and `max` where it is larger."""
+    return smaller(larger(min, x), max)
+
+
+@operation
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Element by element `on_true` where `pred` holds, else `on_false`.
+
+    Raises:
+        TypeError: the two differ in dtype or shape, or `pred` is not boolean.
+    """
+    return stage2.select_n(pred, on_false, on_true)
+
+
+@operation
+def select_n(which: Any, *cases: Any) -> Any:
+    """Element by element that one of the cases whose number is in `which`.
+
+    Arguments:
+        which: booleans, which choose between two cases, or int32, from 0 on.
+        cases: arrays of one dtype and one shape.
+
+    Raises:
+        TypeError: `which` is of another dtype, or the cases differ in dtype or shape.
+        ValueError: there is no case, or booleans choose among more than two.
+    """
+    dtype = typeof(which).dtype
+    if not cases:
+        raise ValueError("select_n: expected at least one case, found none")
+    if dtype != np.bool_ and dtype != np.int32:
+        raise TypeError(f"select_n: which must be boolean or int32, found {typeof(which)}")
+    if dtype == np.bool_:
+        if len(cases) > 2:
+            raise ValueError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
+        return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]
+    return _select_by_number(which, 0, cases)
+
+
+def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
+    """Halves the cases; so few selections are needed one after the other."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    low = _select_by_number(which, first, cases[:middle])
+    high = _select_by_number(which, first + middle, cases[middle:])
+    return stage2.select_n(le(first + middle, which), low, high)
+
+
+__all__ = [
+    "clamp",
+    "max",
+    "min",
+    "select",
+    "select_n",
+]

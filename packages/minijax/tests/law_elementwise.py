@@ -1,0 +1,89 @@
+"""What the law is tried on, for the elementwise primitives: numpy's names of them, and examples."""
+
+import math
+
+import numpy as np
+
+from minijax.lax import RoundingMethod
+
+
+def elementwise(function):
+    """A function of Python's floats, for arrays of any dtype."""
+    return lambda x: np.vectorize(function, otypes=[float])(x.astype(float))
+
+
+def arctan2(y, x):
+    if x.dtype.kind == "f":
+        return np.arctan2(y, x)
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+UNARY = {
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "cbrt": np.cbrt,
+    "exp2": np.exp2,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "abs": np.abs,
+    "sign": lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "not": np.invert,
+    "is_finite": np.isfinite,
+    "population_count": elementwise(lambda x: int(x).bit_count()),
+    "clz": lambda x: 8 * x.itemsize - elementwise(lambda x: int(x).bit_length())(x),
+    "erf": elementwise(math.erf),
+    "erfc": elementwise(math.erfc),
+    "lgamma": elementwise(math.lgamma),
+    "bessel_i0e": lambda x: np.i0(x.astype(float)) * np.exp(-np.abs(x.astype(float))),
+}
+BINARY = {
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right_logical": np.right_shift,
+    "shift_right_arithmetic": np.right_shift,
+    "rem": np.fmod,
+    "atan2": arctan2,
+    "nextafter": np.nextafter,
+}
+# Where the operands of a primitive are drawn from, if not from 0.5 to 1.5.
+RANGES = {
+    **dict.fromkeys(["asin", "acos", "atanh", "erf_inv"], (0.1, 0.9)),
+    **dict.fromkeys(["acosh", "zeta"], (1.1, 2.0)),
+}
+# The operands, from the first on, by which a primitive has no derivative, and values for them.
+HELD = {"polygamma": (2.0,), "zeta": (2.5,)}
+
+PARAMS = {
+    "round": [{"rounding_method": method} for method in RoundingMethod],
+    "reduce_precision": [{"exponent_bits": 11, "mantissa_bits": 52}],
+    "integer_pow": [{"y": y} for y in (2, 3, 5, -1, -2)],
+}
+# What numpy has no function for; `test_special.py` has laws of their own.
+OTHERS = ("digamma", "erf_inv", "bessel_i1e")
+BITCASTS = [
+    ((2, 3), np.float64, np.int64),
+    ((2, 3), np.int32, np.uint32),
+    ((2, 3), np.float32, np.int8),
+    ((3, 4), np.uint8, np.int32),
+    ((), np.int32, np.uint8),
+]
+
+# What has no derivative, or by JAX's rule another than the slope of what it computes.
+NOT_SMOOTH = ("stop_gradient", "is_finite", "bitcast_convert_type")

@@ -1,0 +1,71 @@
+"""The special functions: the equations that define them, at numbers of the whole domain."""
+
+import math
+
+import numpy as np
+import pytest
+
+from minijax import grad, jvp, lax, vmap
+
+POSITIVE = np.array([0.01, 0.3, 1.0, 1.7, 4.2, 30.0])
+
+
+def is_close(x, y, tolerance=1e-12):
+    np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+def test_erf_inv_undoes_erf():
+    x = np.linspace(-0.999, 0.999, 25)
+    is_close(lax.erf(lax.erf_inv(x)), x)
+    is_close(lax.erf_inv(np.array([-1.0, 1.0])), [-np.inf, np.inf])
+
+
+def test_erfc_is_exact_where_erf_is_nearly_1():
+    is_close(lax.erfc(10.0), math.erfc(10.0), tolerance=1e-50)
+
+
+def test_digamma_grows_by_the_reciprocal():
+    is_close(lax.digamma(POSITIVE + 1) - lax.digamma(POSITIVE), 1 / POSITIVE)
+    is_close(lax.digamma(1.0), -np.euler_gamma)
+
+
+def test_polygamma_is_a_zeta_function():
+    for m in (1.0, 2.0, 3.0):
+        expected = (-1) ** (m + 1) * math.factorial(int(m)) * lax.zeta(m + 1, POSITIVE)
+        is_close(lax.polygamma(m, POSITIVE) / expected, np.ones_like(POSITIVE), 1e-10)
+
+
+def test_zeta_at_even_numbers():
+    is_close(lax.zeta(2.0, 1.0), math.pi**2 / 6)
+    is_close(lax.zeta(4.0, 1.0), math.pi**4 / 90)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_bessel_functions_are_series(dtype):
+    x = np.array([-12.0, -3.0, -0.5, 0.0, 0.2, 2.5, 7.9, 8.1, 40.0])
+    k = np.arange(120.0)
+    factorials = np.array([math.lgamma(n + 1) for n in k])
+    half = np.abs(x)[:, None] / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(half == 0, np.where(k == 0, 0.0, -np.inf), 2 * k * np.log(half))
+    i0e = np.exp(logs - 2 * factorials - np.abs(x)[:, None]).sum(1)
+    i1e = (half * np.exp(logs - 2 * factorials - np.abs(x)[:, None]) / (k + 1)).sum(1) * np.sign(x)
+    tolerance = 10 * float(np.finfo(dtype).eps)
+    x = x.astype(dtype)
+    assert lax.bessel_i0e(x).dtype == lax.bessel_i1e(x).dtype == dtype
+    is_close(lax.bessel_i0e(x).astype(float), i0e, max(tolerance, 1e-13))
+    is_close(lax.bessel_i1e(x).astype(float), i1e, max(tolerance, 1e-13))
+
+
+def test_the_derivative_of_i1e_at_zero_is_a_half():
+    is_close(grad(lax.bessel_i1e)(0.0), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(lax.polygamma, "polygamma: there is no.*by m"), (lax.zeta, "zeta: there is no.*by x")],
+)
+def test_where_there_is_no_formula_there_is_an_error(function, message):
+    with pytest.raises(NotImplementedError, match=message):
+        jvp(function, (2.0, 3.0), (1.0, 0.0))
+    assert vmap(function, (None, 0))(2.0, POSITIVE).shape == POSITIVE.shape

@@ -1,0 +1,165 @@
+"""The client of XLA and its devices, made when they are first needed: tracing costs no XLA."""
+
+import ctypes
+import importlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+Client: TypeAlias = Any
+Device: TypeAlias = Any
+Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
+Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and their values
+
+
+class Aval(Protocol):
+    """What jaxlib needs to know of an array: any object with these three attributes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def weak_type(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class _Door:
+    """What is made once per process."""
+
+    jaxlib: Any
+    client: Client
+    device: Device
+    device_list: Any
+    sharding: Any
+    xla_flags: str  # the environment's, as XLA read them
+
+    def compile_options(self, options: Options) -> Any:
+        compile_options = self.jaxlib.CompileOptions()
+        compile_options.num_replicas = compile_options.num_partitions = 1
+        compile_options.env_option_overrides = list(options.items())
+        return compile_options
+
+    def result_handler(self, aval: Aval) -> Any:
+        make = self.jaxlib.array_result_handler
+        try:  # jaxlib before 0.11 calls into jax to check the result, unless told to skip that
+            return make(aval, self.sharding, True, True)
+        except TypeError:
+            return make(aval, self.sharding, True)
+
+
+_door: _Door | None = None
+_asynchronous = False
+_opening = threading.Lock()
+_forked = False
+
+
+def _import_jaxlib() -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
+    return importlib.import_module("jaxlib._jax")
+
+
+def _open(asynchronous: bool = False) -> _Door:
+    """Imports jaxlib and makes a client.
+
+    A synchronous client executes in the calling thread, though large operations use all cores. In
+    the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
+    """
+    xla_flags = os.environ.get("XLA_FLAGS", "")
+    jaxlib: Any = _import_jaxlib()
+    xla_client: Any = importlib.import_module("jaxlib.xla_client")
+    client = xla_client.make_cpu_client(asynchronous=asynchronous)
+    device = client.local_devices()[0]
+    device_list = xla_client.DeviceList((device,))
+    whole = xla_client.HloSharding.replicate()
+
+    class OnDevice(jaxlib.GSPMDSharding):  # type: ignore[misc]
+        memory_kind = None
+        device: Device
+
+        def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+            return whole
+
+    sharding = OnDevice(device_list, whole, memory_kind=None)
+    sharding.device = device
+    return _Door(jaxlib, client, device, device_list, sharding, xla_flags)
+
+
+def get_door() -> _Door:
+    global _door
+    if _door is None:
+        with _opening:
+            if _forked:
+                raise RuntimeError(
+                    "XLA was in use when this process was forked, and does not work in the child: "
+                    'start processes by "spawn" or "forkserver", or fork before the first use'
+                )
+            if _door is None:
+                _door = _open(_asynchronous)
+    return _door
+
+
+def set_asynchronous(asynchronous: bool) -> None:
+    """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
+    global _asynchronous
+    with _opening:
+        if _door is not None and _asynchronous != asynchronous:
+            kind = "asynchronously" if _asynchronous else "synchronously"
+            raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
+        _asynchronous = asynchronous
+
+
+def _after_fork_in_child() -> None:
+    """Closes the door: the threads of XLA are in the parent, and waiting for them hangs."""
+    global _door, _forked, _opening
+    _opening = threading.Lock()  # another thread of the parent may hold the old one
+    if _door is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_door.client))  # never to be torn down
+        _door, _forked = None, True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def jaxlib_version() -> str:
+    return str(importlib.import_module("jaxlib.version").__version__)
+
+
+def client() -> Client:
+    return get_door().client
+
+
+def platform() -> str:
+    return str(get_door().client.platform)
+
+
+def devices() -> list[Device]:
+    return list(get_door().client.local_devices())
+
+
+def default_device() -> Device:
+    return get_door().device
+
+
+def pytree_registry() -> Any:
+    """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
+    make = _import_jaxlib().pytree.PyTreeRegistry
+    kinds = ("none", "tuple", "namedtuple", "list", "dict")
+    return make(**{f"enable_{kind}": True for kind in kinds})
+
+
+def fingerprint() -> tuple[str, ...]:
+    """What jaxlib knows of itself and its devices, as far as compiled programs depend on it."""
+    door = get_door()
+    topology = door.jaxlib.get_topology_for_devices([door.device])
+    return (jaxlib_version(), str(door.client.platform_version), str(topology.fingerprint()))
+
+
+def xla_flags() -> str:
+    """What the environment variable XLA_FLAGS held when XLA read it."""
+    return get_door().xla_flags
