@@ -8,7 +8,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.errors import ConcretizationTypeError
-from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
+from minijax.lax.dynamic_slicing import index_dtype
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import shape
@@ -59,7 +59,7 @@ def _reduce_segments(
     """Scatters all rows of `data` into an array that changes nothing."""
     scatter, meet, neutral = _REDUCTIONS[name]
     aval = typeof(data)
-    ids = wrapped_index(cast(segment_ids, index_dtype(segment_ids)), num_segments)
+    ids = cast(segment_ids, index_dtype(segment_ids))
     rest = aval.shape[1:]
     numbers = lax.ScatterDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
     start = lax.full((num_segments, *rest), aval.dtype.type(neutral(aval.dtype)))
@@ -94,7 +94,8 @@ def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **optio
         raise TypeError(f"{name}: segment_ids must be a vector of integers, found {typeof(ids)}")
     if not shape(data) or shape(data)[0] != shape(ids)[0]:
         raise ValueError(
-            f"{name}: there must be a segment id for each row of {typeof(data)}, found {typeof(ids)}"
+            f"{name}: there must be a segment id for each row of {typeof(data)}, found "
+            f"{typeof(ids)}"
         )
     if num_segments is None:
         known = known_value(ids)
@@ -127,7 +128,7 @@ def segment_sum(
     Arguments:
         data: the array.
         segment_ids: for each row the number of its segment. Rows of segments that are not there
-            are left out, and negative numbers count from the end.
+            are left out.
         num_segments: how many segments; needed where `segment_ids` is traced.
         indices_are_sorted: a promise that they are in order.
         unique_indices: a promise that none occurs twice.
@@ -165,7 +166,7 @@ def segment_prod(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The product of the rows of `data` in each segment; empty segments are 1.
+    """The product of the rows of `data` in each segment; of none it is 1.
 
     The arguments are those of `segment_sum`.
     """
@@ -190,7 +191,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The largest element of the rows of `data` in each segment; empty segments are the lowest number.
+    """The largest of the rows of `data` in each segment; of none the lowest number.
 
     The arguments are those of `segment_sum`.
     """
@@ -215,7 +216,7 @@ def segment_min(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The smallest element of the rows of `data` in each segment; empty segments are the highest number.
+    """The smallest of the rows of `data` in each segment; of none the highest number.
 
     The arguments are those of `segment_sum`.
     """

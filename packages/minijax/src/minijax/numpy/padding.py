@@ -66,8 +66,8 @@ def pad(
     options = OPTIONS[mode] | kwargs
     if mode in ("constant", "linear_ramp"):
         (values,) = options.values()
-        if not np.shape(values):
-            values = ((values, values),) * axes
+        if not ndim(values) if hasattr(values, "aval") else not np.shape(values):
+            return _pad_with_values(array, [(0, 0)] * axes, values, widths=widths, mode=mode)
         elif not hasattr(values, "aval"):
             values = [tuple(row) for row in np.broadcast_to(np.asarray(values), (axes, 2)).tolist()]
         return _pad_with_values(array, list(values), widths=widths, mode=mode)
@@ -107,11 +107,16 @@ def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
 
 
 @operation(static=("widths", "mode"))
-def _pad_with_values(x: Any, values: Any, *, widths: tuple[Width, ...], mode: str) -> Any:
+def _pad_with_values(
+    x: Any, values: Any, value: Any = None, *, widths: tuple[Width, ...], mode: str
+) -> Any:
     dtype = typeof(x)
-    if mode == "constant" and all(type(v) in (int, float, bool) for pair in values for v in pair):
-        if len({v for pair in values for v in pair}) == 1:
-            return lax.pad(x, cast(values[0][0], dtype), [(*width, 0) for width in widths])
+    if value is not None:  # one for all
+        values = [(value, value)] * ndim(x)
+    given = [value for pair in values for value in pair]
+    if mode == "constant" and all(value is given[0] for value in given[1:]):
+        fill = cast(given[0] if given else 0, dtype)
+        return lax.pad(x, fill, [(*width, 0) for width in widths])
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         before, after = (cast(pair[i], dtype) for i in range(2))
         if mode == "constant":

@@ -19,7 +19,6 @@ from minijax.numpy.manipulation import (
     shape,
     transpose,
 )
-from minijax.numpy.running_sum import running_sum
 from minijax.numpy.taking import remainder, take
 from minijax.operation import operation
 from minijax_stage1.interpreter import is_evaluating
@@ -153,8 +152,8 @@ def repeat(
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(
-            "repeat: the repeats decide a shape, so they must be known when the function is traced. "
-            "Give total_repeat_length= where the size of the result is known."
+            "repeat: the repeats decide a shape, so they must be known when the function is "
+            "traced. Give total_repeat_length= where the size of the result is known."
         )
     if known is None:
         return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)
@@ -192,11 +191,11 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int) -> Any:
     """The element at a place is the one before which so many repeats end up to there."""
     size = shape(a)[axis]
     repeats = broadcast_to(repeats, (size,))
-    ends = expand_dims(running_sum(repeats), 1)
+    ends = expand_dims(lax.cumsum(repeats), 1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     zeros = lax.full((length,), 0, np.int32)
     ones = lax.full((size,), 1, np.int32)
-    index = running_sum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
+    index = lax.cumsum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
     return take(a, lax.min(index, max(size - 1, 0)), axis, mode="clip", indices_are_sorted=True)
 
 

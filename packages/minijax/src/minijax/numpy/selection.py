@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.array import array
 from minijax.arrays import require_no_out
@@ -14,7 +15,6 @@ from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.joining import stack
 from minijax.numpy.manipulation import broadcast_arrays, ndim, ravel, shape
-from minijax.numpy.running_sum import running_sum
 from minijax.numpy.taking import (
     remainder,
     require_out_of_place,
@@ -55,9 +55,10 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return lax.where(condition, x, y)
+    return _where(condition, x, y)
 
 
+_where = operation(stage2.where)
 # --8<-- [end:where]
 
 
@@ -100,9 +101,9 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     holds = row if typeof(row).dtype == np.bool_ else lax.ne(row, 0)
     dtype = default_int()
     count = typeof(row).size
-    places = running_sum(lax.convert_element_type(holds, dtype))
+    places = lax.cumsum(lax.convert_element_type(holds, dtype))
     total = lax.index_in_dim(places, -1, 0, False) if count else dtype.type(0)
-    places = lax.where(holds, lax.sub(places, 1), dtype.type(size))
+    places = stage2.where(holds, lax.sub(places, 1), dtype.type(size))
     found = lax.scatter(
         lax.full((size,), 0, dtype),
         lax.expand_dims(places, 1),
@@ -113,7 +114,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     )
     is_found = lax.lt(lax.iota(dtype, size), total)
     return tuple(
-        lax.where(is_found, index, cast(fill, typeof(index)))
+        stage2.where(is_found, index, cast(fill, typeof(index)))
         for index, fill in zip(unravel_index(found, shape(a)), fills, strict=True)
     )
 
@@ -196,7 +197,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         )
     *choices, out = promote(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        out = lax.where(condition, choice, out)
+        out = stage2.where(condition, choice, out)
     return out
 
 
@@ -278,7 +279,7 @@ def _choose_pieces(x: Any, conditions: list[Any], functions: list[Any], args: An
     out = lax.full_like(x, 0)
     for condition, function in zip(conditions, functions, strict=True):
         value = function(x, *args, **kw) if callable(function) else function
-        out = lax.where(condition, cast(value, typeof(x)), out)
+        out = stage2.where(condition, cast(value, typeof(x)), out)
     return out
 
 
@@ -299,12 +300,13 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 @operation
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     holds = lax.ne(ravel(mask), 0)
-    number = lax.sub(running_sum(lax.convert_element_type(holds, default_int())), 1)
+    number = lax.sub(lax.cumsum(lax.convert_element_type(holds, default_int())), 1)
     values = take(ravel(vals), number, mode="wrap")
-    chosen = lax.where(holds, cast(values, typeof(arr)), ravel(arr))
+    chosen = stage2.where(holds, cast(values, typeof(arr)), ravel(arr))
     return lax.reshape(chosen, shape(arr))
 
 
+@evaluated_by_library
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
 

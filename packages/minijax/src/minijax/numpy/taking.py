@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
@@ -100,7 +101,7 @@ def take(
 def remainder(x: Any, size: int) -> Any:
     """The remainder of integers when divided by `size`, from 0 on."""
     rest = lax.sub(x, lax.mul(lax.div(x, size), size))
-    return lax.where(lax.lt(rest, 0), lax.add(rest, size), rest)
+    return stage2.where(lax.lt(rest, 0), lax.add(rest, size), rest)
 
 
 # --8<-- [start:take_along_axis]

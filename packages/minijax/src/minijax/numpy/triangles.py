@@ -11,7 +11,6 @@ from minijax.evaluation import evaluated_by_library
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
 from minijax.numpy.selection import nonzero
-from minijax.numpy.taking import require_out_of_place
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints
@@ -99,12 +98,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """`a` with `val`, over and over, on its diagonal. `inplace` must be False.
 
     Raises:
-        ValueError: `inplace` is True, or `a` has less than two axes, or more, of several sizes.
-        NotImplementedError: `wrap` is True.
+        ValueError: `a` has less than two axes, or more, of several sizes.
+        NotImplementedError: `inplace` or `wrap` is True.
     """
-    require_out_of_place("fill_diagonal", inplace)
-    if wrap:
-        raise NotImplementedError("fill_diagonal: wrap must be False")
+    if inplace or wrap:
+        raise NotImplementedError(
+            "fill_diagonal: an Array is never written to: say inplace=False, and use what is "
+            f"returned; wrap must be False; found inplace={inplace}, wrap={wrap}"
+        )
     sizes = shape(a)
     if len(sizes) < 2 or (len(sizes) > 2 and len(set(sizes)) > 1):
         raise ValueError(f"fill_diagonal: expected a matrix or axes of one size, found {typeof(a)}")
