@@ -33,6 +33,7 @@ from minijax.devices import (
 )
 from minijax.evaluation import enable_x64
 from minijax.jit import jit
+from minijax.lax.precision import default_matmul_precision
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
@@ -60,6 +61,7 @@ __all__ = [
     "config",
     "core",
     "default_backend",
+    "default_matmul_precision",
     "device_count",
     "device_get",
     "device_put",

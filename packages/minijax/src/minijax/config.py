@@ -92,6 +92,7 @@ _KINDS: dict[type, _Kind] = {
     bool: _Kind("true or false", lambda x: isinstance(x, bool), _parse_bool),
     int: _Kind("an int", _is_int, int),
     float: _Kind("a float", lambda x: _is_int(x) or isinstance(x, float), float),
+    str: _Kind("a string or None", lambda x: x is None or isinstance(x, str), str),
     os.PathLike: _Kind(
         "a path or None", lambda x: x is None or isinstance(x, str | os.PathLike), str
     ),

@@ -270,10 +270,11 @@ def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]
     return bind1(broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
 
 
-def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers) -> Array:
+def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers, **how: Any) -> Array:
     """Products of `x` and `y` summed over the contracted axes, for each batch index.
 
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
+    `how` is what a compiler may be told of the computation; numpy is told nothing.
     """
     x, y = _same_dtype(x, y)
     try:
@@ -284,11 +285,13 @@ def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers) -> A
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
             f"(x_batch, y_batch)), four sequences of ints, found {dimension_numbers!r:.60}"
         ) from None
-    return bind1(dot_general_p, x, y, dimension_numbers=numbers)
+    return bind1(dot_general_p, x, y, dimension_numbers=numbers, **how)
 
 
-def matmul(x: Array, y: Array) -> Array:
+def matmul(x: Array, y: Array, **how: Any) -> Array:
     """`x @ y`: the matrix product, over leading axes that broadcast, as numpy defines it.
+
+    `how` is that of `dot_general`.
 
     Raises:
         ValueError: an operand is a scalar, or the contracted sizes differ.
@@ -303,11 +306,11 @@ def matmul(x: Array, y: Array) -> Array:
             f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}"
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
-        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())))
+        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)
     batch = broadcast_shapes(a[:-2], b[:-2])
     x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
-    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)))
+    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), **how)
 
 
 # --8<-- [end:structural]

@@ -81,7 +81,7 @@ deflinear(broadcast_in_dim_p)
 
 defjvp(
     dot_general_p,
-    lambda t, out, x, y, *, dimension_numbers: dot_general(t, y, dimension_numbers),
-    lambda t, out, x, y, *, dimension_numbers: dot_general(x, t, dimension_numbers),
+    lambda t, out, x, y, *, dimension_numbers, **how: dot_general(t, y, dimension_numbers, **how),
+    lambda t, out, x, y, *, dimension_numbers, **how: dot_general(x, t, dimension_numbers, **how),
 )
 # --8<-- [end:table]

@@ -175,7 +175,9 @@ def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbe
             )
 
 
-def _dot_general(x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers) -> list[Any]:
+def _dot_general(
+    x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
+) -> list[Any]:
     """By matrix product: batch axes first, free and contracted axes each flattened to one."""
     check_dot_general(typeof(x), typeof(y), dimension_numbers)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers

@@ -94,7 +94,12 @@ def _broadcast_in_dim(
 
 
 def _dot_general(
-    axis_size: int, values: Values, dims: Dims, *, dimension_numbers: DotDimensionNumbers
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **how: Any,
 ) -> Batched:
     """A batch of both operands is one more batch axis; a batch of one is a free axis of it."""
     (x, y), (x_dim, y_dim) = values, dims
@@ -112,7 +117,7 @@ def _dot_general(
     else:
         out_dim = len(x_batch) + len(free_axes(typeof(x).ndim, x_contract, x_batch))
     numbers = ((x_contract, y_contract), (x_batch, y_batch))
-    return [dot_general(x, y, numbers)], [out_dim]
+    return [dot_general(x, y, numbers, **how)], [out_dim]
 
 
 # --8<-- [end:structural]

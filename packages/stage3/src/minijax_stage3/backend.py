@@ -251,6 +251,27 @@ class Executable:
         return _LIST_OF_ABILITIES.sub(_without_avx512, data)
 
 
+_lapack = threading.Lock()
+_has_lapack = False
+
+
+def register_lapack() -> None:
+    """Makes LAPACK's routines known to XLA, for programs that call them; at the first time only.
+
+    They are scipy's, which jaxlib requires, and whose import takes longer than all the rest.
+    Registering twice, as JAX may, does no harm.
+    """
+    global _has_lapack
+    with _lapack:
+        if not _has_lapack:
+            register = importlib.import_module("jaxlib.xla_client").register_custom_call_target
+            lapack: Any = importlib.import_module("jaxlib.lapack")
+            for name, target, version in lapack.registrations()["cpu"]:
+                register(name, target, platform="cpu", api_version=version)
+            importlib.import_module("jaxlib.cpu._lapack").initialize()
+            _has_lapack = True
+
+
 def compile(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
@@ -265,6 +286,8 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = _get_door()
+    if "@lapack_" in text:
+        register_lapack()
     try:
         loaded = door.client.compile_and_load(
             text,

@@ -159,12 +159,15 @@ def _dot_general(
     y: Value,
     *,
     dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: np.dtype[Any] | None = None,
+    **how: str,
 ) -> list[Value]:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    attributes = "".join(f", {name} = {value}" for name, value in how.items())
     batching = f"batching_dims = {list(x_batch)} x {list(y_batch)}, " if x_batch else ""
     return b.emit(
         f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
-        f"contracting_dims = {list(x_contract)} x {list(y_contract)} "
+        f"contracting_dims = {list(x_contract)} x {list(y_contract)}{attributes} "
         f": {signature([x, y], out_avals)}",
         *out_avals,
     )

@@ -60,20 +60,24 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
     return reshape(reduce_sum(ct, summed) if summed else ct, x.aval.shape)
 
 
-def _dot_x(ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: DotDimensionNumbers) -> Any:
+def _dot_x(
+    ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
+) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_y = x.aval.ndim - len(x_contract)  # the axis of ct at which they begin
     operand, other = (x.aval.ndim, x_contract, x_batch), (typeof(y).ndim, y_contract, y_batch)
     numbers, permutation = _dot_back(free_of_y, *operand, *other)
-    return transpose(dot_general(ct, y, numbers), permutation)
+    return astype(transpose(dot_general(ct, y, numbers, **how), permutation), x.aval.dtype)
 
 
-def _dot_y(ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNumbers) -> Any:
+def _dot_y(
+    ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNumbers, **how: Any
+) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_x = len(x_batch)
     operand, other = (y.aval.ndim, y_contract, y_batch), (typeof(x).ndim, x_contract, x_batch)
     numbers, permutation = _dot_back(free_of_x, *operand, *other)
-    return transpose(dot_general(ct, x, numbers), permutation)
+    return astype(transpose(dot_general(ct, x, numbers, **how), permutation), y.aval.dtype)
 
 
 @lru_cache(maxsize=4096)

@@ -11,11 +11,17 @@ from minijax.lax import (
     choice,
     complex_numbers,
     control,
+    conv_dimensions,
+    convolution,
+    convolutions,
     cumulative,
     dynamic_slicing,
     elementwise,
     gathering,
     generic_reductions,
+    linalg,
+    precision,
+    products,
     reductions,
     rounding,
     scattering,
@@ -29,11 +35,17 @@ from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
 from minijax.lax import window_gradients as _window_gradients
+    window_gradients,
+    windows,
+)
 from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.control import *
+from minijax.lax.conv_dimensions import *
+from minijax.lax.convolution import *
+from minijax.lax.convolutions import *
 from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
@@ -42,25 +54,36 @@ from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
+from minijax.lax.precision import *
+from minijax.lax.products import *
+from minijax.lax.reductions import *
+from minijax.lax.rounding import *
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
 from minijax.lax.while_loop import while_loop
+from minijax.lax.window_gradients import *
 from minijax.lax.windows import *
 
 __all__ = [
+    "linalg",
     *applying.__all__,
     *bits.__all__,
     *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
+    *conv_dimensions.__all__,
+    *convolution.__all__,
+    *convolutions.__all__,
     *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *precision.__all__,
+    *products.__all__,
     *reductions.__all__,
     *rounding.__all__,
     *scattering.__all__,
@@ -73,4 +96,6 @@ __all__ = [
     "map",
     "scan",
     "while_loop",
+    *window_gradients.__all__,
+    *windows.__all__,
 ]

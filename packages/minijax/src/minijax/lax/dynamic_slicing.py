@@ -58,9 +58,7 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
         )
     for start in given:
         if typeof(start).dtype.kind not in "iu" or typeof(start).shape:
-            raise TypeError(
-                f"{name}: start_indices must be integer scalars, found {typeof(start)}"
-            )
+            raise TypeError(f"{name}: start_indices must be integer scalars, found {typeof(start)}")
     each = [wraps] * len(shape) if isinstance(wraps, bool) else list(wraps)
     wide = index_dtype(*given)
     starts = [
@@ -261,9 +259,7 @@ def _lower_dynamic_update_slice(
     return b.emit(f"stablehlo.dynamic_update_slice {names} : {types}", *out_avals)
 
 
-def _vmap_dynamic_update_slice(
-    axis_size: int, values: Values, dims: Sequence[BatchDim]
-) -> Batched:
+def _vmap_dynamic_update_slice(axis_size: int, values: Values, dims: Sequence[BatchDim]) -> Batched:
     x, update, *starts = values
     x_dim, update_dim, *start_dims = dims
     if all(dim is None for dim in start_dims):

@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.declare import declare
 from minijax.lax.choice import select
-from minijax.lax.elementwise import add, div, eq, mul, neg
+from minijax.lax.elementwise import div, eq, mul, neg
 from minijax.lax.gathering import (
     Dims,
     GatherDimensionNumbers,
@@ -370,7 +370,9 @@ def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
     return div(mul(t, of_x), count)
 
 
-def _extremal_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _extremal_of_updates(
+    t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
+) -> Any:
     _, of_updates, count = _shares(out, x, indices, updates, params)
     total = bind1(scatter_add_p, full_like(x, 0), indices, mul(t, of_updates), **params)
     return div(total, count)
@@ -411,6 +413,7 @@ def scatter_sub(
         unique_indices=unique_indices,
         mode=mode,
     )
+
 
 __all__ = [
     "ScatterDimensionNumbers",

@@ -10,7 +10,6 @@ from minijax.declare import declare
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
-from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -182,27 +181,10 @@ declare(
 # --8<-- [end:rev]
 
 
-@operation(static="dimension_numbers")
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> Any:
-    """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
-
-    Arguments:
-        lhs: the one operand.
-        rhs: the other operand.
-        dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
-            rhs_batch))`.
-
-    Returns:
-        An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
-    """
-    return stage2.dot_general(lhs, rhs, dimension_numbers)
-
-
 __all__ = [
     "broadcast_in_dim",
     "broadcasted_iota",
     "convert_element_type",
-    "dot_general",
     "expand_dims",
     "full",
     "full_like",

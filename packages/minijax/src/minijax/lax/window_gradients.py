@@ -126,7 +126,6 @@ def _scatter(
     padding: Sequence[Sequence[int]],
 ) -> Any:
     """Adds each element of `source` to where a comparison selects one in its window."""
-    shape = typeof(operand).shape
     dtype = typeof(operand).dtype
     never = full((), SELECTIONS[select][1](dtype), dtype)
     config = [(low, high, 0) for low, high in padding]
@@ -229,3 +228,5 @@ reduce_window_min = declare_window(
 )
 declare_known("max", reduce_window_max, reductions.smallest)
 declare_known("min", reduce_window_min, reductions.largest)
+
+__all__: list[str] = []

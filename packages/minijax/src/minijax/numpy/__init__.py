@@ -9,11 +9,28 @@ import numpy as np
 
 from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
-from minijax.numpy import creation, dtypes, elementwise, manipulation, products, reductions
+from minijax.numpy import (
+    convolution,
+    creation,
+    cumulative,
+    dtypes,
+    elementwise,
+    manipulation,
+    nan_reductions,
+    products,
+    reductions,
+)
+from minijax.numpy import (
+    einsum as einsum_module,
+)
+from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
+from minijax.numpy.cumulative import *
 from minijax.numpy.dtypes import *
+from minijax.numpy.einsum import *
 from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
+from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 
@@ -29,10 +46,14 @@ __all__ = [
     "nan",
     "ndarray",
     "pi",
+    *convolution.__all__,
+    *einsum_module.__all__,
     *creation.__all__,
+    *cumulative.__all__,
     *dtypes.__all__,
     *elementwise.__all__,
     *manipulation.__all__,
+    *nan_reductions.__all__,
     *products.__all__,
     *reductions.__all__,
 ]

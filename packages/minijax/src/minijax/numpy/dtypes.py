@@ -54,7 +54,9 @@ def dtype_of_sum(x: Any) -> np.dtype[Any]:
 def dtype_of_mean(x: Any) -> np.dtype[Any]:
     """The dtype in which a mean is taken: that of `x`, or a float."""
     of_x = typeof(x).dtype
-    return of_x if is_inexact(of_x) else default_float()
+    if is_inexact(of_x):
+        return of_x
+    return np.dtype(float64 if of_x.itemsize == 8 else float32)
 
 
 def computation_dtype(dtype: Any) -> np.dtype[Any]:

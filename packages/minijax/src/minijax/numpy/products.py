@@ -1,31 +1,170 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices.
 
+What they have in common: `precision` says how exactly to compute, as `lax.Precision` has it;
+`preferred_element_type` in which dtype to sum, which is then that of the result; `out_sharding`
+must be None.
+"""
+
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax.precision import PrecisionLike
+from minijax.lax.products import HOW, options
 from minijax.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.promotion import broadcast_shapes, cast, result_type
 
 
-@operation
-def matmul(a: Any, b: Any) -> Any:
-    """`a @ b`: the matrix product, over leading axes that broadcast."""
-    return stage2.matmul(a, b)
+def meet(*operands: Any) -> list[Any]:
+    """The operands with one dtype, their shapes as they are."""
+    meeting = result_type(*map(typeof, operands))
+    return [cast(x, meeting) for x in operands]
 
 
-@operation
-def dot(a: Any, b: Any) -> Any:
+def weak_like(out: Any, *operands: Any) -> Any:
+    """`out`, weak like the operands that it was computed from."""
+    aval, meeting = typeof(out), result_type(*map(typeof, operands))
+    if meeting.weak_type and aval.dtype == meeting.dtype and not aval.weak_type:
+        return stage2.bind1(
+            stage2.primitives.convert_element_type_p, out, new_dtype=aval.dtype, weak_type=True
+        )
+    return out
+
+
+@operation(static=HOW)
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """`a @ b`: the matrix product, over leading axes that broadcast.
+
+    Raises:
+        ValueError: an operand is a scalar, or the contracted sizes differ.
+    """
+    how = options("matmul", precision, preferred_element_type, out_sharding)
+    out = stage2.matmul(a, b, **how)
+    return out if preferred_element_type is not None else weak_like(out, a, b)
+
+
+@operation(static=HOW)
+def dot(
+    a: Any,
+    b: Any,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """The sum of products over the last axis of `a` and the last but one, or only one, of `b`.
 
     With a scalar it is the product; for vectors and matrices it is `matmul`.
+
+    Raises:
+        TypeError: the contracted sizes differ.
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
-    if not ndim_a or not ndim_b:
-        return lax.mul(a, b)
-    contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),))
-    return lax.dot_general(a, b, (contracted, ((), ())))
+    contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),)) if ndim_a and ndim_b else ((), ())
+    how = options("dot", precision, preferred_element_type, out_sharding)
+    out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
+    return out if preferred_element_type is not None else weak_like(out, a, b)
+
+
+@operation(static=("precision", "preferred_element_type"))
+def vdot(
+    a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: Any = None
+) -> Any:
+    """The sum of products of all elements of `a`, conjugated, with those of `b`."""
+    return dot(
+        lax.reshape(_conjugate(a), (-1,)),
+        lax.reshape(b, (-1,)),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+@operation(static=("axis", "precision", "preferred_element_type"))
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sums of products along `axis`, `x1` conjugated, over other axes that broadcast.
+
+    Raises:
+        ValueError: an operand is a scalar, or the sizes of the axis differ.
+    """
+    a, b = typeof(x1), typeof(x2)
+    if not a.ndim or not b.ndim:
+        raise ValueError(f"vecdot: operands must have at least one axis, found {a} and {b}")
+    x1, x2 = stage2.moveaxis(x1, axis, -1), stage2.moveaxis(x2, axis, -1)
+    a, b = typeof(x1), typeof(x2)
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"vecdot: axis {axis} differs in size, {a.shape[-1]} and {b.shape[-1]}")
+    x1, x2 = meet(_conjugate(x1), x2)
+    shape = broadcast_shapes(a.shape, b.shape)
+    x1, x2 = stage2.broadcast_to(x1, shape), stage2.broadcast_to(x2, shape)
+    lead, last = tuple(range(len(shape) - 1)), (len(shape) - 1,)
+    return lax.dot_general(x1, x2, ((last, last), (lead, lead)), precision, preferred_element_type)
+
+
+@operation
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """The products of matrices `x1` with vectors `x2`, over leading axes that broadcast."""
+    _require_axes("matvec", x1, 2, x2, 1)
+    return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), _last(x1, x2, -1))
+
+
+@operation
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """The products of vectors `x1`, conjugated, with matrices `x2`, over axes that broadcast."""
+    _require_axes("vecmat", x1, 1, x2, 2)
+    rows = lax.expand_dims(_conjugate(x1), [typeof(x1).ndim - 1])
+    return lax.squeeze(matmul(rows, x2), _last(x1, x2, -2))
+
+
+def _require_axes(caller: str, x1: Any, least1: int, x2: Any, least2: int) -> None:
+    a, b = typeof(x1), typeof(x2)
+    if a.ndim < least1 or b.ndim < least2:
+        raise ValueError(
+            f"{caller}: x1 must have at least {least1} axes and x2 at least {least2}, "
+            f"found {a} and {b}"
+        )
+
+
+def _last(x1: Any, x2: Any, which: int) -> list[int]:
+    """The axis of a product of matrices that stands for none of a vector."""
+    vector, matrix = sorted((typeof(x1).ndim, typeof(x2).ndim))
+    return [max(vector + 1, matrix) + which]
+
+
+@operation(static=HOW)
+def inner(
+    a: Any,
+    b: Any,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The sums of products over the last axes of `a` and `b`; with a scalar the product."""
+    ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
+    contracted = ((ndim_a - 1,), (ndim_b - 1,)) if ndim_a and ndim_b else ((), ())
+    how = options("inner", precision, preferred_element_type, out_sharding)
+    out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
+    return out if preferred_element_type is not None else weak_like(out, a, b)
 
 
 @operation
@@ -35,8 +174,119 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))
 
 
+@operation(static=("axes", *HOW))
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: int | Sequence[Any] = 2,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The sums of products over several axes of `a` and `b`.
+
+    Arguments:
+        a: the one operand.
+        b: the other operand.
+        axes: how many of the last axes of `a` are summed with the first of `b`; or a pair, the
+            axes of `a` and those of `b`, each an int or a sequence of ints.
+        precision, preferred_element_type, out_sharding: see above.
+
+    Raises:
+        TypeError: `axes` is no such thing, or sizes differ.
+    """
+    ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
+    if isinstance(axes, Sequence):
+        if len(axes) != 2:
+            raise TypeError(f"tensordot: axes must be an int or a pair, found {axes}")
+        of_a, of_b = (
+            canonical_axes("tensordot", x, ndim)
+            for x, ndim in zip(axes, (ndim_a, ndim_b), strict=True)
+        )
+        if len(of_a) != len(of_b):
+            raise TypeError(f"tensordot: axes must name as many of a as of b, found {axes}")
+    else:
+        (count,) = ints("tensordot: axes", axes)
+        if not 0 <= count <= min(ndim_a, ndim_b):
+            raise TypeError(
+                f"tensordot: axes is {count}, but the operands have {ndim_a} and {ndim_b} axes"
+            )
+        of_a, of_b = tuple(range(ndim_a - count, ndim_a)), tuple(range(count))
+    how = options("tensordot", precision, preferred_element_type, out_sharding)
+    out = stage2.dot_general(a, b, ((of_a, of_b), ((), ())), **how)
+    return out if preferred_element_type is not None else weak_like(out, a, b)
+
+
+@operation
+def kron(a: Any, b: Any) -> Any:
+    """Kronecker's product: each element of `a` times the whole of `b`, in its place."""
+    ndim = max(typeof(a).ndim, typeof(b).ndim)
+    shape_a, shape_b = ((1,) * (ndim - typeof(x).ndim) + typeof(x).shape for x in (a, b))
+    a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
+    b = lax.reshape(b, [size for n in shape_b for size in (1, n)])
+    return lax.reshape(
+        lax.mul(a, b), [math.prod(pair) for pair in zip(shape_a, shape_b, strict=True)]
+    )
+
+
+@operation(static=("axisa", "axisb", "axisc", "axis"))
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """The vectors perpendicular to those of `a` and `b`, which have two or three elements.
+
+    Arguments:
+        a, b: vectors along one axis; the other axes broadcast.
+        axisa, axisb, axisc: the axis of the vectors in `a`, in `b`, and in the result.
+        axis: the axis of the vectors in all of them.
+
+    Returns:
+        The vectors; where both operands have two elements, only their third element.
+
+    Raises:
+        ValueError: vectors have another number of elements.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = stage2.moveaxis(a, axisa, -1), stage2.moveaxis(b, axisb, -1)
+    sizes = typeof(a).shape[-1], typeof(b).shape[-1]
+    if not set(sizes) <= {2, 3}:
+        raise ValueError(f"cross: vectors must have 2 or 3 elements, found {sizes[0]}, {sizes[1]}")
+    (ax, ay, az), (bx, by, bz) = map(_elements, (a, b))
+    z = lax.sub(lax.mul(ax, by), lax.mul(ay, bx))
+    if sizes == (2, 2):
+        return z
+    x = lax.sub(lax.mul(ay, bz), lax.mul(az, by))
+    y = lax.sub(lax.mul(az, bx), lax.mul(ax, bz))
+    last = [typeof(z).ndim]
+    out = lax.concatenate([lax.expand_dims(part, last) for part in (x, y, z)], last[0])
+    return stage2.moveaxis(out, -1, axisc)
+
+
+def _elements(vectors: Any) -> list[Any]:
+    """The three elements of vectors along the last axis; the third is 0 where there are two."""
+    *lead, size = typeof(vectors).shape
+    zeros = [0] * len(lead)
+    parts = [lax.slice(vectors, [*zeros, i], [*lead, i + 1]) for i in range(size)]
+    found = [lax.reshape(part, lead) for part in parts]
+    return found if size == 3 else [*found, lax.full_like(found[0], 0)]
+
+
+def _conjugate(x: Any) -> Any:
+    return lax.conj(x) if typeof(x).dtype.kind == "c" else x
+
+
 __all__ = [
+    "cross",
     "dot",
+    "inner",
+    "kron",
     "matmul",
+    "matvec",
     "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
 ]

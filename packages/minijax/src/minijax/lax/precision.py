@@ -1,0 +1,158 @@
+"""How exactly products are computed, where the device leaves a choice.
+
+A CPU leaves hardly any: it multiplies numbers of 32 bits as such, whatever is asked for.
+"""
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+from minijax.config import config
+
+
+class Precision(enum.Enum):
+    """How exactly to multiply numbers of 32 bits: fast, better, or as exactly as they are.
+
+    A string stands for one, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32";
+    "highest" or "float32".
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Precision | None":
+        return cls.__members__.get(_MEANING.get(value, "")) if isinstance(value, str) else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_MEANING = {
+    "default": "DEFAULT",
+    "fastest": "DEFAULT",
+    "bfloat16": "DEFAULT",
+    "high": "HIGH",
+    "bfloat16_3x": "HIGH",
+    "tensorfloat32": "HIGH",
+    "highest": "HIGHEST",
+    "float32": "HIGHEST",
+}
+
+
+class DotAlgorithm(NamedTuple):
+    """How a product is computed, in all detail: the types are dtypes, or "tf32".
+
+    A component is a number of the narrow type; several stand for one of the operand's type.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """The algorithms that have names: types of the operands, of the sum, and how many products."""
+
+    DEFAULT = None
+    F16_F16_F16 = DotAlgorithm("f16", "f16", "f16")
+    F16_F16_F32 = DotAlgorithm("f16", "f16", "f32")
+    BF16_BF16_BF16 = DotAlgorithm("bf16", "bf16", "bf16")
+    BF16_BF16_F32 = DotAlgorithm("bf16", "bf16", "f32")
+    BF16_BF16_F32_X3 = DotAlgorithm("bf16", "bf16", "f32", 1, 1, 3)
+    BF16_BF16_F32_X6 = DotAlgorithm("bf16", "bf16", "f32", 1, 1, 6)
+    BF16_BF16_F32_X9 = DotAlgorithm("bf16", "bf16", "f32", 1, 1, 9)
+    TF32_TF32_F32 = DotAlgorithm("tf32", "tf32", "f32")
+    TF32_TF32_F32_X3 = DotAlgorithm("tf32", "tf32", "f32", 1, 1, 3)
+    F32_F32_F32 = DotAlgorithm("f32", "f32", "f32")
+    F64_F64_F64 = DotAlgorithm("f64", "f64", "f64")
+
+
+PrecisionLike: TypeAlias = (
+    str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | None
+)
+
+_default = config.declare(
+    "default_matmul_precision",
+    str,
+    None,
+    "How exactly products are computed where nothing else is said, as `lax.Precision` has it.",
+)
+
+
+@contextmanager
+def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
+    """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only."""
+    if value is not None:
+        value = precision_of("default_matmul_precision", value)[0].name.lower()
+    with _default.override(value):
+        yield
+
+
+def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
+    """The precision of either operand.
+
+    Raises:
+        ValueError: `precision` names none.
+    """
+    both = precision if isinstance(precision, tuple) and len(precision) == 2 else (precision,) * 2
+    try:
+        first, second = (Precision.DEFAULT if one is None else Precision(one) for one in both)
+    except ValueError:
+        names = ", ".join(map(repr, _MEANING))
+        raise ValueError(
+            f"{caller}: precision must be None, a lax.Precision, one of {names}, or a pair of "
+            f"these, found {precision!r:.60}"
+        ) from None
+    return first, second
+
+
+def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
+    """What XLA is told of a product, as MLIR writes it; nothing, where nothing is asked for."""
+    if precision is None:
+        precision = _default.value
+    if isinstance(precision, DotAlgorithmPreset):
+        precision = precision.value
+    if precision is None:
+        return {}
+    if isinstance(precision, DotAlgorithm):
+        return {"algorithm": _algorithm_text(precision)}
+    first, second = precision_of(caller, precision)
+    return {"precision": f"[{first}, {second}]"}
+
+
+def _algorithm_text(algorithm: DotAlgorithm) -> str:
+    import numpy as np
+
+    from minijax_stage3.lowering import element_type
+
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value) if isinstance(value, int | str) else element_type(np.dtype(value))
+
+    fields = ", ".join(f"{name} = {text(value)}" for name, value in algorithm._asdict().items())
+    return f"<{fields}>"
+
+
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "Precision",
+    "PrecisionLike",
+]

@@ -1,0 +1,102 @@
+"""Sums of products of two sequences, of which one is moved along the other."""
+
+from typing import Any
+
+from minijax import lax
+from minijax.lax.precision import PrecisionLike
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+OPTIONS = ("mode", "precision", "preferred_element_type")
+
+
+@operation(static=OPTIONS)
+def convolve(
+    a: Any,
+    v: Any,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The convolution of two sequences: the coefficients of the product of two polynomials.
+
+    Arguments:
+        a, v: the sequences.
+        mode: "full" for all sums; "same" for as many as the longer sequence has elements; "valid"
+            for those where the shorter one lies within the longer.
+        precision: how exactly to compute, as `lax.Precision` has it.
+        preferred_element_type: the dtype in which to sum, and of the result.
+
+    Raises:
+        ValueError: an argument is no sequence or empty, or `mode` none of the three.
+    """
+    longer, shorter = _sequences("convolve", a, v)
+    if len_of(longer) < len_of(shorter):
+        longer, shorter = shorter, longer
+    return _slide("convolve", longer, shorter, mode, precision, preferred_element_type)
+
+
+@operation(static=OPTIONS)
+def correlate(
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The correlation of two sequences: `convolve` with `v` in reverse order and conjugated.
+
+    The arguments are those of `convolve`.
+    """
+    a, v = _sequences("correlate", a, v)
+    if typeof(v).dtype.kind == "c":
+        v = lax.conj(v)
+    v = lax.rev(v, [0])
+    if len_of(a) < len_of(v):
+        a, v = v, a
+    return _slide("correlate", a, v, mode, precision, preferred_element_type)
+
+
+def len_of(sequence: Any) -> int:
+    return typeof(sequence).shape[0]
+
+
+def _sequences(caller: str, a: Any, v: Any) -> list[Any]:
+    for role, x in (("a", a), ("v", v)):
+        aval = typeof(x)
+        if aval.ndim != 1 or not aval.size:
+            raise ValueError(f"{caller}: {role} must have one axis, and elements; found {aval}")
+    return [to_inexact(x) for x in meet(a, v)]
+
+
+def _slide(
+    caller: str,
+    longer: Any,
+    shorter: Any,
+    mode: str,
+    precision: PrecisionLike,
+    preferred_element_type: Any,
+) -> Any:
+    n = len_of(shorter)
+    pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
+    if mode not in pads:
+        raise ValueError(f"{caller}: mode must be 'full', 'same' or 'valid', found {mode!r}")
+    out = lax.conv_general_dilated(
+        lax.expand_dims(longer, [0, 1]),
+        lax.expand_dims(lax.rev(shorter, [0]), [0, 1]),
+        (1,),
+        [pads[mode]],
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+    return lax.squeeze(out, [0, 1])
+
+
+__all__ = [
+    "convolve",
+    "correlate",
+]

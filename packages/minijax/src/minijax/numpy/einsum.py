@@ -1,0 +1,296 @@
+"""Einstein's summation: products of arrays whose axes have labels, summed over what is not kept.
+
+Two operands at a time become one product, in an order that keeps what is between them small.
+"""
+
+import math
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.arrays import require_no_out
+from minijax.evaluation import evaluated_by_library
+from minijax.lax.precision import PrecisionLike
+from minijax.numpy.dtypes import dtype
+from minijax.numpy.products import meet, weak_like
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+Path = tuple[tuple[int, ...], ...]
+
+_FIRST_OF_ELLIPSIS = 0xE000  # labels for what an ellipsis stands for: characters nobody uses
+
+
+class Summation(NamedTuple):
+    """What is to be computed: the labels of each operand's axes, and those of the result."""
+
+    inputs: tuple[str, ...]
+    output: str
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    _dot_general: Callable[..., Any] = lax.dot_general,
+    out_sharding: None = None,
+) -> Any:
+    """The sum of products of operands whose axes have labels, as numpy defines it.
+
+    Arguments:
+        subscripts: the labels of each operand's axes, and after `->` those of the result. Without
+            that these are the labels that occur once, in alphabetical order. `...` stands for
+            axes that broadcast.
+        operands: the arrays. Or else arrays and lists of ints for their labels by turns, from the
+            first argument on, and at last a list for the result.
+        out: must be None.
+        optimize: False to multiply from left to right, or the path that `einsum_path` returned.
+        precision: how exactly to compute, as `lax.Precision` has it.
+        preferred_element_type: the dtype in which to sum, and of the result.
+        out_sharding: must be None.
+
+    Raises:
+        ValueError: the labels do not fit the operands, or each other.
+
+    >>> import minijax.numpy as jnp
+    >>> einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0))
+    Array([3., 3.], dtype=float32)
+    """
+    require_no_out("einsum", out)
+    if out_sharding is not None:
+        raise NotImplementedError("einsum: out_sharding must be None")
+    arrays, summation = _parse(subscripts, operands)
+    path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)
+    product = _einsum if _dot_general is lax.dot_general else _einsum.__wrapped__
+    return product(arrays, summation, path, precision, preferred_element_type, _dot_general)
+
+
+@evaluated_by_library
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], str]:
+    """The order in which `einsum` multiplies.
+
+    Returns:
+        Which operands are multiplied at each step, by position: they are taken out, and their
+        product is put at the end. And the same in words.
+    """
+    arrays, summation = _parse(subscripts, operands)
+    path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)
+    inputs, lines = list(summation.inputs), []
+    for step in path:
+        taken = [inputs.pop(i) for i in sorted(step, reverse=True)][::-1]
+        kept = "".join(dict.fromkeys(c for c in "".join(taken) if c in summation.output))
+        kept += "".join(
+            dict.fromkeys(
+                c for c in "".join(taken) if c in "".join(inputs) and c not in summation.output
+            )
+        )
+        inputs.append(kept if inputs else summation.output)
+        lines.append(f"{step}: {','.join(taken)}->{inputs[-1]}")
+    return list(path), "\n".join(lines)
+
+
+@evaluated_by_library
+def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summation]:
+    """The operands, and the labels of their axes with every ellipsis written out."""
+    if not isinstance(subscripts, str):
+        given = (subscripts, *operands)
+        labels = list(given[1::2])
+        has_output = len(given) % 2 == 1
+        operands = given[: 2 * len(labels) : 2]
+        subscripts = ",".join(map(_letters, labels))
+        if has_output:
+            subscripts += f"->{_letters(given[-1])}"
+    terms, arrow, output = subscripts.replace(" ", "").partition("->")
+    inputs = terms.split(",")
+    if len(inputs) != len(operands):
+        raise ValueError(
+            f"einsum: {subscripts!r} has labels for {len(inputs)} operands, found {len(operands)}"
+        )
+    widths = [
+        typeof(x).ndim - len(term.replace("...", ""))
+        for x, term in zip(operands, inputs, strict=True)
+    ]
+    for x, term, width in zip(operands, inputs, widths, strict=True):
+        if width < 0 or (width and "..." not in term):
+            raise ValueError(f"einsum: the labels {term!r} do not fit the axes of {typeof(x)}")
+    widest = max(
+        [width for width, term in zip(widths, inputs, strict=True) if "..." in term] or [0]
+    )
+    ellipsis = "".join(chr(_FIRST_OF_ELLIPSIS + i) for i in range(widest))
+    written = [
+        term.replace("...", ellipsis[widest - width :])
+        for term, width in zip(inputs, widths, strict=True)
+    ]
+    if arrow:
+        result = output.replace("...", ellipsis)
+    else:
+        letters = "".join(written)
+        result = ellipsis + "".join(
+            c for c in sorted(set(letters)) if letters.count(c) == 1 and c not in ellipsis
+        )
+    for c in result:
+        if result.count(c) > 1 or not any(c in term for term in written):
+            raise ValueError(
+                f"einsum: the label {c!r} of the result in {subscripts!r} must stand "
+                "there once, and be that of an operand"
+            )
+    return list(operands), Summation(tuple(written), result)
+
+
+def _letters(labels: Sequence[Any]) -> str:
+    """Labels that are given as ints, and Ellipsis, as letters."""
+    return "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in labels)
+
+
+def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: Any) -> Path:
+    """In which order to multiply; sizes are checked on the way."""
+    sizes: dict[str, int] = {}
+    for labels, shape in zip(summation.inputs, shapes, strict=True):
+        for c, size in zip(labels, shape, strict=True):
+            if sizes.setdefault(c, size) == 1:
+                sizes[c] = size
+            if size not in (1, sizes[c]):
+                raise ValueError(
+                    f"einsum: the label {c!r} stands for axes of sizes {sizes[c]} and {size}"
+                )
+    if isinstance(optimize, Sequence) and not isinstance(optimize, str):
+        return tuple(tuple(step) for step in optimize if not isinstance(step, str))
+    if optimize is False:
+        return _left_to_right(len(shapes))
+    return _greedy_path(summation, sizes)
+
+
+def _left_to_right(count: int) -> Path:
+    """The first two, and then that product, which stands at the end, with each one that follows."""
+    return ((0, 1), *((0, n) for n in range(count - 2, 0, -1))) if count > 1 else ()
+
+
+def _greedy_path(summation: Summation, sizes: dict[str, int]) -> Path:
+    """At each step the two whose product is the least work, or of these takes the least room."""
+    inputs = list(map(frozenset, summation.inputs))
+    path = []
+
+    def room(labels: frozenset[str]) -> int:
+        return math.prod(sizes[c] for c in labels)
+
+    while len(inputs) > 1:
+        best: Any = None
+        for j in range(len(inputs)):
+            for i in range(j):
+                rest = [labels for k, labels in enumerate(inputs) if k not in (i, j)]
+                both = inputs[i] | inputs[j]
+                product = both & frozenset(summation.output).union(*rest)
+                cost = room(both), room(product) - room(inputs[i]) - room(inputs[j])
+                if best is None or cost < best[0]:
+                    best = cost, (i, j), [*rest, product]
+        _, pair, inputs = best
+        path.append(pair)
+    return tuple(path)
+
+
+@operation(static=("summation", "path", "precision", "preferred_element_type", "dot_general"))
+def _einsum(
+    operands: Sequence[Any],
+    summation: Summation,
+    path: Path,
+    precision: PrecisionLike,
+    preferred_element_type: Any,
+    dot_general: Callable[..., Any],
+) -> Any:
+    terms = list(zip(meet(*operands), summation[0], strict=True))
+    terms = [_without_ones(x, labels, terms) for x, labels in terms]
+    output = summation[1]
+    for step in path:
+        taken = [terms.pop(i) for i in sorted(step, reverse=True)][::-1]
+        while len(taken) > 1:
+            kept = set(output).union(*(labels for _, labels in [*terms, *taken[2:]]))
+            last = not terms and len(taken) == 2
+            x, y, *rest = [_summed(*taken[0], kept | set(taken[1][1])), *taken[1:]]
+            y = _summed(*y, kept | set(x[1]))
+            product = _product(
+                x, y, kept, output if last else "", dot_general, precision, preferred_element_type
+            )
+            taken = [product, *rest]
+        terms.append(taken[0])
+    out, labels = _summed(*terms[0], set(output))
+    out = stage2.transpose(out, [labels.index(c) for c in output])
+    if preferred_element_type is not None:
+        return stage2.astype(out, dtype(preferred_element_type))
+    return weak_like(out, *operands)
+
+
+def _without_ones(x: Any, labels: str, terms: Sequence[tuple[Any, str]]) -> tuple[Any, str]:
+    """The operand without axes of size 1 that are larger in another one: these broadcast."""
+    larger = {
+        c
+        for y, others in terms
+        for c, size in zip(others, typeof(y).shape, strict=True)
+        if size != 1
+    }
+    shape = typeof(x).shape
+    ones = [axis for axis, c in enumerate(labels) if shape[axis] == 1 and c in larger]
+    if not ones:
+        return x, labels
+    return lax.squeeze(x, ones), "".join(c for axis, c in enumerate(labels) if axis not in ones)
+
+
+def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
+    """The operand with each label once, and summed over those that are not kept."""
+    for c in set(labels):
+        while labels.count(c) > 1:
+            first, second = labels.index(c), labels.rindex(c)
+            shape = typeof(x).shape
+            on_diagonal = lax.eq(
+                lax.broadcasted_iota("int32", shape, first),
+                lax.broadcasted_iota("int32", shape, second),
+            )
+            x = lax.reduce_sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
+            labels = labels[:second] + labels[second + 1 :]
+    gone = [axis for axis, c in enumerate(labels) if c not in kept]
+    if not gone:
+        return x, labels
+    return lax.reduce_sum(x, gone), "".join(c for c in labels if c in kept)
+
+
+def _product(
+    x: tuple[Any, str],
+    y: tuple[Any, str],
+    kept: set[str],
+    wanted: str,
+    dot_general: Callable[..., Any],
+    precision: PrecisionLike,
+    preferred_element_type: Any,
+) -> tuple[Any, str]:
+    """The product of two operands, summed over the labels that nothing else needs."""
+    both = [c for c in x[1] if c in y[1]]
+    batch = [c for c in both if c in kept]
+    contracted = [c for c in both if c not in kept]
+    free_x, free_y = ([c for c in labels if c not in both] for _, labels in (x, y))
+    if wanted == "".join([*batch, *free_y, *free_x]):  # then nothing needs to be transposed
+        x, y, free_x, free_y = y, x, free_y, free_x
+    numbers = tuple(
+        tuple(tuple(labels.index(c) for c in chosen) for _, labels in (x, y))
+        for chosen in (contracted, batch)
+    )
+    out = dot_general(
+        x[0],
+        y[0],
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+    return out, "".join([*batch, *free_x, *free_y])
+
+
+__all__ = [
+    "einsum",
+    "einsum_path",
+]
