@@ -4,7 +4,7 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.lax import (
     applying,
     bits,
@@ -29,12 +29,6 @@ from minijax.lax import (
     special,
     structural,
     transcendental,
-    windows,
-)
-from minijax.lax import scan_reverse as _scan_reverse
-from minijax.lax import scan_rules as _scan_rules
-from minijax.lax import while_rules as _while_rules
-from minijax.lax import window_gradients as _window_gradients
     window_gradients,
     windows,
 )
@@ -51,9 +45,6 @@ from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
-from minijax.lax.reductions import *
-from minijax.lax.rounding import *
-from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
@@ -63,7 +54,6 @@ from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
-from minijax.lax.while_loop import while_loop
 from minijax.lax.window_gradients import *
 from minijax.lax.windows import *
 
@@ -91,11 +81,6 @@ __all__ = [
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
-    *windows.__all__,
-    "fori_loop",
-    "map",
-    "scan",
-    "while_loop",
     *window_gradients.__all__,
     *windows.__all__,
 ]
