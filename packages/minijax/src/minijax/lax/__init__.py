@@ -26,6 +26,7 @@ from minijax.lax import (
     rounding,
     scattering,
     slicing,
+    sorting,
     special,
     structural,
     transcendental,
@@ -51,6 +52,7 @@ from minijax.lax.reductions import *
 from minijax.lax.rounding import *
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.sorting import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
@@ -78,6 +80,7 @@ __all__ = [
     *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *sorting.__all__,
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,

@@ -19,6 +19,7 @@ from minijax.numpy import (
     nan_reductions,
     products,
     reductions,
+    sorting,
 )
 from minijax.numpy import (
     einsum as einsum_module,
@@ -33,6 +34,7 @@ from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
+from minijax.numpy.sorting import *
 
 e = np.e
 pi = np.pi
@@ -56,4 +58,5 @@ __all__ = [
     *nan_reductions.__all__,
     *products.__all__,
     *reductions.__all__,
+    *sorting.__all__,
 ]
