@@ -50,7 +50,6 @@ NOT_YET = {
     # and the rest
     "static_argnums": "make_jaxpr",
     "return_shape": "make_jaxpr",
-    "operand": "lax.cond",
     "size": "numpy.where",
     "fill_value": "numpy.where",
     "dimensions": "lax.reshape",

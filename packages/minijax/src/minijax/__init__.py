@@ -7,6 +7,7 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 from minijax import (
     compilation_cache,
     core,
+    custom_derivatives,
     dlpack,
     errors,
     export,
@@ -20,6 +21,12 @@ from minijax import (
 )
 from minijax.array import Array
 from minijax.config import config
+from minijax.custom_derivatives import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+)
 from minijax.devices import (
     default_backend,
     device_count,
@@ -57,9 +64,14 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "closure_convert",
     "compilation_cache",
     "config",
     "core",
+    "custom_derivatives",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "default_backend",
     "default_matmul_precision",
     "device_count",

@@ -37,6 +37,7 @@ from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.conv_dimensions import *
 from minijax.lax.convolution import *
@@ -86,4 +87,10 @@ __all__ = [
     *transcendental.__all__,
     *window_gradients.__all__,
     *windows.__all__,
+    "cond",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
 ]
