@@ -4,7 +4,7 @@ Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arra
 different dtypes and shapes meet by the rules of promotion, where JAX's own `lax` refuses them.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.lax import (
     applying,
     bits,
@@ -33,6 +33,9 @@ from minijax.lax import (
     window_gradients,
     windows,
 )
+from minijax.lax import scan_reverse as _scan_reverse
+from minijax.lax import scan_rules as _scan_rules
+from minijax.lax import while_rules as _while_rules
 from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
@@ -51,6 +54,7 @@ from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
+from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.sorting import *
@@ -58,6 +62,7 @@ from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
 from minijax.lax.window_gradients import *
+from minijax.lax.while_loop import while_loop
 from minijax.lax.windows import *
 
 __all__ = [

@@ -7,7 +7,8 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax.complex_numbers import conj, real
-from minijax.lax.elementwise import ge, mul, select
+from minijax.lax.choice import select
+from minijax.lax.elementwise import ge, mul
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import (
