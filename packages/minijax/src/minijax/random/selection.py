@@ -56,7 +56,7 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     (axis,) = canonical_axes("permutation", axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, x, axis)
-    return jnp.take(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
+    return _take(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
@@ -138,7 +138,7 @@ def _choice(
         limits = [*of_a[:axis], math.prod(shape), *of_a[axis + 1 :]]
         taken = lax.slice(shuffled, [0] * len(of_a), limits)
     else:
-        taken = jnp.take(a, _chosen(key, of_a[axis], shape, replace, p, mode), axis)
+        taken = _take(a, _chosen(key, of_a[axis], shape, replace, p, mode), axis)
     return lax.reshape(taken, (*of_a[:axis], *shape, *of_a[axis + 1 :]))
 
 
@@ -209,6 +209,11 @@ def categorical(
     scores = lax.add(gumbel(key, of_logits, dtype, mode), logits)
     _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
+
+
+def _take(a: Any, indices: Any, axis: int) -> Any:
+    """The elements of `a` at these indices of an axis."""
+    return jnp.asarray(a)[(slice(None),) * axis + (indices,)]
 
 
 def _count(role: str, x: Any) -> int:
