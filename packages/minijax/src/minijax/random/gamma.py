@@ -56,7 +56,7 @@ def _gamma(caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log_s
     alphas = lax.reshape(bind1(without_derivative_p, spread(a, sizes, dtype)), (-1,))
     keys = threefry2x32(key, counts(typeof(alphas).shape), KEY)
     # One after the other: each is rejected as often as chance will have it.
-    out = lax.map(lambda pair: _one_gamma(*pair, log_space), (keys, alphas))
+    out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
     return lax.reshape(out, sizes)
 
 

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
@@ -37,7 +36,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     >>> from minijax import random
     >>> random.permutation(random.key(0), 5)
-    Array([4, 0, 3, 2, 1], dtype=int32)
+    Array([0, 1, 4, 3, 2], dtype=int32)
     """
     aval = typeof_named("permutation: x", x)
     if not aval.shape:
