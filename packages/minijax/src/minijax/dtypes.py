@@ -39,29 +39,29 @@ class prng_key(extended):
 _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is dtype `b`, or of the kind `b`.
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is dtype `arg2`, or of that kind.
 
     Arguments:
-        a: a dtype, in any way that numpy understands.
-        b: a dtype, or a kind: `jnp.floating`, `jnp.integer`, `jnp.inexact`, `jnp.number`, ... .
+        arg1: a dtype, in any way that numpy understands.
+        arg2: a dtype, or a kind: `jnp.floating`, `jnp.integer`, `jnp.inexact`, `jnp.number`, ... .
 
     >>> import minijax.numpy as jnp
     >>> issubdtype(jnp.bfloat16, jnp.floating)
     True
     """
-    if isinstance(b, type) and issubclass(b, extended):
-        kind = a if isinstance(a, type) else getattr(a, "type", None)
-        return isinstance(kind, type) and issubclass(kind, b)
-    if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
-        return bool(np.issubdtype(a, b))
-    dtype = np.dtype(a)
+    if isinstance(arg2, type) and issubclass(arg2, extended):
+        kind = arg1 if isinstance(arg1, type) else getattr(arg1, "type", None)
+        return isinstance(kind, type) and issubclass(kind, arg2)
+    if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
+        return bool(np.issubdtype(arg1, arg2))
+    dtype = np.dtype(arg1)
     if dtype.isbuiltin != 2:
-        return bool(np.issubdtype(dtype, b if _is_kind(b) else np.dtype(b)))
-    if not _is_kind(b):
-        return bool(dtype == np.dtype(b))
+        return bool(np.issubdtype(dtype, arg2 if _is_kind(arg2) else np.dtype(arg2)))
+    if not _is_kind(arg2):
+        return bool(dtype == np.dtype(arg2))
     kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
-    return issubclass(kind, b)
+    return issubclass(kind, arg2)
 
 
 _ABSTRACT = (

@@ -13,7 +13,10 @@ HOW = ("precision", "preferred_element_type", "out_sharding")
 
 
 def options(
-    caller: str, precision: PrecisionLike, preferred_element_type: Any, out_sharding: None
+    caller: str,
+    precision: PrecisionLike,
+    preferred_element_type: Any,
+    out_sharding: None = None,
 ) -> dict[str, Any]:
     """The parameters of a product: only those that say something."""
     if out_sharding is not None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.lax.sorting import take_along
+from minijax.numpy.convolution import convolve
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -129,52 +130,6 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
     return lax.concatenate(quotient, 0), u
 
 
-# --8<-- [start:convolve]
-@operation(static=("mode", "precision", "preferred_element_type"))
-def convolve(
-    a: Any,
-    v: Any,
-    mode: str = "full",
-    *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
-    """The sums of products of `a` and `v`, which slides over it turned around.
-
-    Arguments:
-        a, v: arrays of one axis.
-        mode: "full": wherever they meet; "same": as many as the longer has; "valid": where the
-            shorter lies inside.
-        precision: makes no difference.
-        preferred_element_type: the dtype of the result.
-
-    Raises:
-        ValueError: an array has not one axis or no elements, or `mode` is not known.
-    """
-    return _slide("convolve", a, v, mode, preferred_element_type)
-
-
-@operation(static=("mode", "precision", "preferred_element_type"))
-def correlate(
-    a: Any,
-    v: Any,
-    mode: str = "valid",
-    *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
-    """The sums of products of `a` and the conjugate of `v`, which slides over it.
-
-    The arguments are those of `convolve`.
-    """
-    v = lax.conj(v) if typeof(v).dtype.kind == "c" else v
-    if typeof(a).ndim != 1 or typeof(v).ndim != 1:
-        return _slide("correlate", a, v, mode, preferred_element_type)
-    if typeof(a).shape < typeof(v).shape:  # the shorter one slides, from the other end
-        return lax.rev(_slide("correlate", v, lax.rev(a, (0,)), mode, preferred_element_type), (0,))
-    return _slide("correlate", a, lax.rev(v, (0,)), mode, preferred_element_type)
-
-
 def _slide(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Any:
     if typeof(a).ndim != 1 or typeof(v).ndim != 1 or not typeof(a).size or not typeof(v).size:
         raise ValueError(
@@ -203,9 +158,6 @@ def _slide(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Any:
     return out if dtype is None else lax.convert_element_type(out, dtype)
 
 
-# --8<-- [end:convolve]
-
-
 def _require_no_trimming(name: str, trim_leading_zeros: bool) -> None:
     if trim_leading_zeros:
         raise NotImplementedError(f"{name}: trim_leading_zeros must be False")
@@ -225,8 +177,6 @@ def _of_one_length(*operands: Any) -> list[Any]:
 
 
 __all__ = [
-    "convolve",
-    "correlate",
     "poly",
     "polyadd",
     "polyder",

@@ -150,19 +150,18 @@ def _last(x1: Any, x2: Any, which: int) -> list[int]:
     return [max(vector + 1, matrix) + which]
 
 
-@operation(static=HOW)
+@operation(static=("precision", "preferred_element_type"))
 def inner(
     a: Any,
     b: Any,
     *,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
 ) -> Any:
     """The sums of products over the last axes of `a` and `b`; with a scalar the product."""
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (ndim_b - 1,)) if ndim_a and ndim_b else ((), ())
-    how = options("inner", precision, preferred_element_type, out_sharding)
+    how = options("inner", precision, preferred_element_type)
     out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
