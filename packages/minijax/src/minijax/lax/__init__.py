@@ -6,44 +6,66 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 
 # ruff: noqa: F401, F403
 from minijax.lax import (
+    applying,
     bits,
     choice,
     complex_numbers,
     control,
+    cumulative,
+    dynamic_slicing,
     elementwise,
+    gathering,
+    generic_reductions,
     reductions,
     rounding,
+    scattering,
     slicing,
     special,
     structural,
     transcendental,
+    window_gradients,
+    windows,
 )
 from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
+from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
+from minijax.lax.cumulative import *
+from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.gathering import *
+from minijax.lax.generic_reductions import *
 from minijax.lax.reductions import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
+from minijax.lax.scattering import *
 from minijax.lax.slicing import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
 from minijax.lax.while_loop import while_loop
+from minijax.lax.window_gradients import *
+from minijax.lax.windows import *
 
 __all__ = [
+    *applying.__all__,
     *bits.__all__,
     *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
+    *cumulative.__all__,
+    *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *gathering.__all__,
+    *generic_reductions.__all__,
     *reductions.__all__,
     *rounding.__all__,
+    *scattering.__all__,
     *slicing.__all__,
     *special.__all__,
     *structural.__all__,
@@ -54,4 +76,6 @@ __all__ = [
     "scan",
     "switch",
     "while_loop",
+    *window_gradients.__all__,
+    *windows.__all__,
 ]

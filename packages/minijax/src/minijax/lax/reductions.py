@@ -1,21 +1,24 @@
 """Functions that combine the elements along some axes of an array."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import reduction
+from minijax.declare import declare, reduction
 from minijax.lax.bits import bitwise_or
 from minijax.lax.choice import select
+from minijax.lax.computations import lower_as
 from minijax.lax.elementwise import div, eq, mul, ne
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, dtype_of_numbers
+from minijax_stage2.vmap import BatchDim, move_batch_dim
 
 
 @operation(static="axes")
@@ -24,12 +27,19 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     return stage2.reduce_sum(operand, tuple(axes))
 
 
-def _smallest(dtype: np.dtype[Any]) -> Any:
+def smallest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that no other is below."""
     return _bounds(dtype)[0]
 
 
-def _largest(dtype: np.dtype[Any]) -> Any:
+def largest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that no other is above."""
     return _bounds(dtype)[1]
+
+
+def all_bits(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype whose bits are all ones."""
+    return True if dtype == np.bool_ else ~dtype.type(0)
 
 
 def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
@@ -58,7 +68,7 @@ reduce_max = reduction(
     "reduce_max",
     "The largest element along `axes`. Elements that tie share its derivative.",
     hlo="maximum",
-    init=_smallest,
+    init=smallest,
     kinds="biuf",
     jvp=_shared_among_ties,
 )
@@ -66,7 +76,7 @@ reduce_min = reduction(
     "reduce_min",
     "The smallest element along `axes`. Elements that tie share its derivative.",
     hlo="minimum",
-    init=_largest,
+    init=largest,
     kinds="biuf",
     jvp=_shared_among_ties,
 )
@@ -74,7 +84,7 @@ reduce_and = reduction(
     "reduce_and",
     "Whether all elements along `axes` hold; for integers bit by bit.",
     hlo="and",
-    init=lambda dtype: True if dtype == np.bool_ else ~dtype.type(0),
+    init=all_bits,
     kinds="biu",
 )
 reduce_or = reduction(
@@ -84,28 +94,77 @@ reduce_or = reduction(
     init=lambda dtype: dtype.type(0),
     kinds="biu",
 )
+reduce_xor = reduction(
+    "reduce_xor",
+    "Whether an odd number of elements along `axes` hold; for integers bit by bit.",
+    hlo="xor",
+    init=lambda dtype: dtype.type(0),
+    kinds="biu",
+)
 # --8<-- [end:reductions]
+
+
+# --8<-- [start:arg]
+argmax_p = Primitive("argmax")
+argmin_p = Primitive("argmin")
 
 
 @operation(static=("axis", "index_dtype"))
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first largest element along `axis`; the first NaN counts as largest."""
-    return _first_index(operand, reduce_max(operand, [axis]), axis, index_dtype)
+    return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
 @operation(static=("axis", "index_dtype"))
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """The index of the first smallest element along `axis`; the first NaN counts as smallest."""
-    return _first_index(operand, reduce_min(operand, [axis]), axis, index_dtype)
+    return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
-def _first_index(operand: Any, chosen: Any, axis: int, index_dtype: Any) -> Any:
-    shape = typeof(operand).shape
-    # A NaN, and nothing else, differs from itself; the result is NaN where an operand is.
-    found = bitwise_or(eq(operand, _spread(chosen, shape, (axis,))), ne(operand, operand))
-    indices = broadcasted_iota(index_dtype, shape, axis)
-    return reduce_min(select(found, indices, full_like(indices, shape[axis])), [axis])
+def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    dtype = dtype_of_numbers(primitive.name, index_dtype)
+    if dtype.kind not in "iu":
+        raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
+    (axis,) = canonical_axes(primitive.name, axis, typeof(operand).ndim)
+    return bind1(primitive, operand, axis=axis, index_dtype=dtype)
 
+
+def _declare_arg(primitive: Primitive, reduce: Callable[[Any, Sequence[int]], Any]) -> None:
+    def abstract_eval(
+        x: ShapedArray, *, axis: int, index_dtype: np.dtype[Any]
+    ) -> list[ShapedArray]:
+        if x.dtype.kind == "c" or not 0 <= axis < x.ndim or x.shape[axis] == 0:
+            raise TypeError(f"{primitive}: {x} has no elements with an order along axis {axis}")
+        return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
+
+    def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:
+        """In two passes, each of which XLA does for many elements at once."""
+        shape = typeof(operand).shape
+        found = eq(operand, _spread(reduce(operand, [axis]), shape, (axis,)))
+        if is_inexact(typeof(operand).dtype):
+            # A NaN, and nothing else, differs from itself; the result is NaN where one is.
+            found = bitwise_or(found, ne(operand, operand))
+        indices = broadcasted_iota(index_dtype, shape, axis)
+        return reduce_min(select(found, indices, full_like(indices, shape[axis] - 1)), [axis])
+
+    def vmap(
+        axis_size: int,
+        values: Sequence[Any],
+        dims: Sequence[BatchDim],
+        *,
+        axis: int,
+        index_dtype: np.dtype[Any],
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
+
+    first_index.__name__ = primitive.name
+    declare(primitive, abstract_eval=abstract_eval, lower=lower_as(first_index), vmap=vmap)
+
+
+_declare_arg(argmax_p, reduce_max)
+_declare_arg(argmin_p, reduce_min)
+# --8<-- [end:arg]
 
 __all__ = [
     "argmax",
@@ -115,4 +174,5 @@ __all__ = [
     "reduce_min",
     "reduce_or",
     "reduce_sum",
+    "reduce_xor",
 ]

@@ -10,9 +10,10 @@ from typing import Any
 from minijax.declare import declare
 from minijax.lax.choice import select
 from minijax.lax.reductions import reduce_sum
-from minijax.lax.structural import broadcast_in_dim, full, full_like
+from minijax.lax.structural import broadcast_in_dim, full, full_like, squeeze
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
@@ -72,7 +73,7 @@ def _slice_type(
             f"slice: {x} has no elements from {start_indices} to {limit_indices} in steps of "
             f"{strides}"
         )
-    return [ShapedArray(tuple(map(_count, *cuts)), x.dtype)]
+    return [ShapedArray(tuple(map(_count, *cuts)), x.dtype, x.weak_type)]
 
 
 def _count(start: int, limit: int, stride: int) -> int:
@@ -109,6 +110,47 @@ def _unslice(
         width = 1 + (count - 1) * stride if count else 0
         config.append((start, size - start - width, stride - 1))
     return pad(ct, full((), 0, x.aval.dtype), config)
+
+
+@operation(static=("start_index", "limit_index", "stride", "axis"))
+def slice_in_dim(
+    operand: Any,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Any:
+    """`slice` along one axis; None is its beginning or its end, from which negatives count."""
+    shape = typeof(operand).shape
+    (axis,) = canonical_axes("slice_in_dim", axis, len(shape))
+    size = shape[axis]
+    start, limit = (
+        default if index is None else index + size if index < 0 else index
+        for index, default in ((start_index, 0), (limit_index, size))
+    )
+    starts = [start if i == axis else 0 for i in range(len(shape))]
+    limits = [limit if i == axis else size for i, size in enumerate(shape)]
+    strides = [stride if i == axis else 1 for i in range(len(shape))]
+    return slice(operand, starts, limits, strides)
+
+
+@operation(static=("index", "axis", "keepdims"))
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """What stands at one index of an axis, which stays with size 1 if `keepdims`.
+
+    Raises:
+        ValueError: the axis has no such index.
+    """
+    shape = typeof(operand).shape
+    (axis,) = canonical_axes("index_in_dim", axis, len(shape))
+    (index,) = ints("index_in_dim: index", index)
+    if not -shape[axis] <= index < shape[axis]:
+        raise ValueError(
+            f"index_in_dim: index {index} is out of bounds for axis {axis} of size {shape[axis]}"
+        )
+    index %= shape[axis]
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, axis)
 
 
 declare(
@@ -153,7 +195,7 @@ def _pad_type(
         low + high + size + interior * max(size - 1, 0)
         for size, (low, high, interior) in zip(x.shape, padding_config, strict=True)
     ]
-    return [ShapedArray(tuple(sizes), x.dtype)]
+    return [ShapedArray(tuple(sizes), x.dtype, x.weak_type and padding_value.weak_type)]
 
 
 def _lower_pad(
@@ -307,6 +349,8 @@ declare(
 
 __all__ = [
     "concatenate",
+    "index_in_dim",
     "pad",
     "slice",
+    "slice_in_dim",
 ]

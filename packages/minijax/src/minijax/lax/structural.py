@@ -12,6 +12,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
+from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
@@ -142,6 +143,47 @@ def squeeze(array: Any, dimensions: int | Sequence[int]) -> Any:
     return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
 
 
+# --8<-- [start:rev]
+rev_p = Primitive("rev")
+
+
+def _rev_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
+    if len(set(dimensions)) != len(dimensions) or not all(0 <= d < x.ndim for d in dimensions):
+        raise TypeError(f"rev: {dimensions} are no distinct axes of {x}")
+    return [x]
+
+
+def _lower_rev(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, dimensions: Shape
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.reverse {x.name}, dims = {list(dimensions)} : {mlir_type(out)}", out)
+
+
+def _vmap_rev(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return [rev(x, [axis + 1 for axis in dimensions])], [0]
+
+
+@operation(static="dimensions")
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """`operand` with its elements in reverse order along the axes `dimensions`."""
+    return bind1(rev_p, operand, dimensions=ints("rev: dimensions", dimensions))
+
+
+declare(
+    rev_p,
+    abstract_eval=_rev_type,
+    lower=_lower_rev,
+    vmap=_vmap_rev,
+    jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
+    transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
+)
+# --8<-- [end:rev]
+
+
 @operation(static="dimension_numbers")
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers) -> Any:
     """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
@@ -168,6 +210,7 @@ __all__ = [
     "full_like",
     "iota",
     "reshape",
+    "rev",
     "squeeze",
     "transpose",
 ]

@@ -11,17 +11,21 @@ from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
 from minijax.numpy import (
     creation,
+    cumulative,
     dtypes,
     elementwise,
     manipulation,
+    nan_reductions,
     products,
     reductions,
     scalar_types,
 )
 from minijax.numpy.creation import *
+from minijax.numpy.cumulative import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.elementwise import *
 from minijax.numpy.manipulation import *
+from minijax.numpy.nan_reductions import *
 from minijax.numpy.products import *
 from minijax.numpy.reductions import *
 from minijax.numpy.scalar_types import *
@@ -39,9 +43,11 @@ __all__ = [
     "ndarray",
     "pi",
     *creation.__all__,
+    *cumulative.__all__,
     *dtypes.__all__,
     *elementwise.__all__,
     *manipulation.__all__,
+    *nan_reductions.__all__,
     *products.__all__,
     *reductions.__all__,
     *scalar_types.__all__,

@@ -1,0 +1,185 @@
+"""Programs inside of primitives: what combines two elements, and what a primitive is made of.
+
+Reductions, windows and sorts take a *computation*, a Python function of scalars. It is staged once
+and written as a region of the operation of StableHLO.
+"""
+
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.structural import reshape
+from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
+from minijax_stage2.shaped_array import NumberTypes, number_types
+from minijax_stage2.trace import Primitive
+from minijax_stage2.vmap import move_batch_dim, vmap_flat
+from minijax_stage3 import Jaxpr, Literal, eval_jaxpr
+from minijax_stage3.jaxpr import JaxprEqn
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.staging import trace_to_jaxpr
+
+Avals = Sequence[ShapedArray]
+
+# The programs of computations, which live as long as the functions that they were made of.
+_staged: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
+
+
+# --8<-- [start:computation]
+def stage_computation(
+    caller: str, computation: Callable[..., Any], avals: Avals, tree: Any
+) -> Jaxpr:
+    """The program of a function that combines two elements into one.
+
+    Arguments:
+        caller: the function that errors name.
+        computation: takes two elements and returns one.
+        avals: the types of the arrays whose elements are combined.
+        tree: the structure in which `computation` takes and returns their scalars.
+
+    Raises:
+        TypeError: it returns something of another structure or type.
+        NotImplementedError: it uses an array from outside.
+    """
+    scalars = tuple(ShapedArray((), aval.dtype) for aval in avals)
+    key = scalars, tree, number_types()
+    try:
+        staged = _staged.setdefault(computation, {})
+    except TypeError:  # what no weak reference can be made to
+        staged = {}
+    if key not in staged:
+        staged[key] = _stage(caller, computation, scalars, tree)
+    return staged[key]
+
+
+def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: Any) -> Jaxpr:
+    count = len(scalars)
+
+    def flat(*elements: Any) -> list[Any]:
+        x, y = (tree_unflatten(tree, part) for part in (elements[:count], elements[count:]))
+        leaves, out_tree = tree_flatten(computation(x, y))
+        found = ", ".join(str(typeof(leaf)) for leaf in leaves)
+        if out_tree != tree or [typeof(leaf).shape for leaf in leaves] != [()] * count:
+            expected = ", ".join(map(str, scalars))
+            raise TypeError(
+                f"{caller}: the computation must return what it takes two of, {expected}; "
+                f"found {found}"
+            )
+        if any(typeof(x).dtype != aval.dtype for x, aval in zip(leaves, scalars, strict=True)):
+            expected = ", ".join(map(str, scalars))
+            raise TypeError(f"{caller}: the computation takes {expected} but returned {found}")
+        return leaves
+
+    closed = trace_to_jaxpr(flat, [*scalars, *scalars], caller, computation)
+    jaxpr = closed.jaxpr
+    if any(isinstance(x, Tracer) or typeof(x).shape for x in closed.consts):
+        raise NotImplementedError(
+            f"{caller}: the computation uses an array from outside, which a computation on "
+            "elements cannot; only numbers can be closed over"
+        )
+    numbers: dict[Any, Any] = {
+        var: Literal(np.asarray(x)[()])
+        for var, x in zip(jaxpr.constvars, closed.consts, strict=True)
+    }
+    eqns = [
+        JaxprEqn(
+            eqn.primitive,
+            [numbers.get(atom, atom) for atom in eqn.invars],
+            eqn.outvars,
+            eqn.params,
+            eqn.source,
+        )
+        for eqn in jaxpr.eqns
+    ]
+    return Jaxpr([], jaxpr.invars, eqns, [numbers.get(atom, atom) for atom in jaxpr.outvars])
+
+
+def operation_of(jaxpr: Jaxpr) -> Primitive | None:
+    """The primitive that a computation of two operands is, if it is no more than one."""
+    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
+        return None
+    (eqn,) = jaxpr.eqns
+    x, y = jaxpr.invars
+    is_plain = list(eqn.invars) in ([x, y], [y, x]) and list(eqn.outvars) == list(jaxpr.outvars)
+    return eqn.primitive if is_plain else None
+
+
+def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    """The function that combines arrays as the computation combines scalars."""
+
+    def on_scalars(*xs: Any) -> list[Any]:
+        return eval_jaxpr(jaxpr, [], *xs)
+
+    def combine(*operands: Any) -> list[Any]:
+        shape = typeof(operands[0]).shape
+        size = math.prod(shape)
+        flat = [reshape(x, (size,)) for x in operands]
+        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), size, None)
+        return [
+            reshape(move_batch_dim(out, size, dim, 0), shape)
+            for out, dim in zip(outs, dims, strict=True)
+        ]
+
+    return combine
+
+
+# --8<-- [end:computation]
+
+
+# --8<-- [start:region]
+def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
+    """A computation as a region inside of the operation that is written next."""
+    inside = FunctionBuilder(b.module)
+    inside.count, inside.indent = b.count, b.indent + "  "
+    params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
+    outs = inside.lower_jaxpr(jaxpr, params)
+    b.count = inside.count  # what is inside must not have the names of what is outside
+    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
+    names = ", ".join(x.name for x in outs)
+    types = ", ".join(mlir_type(x.aval) for x in outs)
+    lines = [
+        f"^bb0({declared}):",
+        *inside.lines,
+        f"{inside.indent}stablehlo.return {names} : {types}",
+    ]
+    return "{\n" + "\n".join(lines) + f"\n{b.indent}}}"
+
+
+# --8<-- [end:region]
+
+
+# --8<-- [start:lower_as]
+def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
+    """The rule that writes a primitive as the function of arrays that it stands for.
+
+    The function becomes one of the module, called wherever the primitive is applied.
+    """
+
+    def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:
+        in_avals = tuple(x.aval.strip_weak_type() for x in operands)
+        jaxpr = _program(function, number_types(), in_avals, tuple(params.items()))
+        name = b.module.private_function(jaxpr, function.__name__.strip("_"))
+        names = ", ".join(x.name for x in operands)
+        return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
+
+    return rule
+
+
+@lru_cache(maxsize=4096)
+def _program(
+    function: Callable[..., Any],
+    numbers: NumberTypes,
+    in_avals: tuple[ShapedArray, ...],
+    params: tuple[tuple[str, Any], ...],
+) -> Jaxpr:
+    def flat(*operands: Any) -> list[Any]:
+        out = function(*operands, **dict(params))
+        return list(out) if isinstance(out, tuple | list) else [out]
+
+    return trace_to_jaxpr(flat, in_avals, "lowering", function).jaxpr
+
+
+# --8<-- [end:lower_as]

@@ -1,0 +1,222 @@
+"""Scans: what the elements up to each element combine to.
+
+The functions of one operation are primitives, and each is written as an associative scan: all
+elements at once, in twice as many rounds as the number of elements has bits.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.declare import declare
+from minijax.evaluation import evaluated_by_library
+from minijax.lax.bits import bitwise_or
+from minijax.lax.choice import max as maximum
+from minijax.lax.choice import min as minimum
+from minijax.lax.choice import select
+from minijax.lax.computations import lower_as
+from minijax.lax.elementwise import add, eq, exp, mul, neg, sub
+from minijax.lax.slicing import concatenate, pad, slice
+from minijax.lax.transcendental import log1p
+from minijax.operation import operation
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind1,
+    tree_flatten,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+
+Values = Sequence[Any]
+Combine = Callable[[list[Any], list[Any]], list[Any]]
+
+
+# --8<-- [start:associative_scan]
+@evaluated_by_library
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """What the elements up to each element combine to, for any function that is associative.
+
+    Arguments:
+        fn: combines two pytrees of arrays, element by element along `axis`, into one.
+        elems: a pytree of arrays that have the same size along `axis`.
+        reverse: whether to scan from the last element to the first.
+        axis: the axis to scan along.
+
+    Returns:
+        A pytree of the structure and shapes of `elems`.
+
+    Raises:
+        TypeError: `fn` is no function, or returns another structure than it takes.
+        ValueError: arrays differ in size along `axis`.
+
+    >>> import minijax.numpy as jnp
+    >>> associative_scan(jnp.multiply, jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError(f"associative_scan: fn must be callable, found {fn!r:.60}")
+    xs, tree = tree_flatten(elems)
+    if not xs:
+        return elems
+    axes = [canonical_axes("associative_scan", axis, typeof(x).ndim)[0] for x in xs]
+    sizes = {typeof(x).shape[a] for x, a in zip(xs, axes, strict=True)}
+    if len(sizes) > 1:
+        found = ", ".join(str(typeof(x)) for x in xs)
+        raise ValueError(f"associative_scan: sizes along axis {axis} must be equal, found {found}")
+
+    def combine(x: list[Any], y: list[Any]) -> list[Any]:
+        if reverse:
+            x, y = y, x
+        leaves, out_tree = tree_flatten(fn(tree_unflatten(tree, x), tree_unflatten(tree, y)))
+        if out_tree != tree:
+            raise TypeError(
+                f"associative_scan: fn must return the structure of elems, {tree}, found {out_tree}"
+            )
+        return leaves
+
+    return tree_unflatten(tree, scan_in_rounds(combine, xs, axes, reverse))
+
+
+def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
+    """Combines neighbours, scans these pairs, and puts in what lies between their ends.
+
+    `combine` takes what lies earlier in the arrays first, also in reverse.
+    """
+    size = typeof(xs[0]).shape[axes[0]]
+    if size < 2:
+        return list(xs)
+
+    def part(arrays: Values, start: int, count: int, stride: int = 1) -> list[Any]:
+        limit = start + (count - 1) * stride + 1 if count else start
+        return [cut(x, axis, start, limit, stride) for x, axis in zip(arrays, axes, strict=True)]
+
+    first = size % 2 if reverse else 0  # in reverse, pairs are counted from the end
+    count, between_count = size // 2, (size - 1) // 2
+    pairs = combine(part(xs, first, count, 2), part(xs, first + 1, count, 2))
+    ends = scan_in_rounds(combine, pairs, axes, reverse)
+    alone = part(xs, size - 1 if reverse else 0, 1)
+    others = alone
+    if between_count:
+        known = part(ends, count - between_count if reverse else 0, between_count)
+        inner = part(xs, 1 - first if reverse else 2, between_count, 2)
+        between = combine(inner, known) if reverse else combine(known, inner)
+        joined = (between, alone) if reverse else (alone, between)
+        others = [concatenate([x, y], axis) for x, y, axis in zip(*joined, axes, strict=True)]
+    order = (ends, others) if reverse and size % 2 == 0 else (others, ends)
+    return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
+
+
+# --8<-- [end:associative_scan]
+
+
+def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+    """Every `stride`-th element along one axis."""
+    shape = typeof(x).shape
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice(x, starts, limits, strides)
+
+
+def _interleave(x: Any, y: Any, axis: int) -> Any:
+    """x[0], y[0], x[1], y[1], ... where `x` may have one element more than `y`."""
+    size_x, size_y = typeof(x).shape[axis], typeof(y).shape[axis]
+    join = bitwise_or if typeof(x).dtype == np.bool_ else add
+
+    def spread(z: Any, low: int, high: int) -> Any:
+        config = [(0, 0, 0)] * typeof(z).ndim
+        config[axis] = (low, high, 1)
+        return pad(z, np.zeros((), typeof(z).dtype)[()], config)
+
+    return join(spread(x, 0, 0 if size_x > size_y else 1), spread(y, 1, size_x - size_y))
+
+
+# --8<-- [start:cumulative]
+def _cumulative(
+    name: str,
+    doc: str,
+    combine: Callable[[Any, Any], Any],
+    kinds: str,
+) -> Callable[..., Any]:
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
+        kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
+        if kind not in kinds or not 0 <= axis < x.ndim:
+            raise TypeError(f"{name}: {x} has no axis {axis} of numbers to accumulate")
+        return [ShapedArray(x.shape, x.dtype)]
+
+    def scan(operand: Any, *, axis: int, reverse: bool) -> list[Any]:
+        return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [operand], [axis], reverse)
+
+    def vmap(
+        axis_size: int, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, axis=axis + 1, reverse=reverse)], [0]
+
+    def tangent(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        if combine is add:
+            return bind1(primitive, t, axis=axis, reverse=reverse)
+        return jvp_flat(lambda x: scan(x, axis=axis, reverse=reverse), [x], [t], name)[1][0]
+
+    def cotangent(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        return bind1(primitive, ct, axis=axis, reverse=not reverse)
+
+    scan.__name__ = name
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower_as(scan),
+        vmap=vmap,
+        jvp=(tangent,),
+        transpose=(cotangent,) if combine is add else (),
+    )
+
+    def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+        (axis,) = canonical_axes(name, axis, typeof(operand).ndim)
+        return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc}
+
+    Arguments:
+        operand: the array.
+        axis: the axis to go along.
+        reverse: whether to begin at its end.
+    """
+    return operation(static=("axis", "reverse"))(function)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
+    larger, smaller = maximum(x, y), minimum(x, y)
+    gap = sub(larger, smaller)
+    smooth = add(larger, log1p(exp(neg(gap))))
+    return select(eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
+
+
+cumsum = _cumulative("cumsum", "The sums of the elements up to each element.", add, "iufc")
+cumprod = _cumulative("cumprod", "The products of the elements up to each element.", mul, "iufc")
+cummax = _cumulative("cummax", "The largest of the elements up to each element.", maximum, "biuf")
+cummin = _cumulative("cummin", "The smallest of the elements up to each element.", minimum, "biuf")
+cumlogsumexp = _cumulative(
+    "cumlogsumexp", "`log(sum(exp(x)))` of the elements up to each element.", _logaddexp, "f"
+)
+# --8<-- [end:cumulative]
+
+__all__ = [
+    "associative_scan",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+]

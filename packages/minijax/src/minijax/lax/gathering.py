@@ -1,0 +1,379 @@
+"""Gathering: slices of an array, from wherever an array of indices says.
+
+Each position of the indices, but for their last axis, is one slice; the last axis holds where it
+begins. `scatter` puts slices where they would be gathered, and is its transpose.
+"""
+
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from minijax.declare import declare
+from minijax.lax.structural import full
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2.primitives import ge_p, le_p, select_n_p
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import lowering_rules
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage4 import UndefPrimal
+
+Dims = tuple[int, ...]
+
+
+class GatherScatterMode(enum.Enum):
+    """What becomes of slices that do not lie inside the array altogether.
+
+    CLIP moves them inside. FILL_OR_DROP fills what is gathered with a number, and drops what is
+    scattered. PROMISE_IN_BOUNDS leaves it open, since there are none.
+    """
+
+    CLIP = enum.auto()
+    FILL_OR_DROP = enum.auto()
+    PROMISE_IN_BOUNDS = enum.auto()
+
+    @staticmethod
+    def from_any(s: "str | GatherScatterMode | None") -> "GatherScatterMode":
+        """The mode of that name; FILL_OR_DROP if None.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        if isinstance(s, GatherScatterMode):
+            return s
+        if s is None or s in ("fill", "drop"):
+            return GatherScatterMode.FILL_OR_DROP
+        if s in ("clip", "promise_in_bounds"):
+            return GatherScatterMode[s.upper()]
+        raise ValueError(
+            f"unknown mode of indexing {s!r}: expected 'clip', 'fill', 'drop' or "
+            "'promise_in_bounds'"
+        )
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which axes are which in `gather`.
+
+    Attributes:
+        offset_dims: the axes of the result along which a slice lies; the others are those of
+            the indices, but for their last.
+        collapsed_slice_dims: the axes of the operand, of slice size 1, that the result lacks.
+        start_index_map: the axes of the operand where the entries of an index say to begin.
+        operand_batching_dims: axes of the operand that run along with axes of the indices.
+        start_indices_batching_dims: those axes of the indices.
+    """
+
+    offset_dims: Dims
+    collapsed_slice_dims: Dims
+    start_index_map: Dims
+    operand_batching_dims: Dims = ()
+    start_indices_batching_dims: Dims = ()
+
+
+gather_p = Primitive("gather")
+
+
+# --8<-- [start:gather]
+@operation(
+    static=(
+        "dimension_numbers",
+        "slice_sizes",
+        "unique_indices",
+        "indices_are_sorted",
+        "mode",
+        "fill_value",
+    )
+)
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Slices of `operand` that begin where `start_indices` says.
+
+    Arguments:
+        operand: the array.
+        start_indices: integers; along their last axis stands where one slice begins.
+        dimension_numbers: a `GatherDimensionNumbers`.
+        slice_sizes: the size of a slice along each axis of `operand`.
+        unique_indices: a promise that no two slices overlap.
+        indices_are_sorted: a promise that they are in order.
+        mode: a `GatherScatterMode` or its name; "fill" by default.
+        fill_value: what slices out of bounds are filled with in mode "fill": by default not a
+            number, for integers the smallest or, unsigned, the largest, and True for booleans.
+
+    Raises:
+        TypeError: the numbers or sizes do not fit the shapes, or indices are no integers.
+    """
+    return bind1(
+        gather_p,
+        operand,
+        start_indices,
+        dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
+        slice_sizes=tuple(slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=GatherScatterMode.from_any(mode),
+        fill_value=fill_value,
+    )
+
+
+def _gather_type(
+    x: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **options: Any,
+) -> list[ShapedArray]:
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    check_indices("gather", x, indices, start_map, batching, indices_batching)
+    gone = {*collapsed, *batching}
+    window = [size for axis, size in enumerate(slice_sizes) if axis not in gone]
+    fits = (
+        len(slice_sizes) == x.ndim
+        and all(0 <= size <= bound for size, bound in zip(slice_sizes, x.shape, strict=True))
+        and all(0 <= axis < x.ndim and slice_sizes[axis] <= 1 for axis in gone)
+        and len(offset) == len(window)
+    )
+    out_ndim = len(offset) + indices.ndim - 1
+    if not fits or not is_increasing(offset, out_ndim):
+        raise TypeError(
+            f"gather: slices of sizes {slice_sizes} from {x} at indices {indices} do not fit "
+            f"{dimension_numbers}: offset_dims name in order the axes of the result for axes that "
+            "are neither collapsed nor batched, and of those a slice has size 1"
+        )
+    sizes, batch = iter(window), iter(indices.shape[:-1])
+    shape = tuple(next(sizes if axis in offset else batch) for axis in range(out_ndim))
+    return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+
+def check_indices(
+    name: str,
+    x: ShapedArray,
+    indices: ShapedArray,
+    start_map: Dims,
+    batching: Dims,
+    indices_batching: Dims,
+) -> None:
+    """Raises the error due when indices do not fit the array that they point into."""
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name}: indices must be integers, found {indices}")
+    if not indices.ndim or indices.shape[-1] != len(start_map):
+        raise TypeError(
+            f"{name}: the last axis of the indices holds {len(start_map)} numbers, one for each of "
+            f"the axes {start_map} of {x}; found {indices}"
+        )
+    axes = (*start_map, *batching)
+    if len(set(axes)) != len(axes) or not all(0 <= axis < x.ndim for axis in axes):
+        raise TypeError(f"{name}: {axes} are no distinct axes of {x}")
+    sizes = [x.shape[axis] for axis in batching]
+    if sizes != [indices.shape[axis] for axis in indices_batching]:
+        raise TypeError(
+            f"{name}: axes {batching} of {x} run along with axes {indices_batching} of the indices "
+            f"{indices}, and must have their sizes"
+        )
+
+
+def is_increasing(axes: Dims, ndim: int) -> bool:
+    """Whether these are distinct axes, in order, of an array of `ndim` axes."""
+    return list(axes) == sorted(set(axes)) and all(0 <= axis < ndim for axis in axes)
+
+
+def _lower_gather(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    mode: GatherScatterMode,
+    fill_value: Any,
+) -> list[Value]:
+    (out,) = out_avals
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    indices = wide_indices(b, indices)
+    numbers = (
+        f"offset_dims = {list(offset)}, collapsed_slice_dims = {list(collapsed)}, "
+        f"operand_batching_dims = {list(batching)}, "
+        f"start_indices_batching_dims = {list(indices_batching)}, "
+        f"start_index_map = {list(start_map)}, index_vector_dim = {indices.aval.ndim - 1}"
+    )
+    gathered = b.emit(
+        f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = '
+        f"#stablehlo.gather<{numbers}>, indices_are_sorted = {str(indices_are_sorted).lower()}, "
+        f"slice_sizes = {i64_array(slice_sizes)}}}> : {signature([x, indices], out_avals)}",
+        out,
+    )
+    if mode is not GatherScatterMode.FILL_OR_DROP or not start_map:
+        return gathered
+    bounds = [x.aval.shape[axis] - slice_sizes[axis] for axis in start_map]
+    inside = _is_inside(b, indices, bounds)
+    batch_dims = [axis for axis in range(out.ndim) if axis not in offset]
+    mask_type = ShapedArray(out.shape, np.bool_)
+    (mask,) = b.emit(
+        f"stablehlo.broadcast_in_dim {inside.name}, dims = {batch_dims} : "
+        f"{signature([inside], [mask_type])}",
+        mask_type,
+    )
+    fill = default_fill_value(out.dtype) if fill_value is None else fill_value
+    filling = b.constant(fill, ShapedArray((), out.dtype))
+    return lowering_rules[select_n_p](b, out_avals, mask, filling, *gathered)  # type: ignore[no-any-return]
+
+
+def wide_indices(b: FunctionBuilder, indices: Value) -> Value:
+    """Indices in a dtype that holds the size of any axis."""
+    if indices.aval.dtype.itemsize >= 4:
+        return indices
+    wide = ShapedArray(indices.aval.shape, np.int32)
+    (out,) = b.emit(f"stablehlo.convert {indices.name} : {signature([indices], [wide])}", wide)
+    return out
+
+
+def bounds_of_indices(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
+    """For each index the largest that is inside."""
+    row = ShapedArray((len(bounds),), indices.aval.dtype)
+    text = ", ".join(map(str, bounds))
+    (largest,) = b.emit(f"stablehlo.constant dense<[{text}]> : {mlir_type(row)}", row)
+    if indices.aval.ndim == 1:
+        return largest
+    (out,) = b.emit(
+        f"stablehlo.broadcast_in_dim {largest.name}, dims = [{indices.aval.ndim - 1}] : "
+        f"{signature([largest], [indices.aval])}",
+        indices.aval,
+    )
+    return out
+
+
+def _is_inside(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
+    """For each slice whether it lies inside the array."""
+    truth = ShapedArray(indices.aval.shape, np.bool_)
+    zero = b.constant(0, ShapedArray((), indices.aval.dtype))
+    (above,) = lowering_rules[ge_p](b, [truth], indices, zero)
+    (below,) = lowering_rules[le_p](b, [truth], indices, bounds_of_indices(b, indices, bounds))
+    (both,) = b.emit(f"stablehlo.and {above.name}, {below.name} : {mlir_type(truth)}", truth)
+    start = b.constant(True, ShapedArray((), np.bool_))
+    of_slice = ShapedArray(truth.shape[:-1], np.bool_)
+    (inside,) = b.emit(
+        f"stablehlo.reduce({both.name} init: {start.name}) applies stablehlo.and "
+        f"across dimensions = [{truth.ndim - 1}] : {signature([both, start], [of_slice])}",
+        of_slice,
+    )
+    return inside
+
+
+def i64_array(sizes: Sequence[int]) -> str:
+    """Sizes as an attribute of MLIR."""
+    return f"array<i64{': ' if sizes else ''}{', '.join(map(str, sizes))}>"
+
+
+def default_fill_value(dtype: np.dtype[Any]) -> Any:
+    """What stands for an element that is not there."""
+    if is_inexact(dtype):
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    limits = ml_dtypes.iinfo(dtype)
+    return limits.max if limits.min == 0 else limits.min
+
+
+def _vmap_gather(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    **options: Any,
+) -> tuple[list[Any], list[BatchDim]]:
+    """A batch of arrays has one more axis that is sliced whole, or runs along with the indices'."""
+    (x, indices), (x_dim, indices_dim) = values, dims
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    offset = after(offset)
+    if x_dim is not None:
+        x = move_batch_dim(x, axis_size, x_dim, 0)
+        collapsed, start_map, batching = after(collapsed), after(start_map), after(batching)
+        slice_sizes = (axis_size if indices_dim is None else 1, *slice_sizes)
+    if indices_dim is None:
+        offset = (0, *offset)
+    else:
+        indices = move_batch_dim(indices, axis_size, indices_dim, 0)
+        indices_batching = after(indices_batching)
+        indices_are_sorted = False
+        if x_dim is None:
+            unique_indices = False  # two examples may gather the same
+        else:
+            batching, indices_batching = (0, *batching), (0, *indices_batching)
+    numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)
+    if axis_size == 0 and indices_dim is not None and x_dim is not None:
+        slice_sizes = (0, *slice_sizes[1:])
+    out = gather(
+        x,
+        indices,
+        numbers,
+        slice_sizes,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        **options,
+    )
+    return [out], [0]
+
+
+def after(axes: Dims) -> Dims:
+    """The numbers of these axes once another one stands before all of them."""
+    return tuple(axis + 1 for axis in axes)
+
+
+def _transpose_gather(
+    ct: Any,
+    x: UndefPrimal,
+    indices: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    fill_value: Any,
+    **options: Any,
+) -> Any:
+    """Adds up what belongs to each element, among zeros."""
+    from minijax.lax.scattering import ScatterDimensionNumbers, scatter_add
+
+    zeros = full(x.aval.shape, 0, x.aval.dtype)
+    return scatter_add(zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers), **options)
+
+
+declare(
+    gather_p,
+    abstract_eval=_gather_type,
+    lower=_lower_gather,
+    vmap=_vmap_gather,
+    jvp=[
+        lambda t, out, x, indices, *, fill_value, **params: bind1(
+            gather_p, t, indices, fill_value=0, **params
+        ),
+        None,
+    ],
+    transpose=[_transpose_gather, None],
+)
+# --8<-- [end:gather]
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "gather",
+]
