@@ -11,14 +11,19 @@ from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
 from minijax.numpy import (
     applying,
+    arithmetic,
+    bits,
+    choice,
+    comparisons,
+    complex_numbers,
     convolution,
     creation,
     cumulative,
     differences,
     dtypes,
-    elementwise,
     fft,
     files,
+    floating_point,
     grids,
     histograms,
     inserting,
@@ -38,18 +43,24 @@ from minijax.numpy import (
     splitting,
     statistics,
     taking,
+    transcendental,
     triangles,
 )
 from minijax.numpy import einsum as einsum_module
 from minijax.numpy.applying import *
+from minijax.numpy.arithmetic import *
+from minijax.numpy.bits import *
+from minijax.numpy.choice import *
+from minijax.numpy.comparisons import *
+from minijax.numpy.complex_numbers import *
 from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
 from minijax.numpy.differences import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
-from minijax.numpy.elementwise import *
 from minijax.numpy.files import *
+from minijax.numpy.floating_point import *
 from minijax.numpy.grids import *
 from minijax.numpy.histograms import *
 from minijax.numpy.inserting import *
@@ -68,6 +79,7 @@ from minijax.numpy.sorting import *
 from minijax.numpy.splitting import *
 from minijax.numpy.statistics import *
 from minijax.numpy.taking import *
+from minijax.numpy.transcendental import *
 from minijax.numpy.triangles import *
 
 e = np.e
@@ -87,14 +99,19 @@ __all__ = [
     "newaxis",
     "pi",
     *applying.__all__,
+    *arithmetic.__all__,
+    *bits.__all__,
+    *choice.__all__,
+    *comparisons.__all__,
+    *complex_numbers.__all__,
     *convolution.__all__,
     *creation.__all__,
     *cumulative.__all__,
     *differences.__all__,
     *dtypes.__all__,
     *einsum_module.__all__,
-    *elementwise.__all__,
     *files.__all__,
+    *floating_point.__all__,
     *grids.__all__,
     *histograms.__all__,
     *inserting.__all__,
@@ -113,5 +130,6 @@ __all__ = [
     *splitting.__all__,
     *statistics.__all__,
     *taking.__all__,
+    *transcendental.__all__,
     *triangles.__all__,
 ]

@@ -1,0 +1,251 @@
+"""Arithmetic of each element: sums and products, quotients and remainders, powers and roots."""
+
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.lax.elementwise import where
+from minijax.operation import operation
+from minijax_stage2 import promote, typeof
+from minijax_stage2.promotion import to_inexact
+
+add = lax.add
+subtract = lax.sub
+multiply = lax.mul
+negative = lax.neg
+divide = operation(stage2.div)
+true_divide = divide
+
+sqrt = lax.sqrt
+cbrt = lax.cbrt
+
+
+def numeric(x: Any) -> Any:
+    """`x`, whose booleans become integers."""
+    return stage2.astype(x, np.int32) if typeof(x).dtype == np.bool_ else x
+
+
+@operation
+def square(x: Any) -> Any:
+    """`x * x`."""
+    return lax.square(numeric(x))
+
+
+@operation
+def reciprocal(x: Any) -> Any:
+    """`1 / x`, a real number for integers too."""
+    return lax.reciprocal(to_inexact(x))
+
+
+@operation
+def positive(x: Any) -> Any:
+    """`x` itself."""
+    return stage2.broadcast_to(x, typeof(x).shape)
+
+
+@operation
+def abs(x: Any) -> Any:
+    """The absolute value of `x`; that of a complex number is real."""
+    return x if typeof(x).dtype.kind in "bu" else lax.abs(x)
+
+
+absolute = abs
+
+
+@operation
+def fabs(x: Any) -> Any:
+    """The absolute value of a real `x`, as a float.
+
+    Raises:
+        TypeError: `x` is complex.
+    """
+    if typeof(x).dtype.kind == "c":
+        raise TypeError(f"fabs: found {typeof(x)}, which is complex; use jnp.abs")
+    return lax.abs(to_inexact(x))
+
+
+@operation
+def sign(x: Any) -> Any:
+    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0."""
+    return lax.sign(x)
+
+
+def power(x1: Any, x2: Any) -> Any:
+    """`x1` to the power `x2`.
+
+    An exponent that is a Python int is exact: it multiplies repeatedly.
+
+    Raises:
+        TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
+    """
+    if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
+        return _whole_power(x1, x2)
+    return _power(x1, x2)
+
+
+@operation(static="exponent")
+def _whole_power(x: Any, exponent: int) -> Any:
+    x = numeric(x)
+    if exponent < 0 and typeof(x).dtype.kind in "iu":
+        raise TypeError(f"power: the integer {typeof(x)} to the negative power {exponent}")
+    return lax.integer_pow(x, int(exponent))
+
+
+@operation
+def _power(x1: Any, x2: Any) -> Any:
+    return lax.pow(*map(numeric, promote(x1, x2)))
+
+
+pow = power
+
+
+@operation
+def float_power(x: Any, y: Any) -> Any:
+    """`x` to the power `y`, computed as floats."""
+    return lax.pow(*map(to_inexact, promote(x, y)))
+
+
+def _real_operands(caller: str, x1: Any, x2: Any) -> list[Any]:
+    x1, x2 = map(numeric, promote(x1, x2))
+    if typeof(x1).dtype.kind == "c":
+        raise TypeError(f"{caller}: complex numbers have no remainder, found {typeof(x1)}")
+    return [x1, x2]
+
+
+@operation
+def fmod(x1: Any, x2: Any) -> Any:
+    """What the quotient `x1 / x2`, rounded towards zero, leaves of `x1`; it has the sign of `x1`.
+
+    Raises:
+        TypeError: an operand is complex.
+    """
+    x1, x2 = _real_operands("fmod", x1, x2)
+    return lax.rem(x1, _divisor(x2))
+
+
+def _divisor(x: Any) -> Any:
+    """`x`; for integers with 1 in the place of 0, which leaves nothing."""
+    return where(lax.eq(x, 0), 1, x) if typeof(x).dtype.kind in "iu" else x
+
+
+@operation
+def remainder(x1: Any, x2: Any) -> Any:
+    """What the quotient `x1 / x2`, rounded down, leaves of `x1`; it has the sign of `x2`.
+
+    Raises:
+        TypeError: an operand is complex.
+    """
+    x1, x2 = _real_operands("remainder", x1, x2)
+    x2 = _divisor(x2)
+    rest = lax.rem(x1, x2)
+    if typeof(rest).dtype.kind == "u":
+        return rest
+    return where(_has_sign_of_dividend_only(rest, x2), lax.add(rest, x2), rest)
+
+
+mod = remainder
+
+
+def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
+    differs = lax.ne(lax.lt(rest, 0), lax.lt(x2, 0))
+    return lax.bitwise_and(differs, lax.ne(rest, 0))
+
+
+@operation
+def floor_divide(x1: Any, x2: Any) -> Any:
+    """The quotient `x1 / x2`, rounded down.
+
+    Raises:
+        TypeError: an operand is complex.
+    """
+    x1, x2 = _real_operands("floor_divide", x1, x2)
+    rest = lax.rem(x1, x2)
+    if typeof(rest).dtype.kind == "u":
+        return lax.div(x1, x2)
+    if typeof(rest).dtype.kind == "i":
+        is_above = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(rest, 0))
+        quotient = lax.div(x1, x2)
+        return where(is_above, lax.sub(quotient, 1), quotient)
+    is_above = _has_sign_of_dividend_only(rest, x2)
+    quotient = lax.div(lax.sub(x1, rest), x2)
+    return lax.round(where(is_above, lax.sub(quotient, 1), quotient))
+
+
+@operation
+def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """`floor_divide` and `remainder` of `x1` and `x2`."""
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+@operation
+def gcd(x1: Any, x2: Any) -> Any:
+    """The greatest common divisor of integers, by Euclid's algorithm.
+
+    Raises:
+        ValueError: an operand is no integer.
+    """
+    x1, x2 = _integers("gcd", x1, x2)
+
+    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+        larger, smaller = pair
+        is_done = lax.eq(smaller, 0)
+        rest = lax.rem(larger, where(is_done, 1, smaller))
+        return where(is_done, larger, smaller), where(is_done, 0, rest)
+
+    return lax.while_loop(lambda pair: _is_any(lax.ne(pair[1], 0)), step, (abs(x1), abs(x2)))[0]
+
+
+@operation
+def lcm(x1: Any, x2: Any) -> Any:
+    """The least common multiple of integers.
+
+    Raises:
+        ValueError: an operand is no integer.
+    """
+    x1, x2 = _integers("lcm", x1, x2)
+    divisor = gcd(x1, x2)
+    multiple = lax.mul(abs(x1), lax.div(abs(x2), where(lax.eq(divisor, 0), 1, divisor)))
+    return where(lax.eq(divisor, 0), 0, multiple)
+
+
+def _is_any(x: Any) -> Any:
+    return lax.reduce_or(x, tuple(range(typeof(x).ndim)))
+
+
+def _integers(caller: str, x1: Any, x2: Any) -> list[Any]:
+    x1, x2 = promote(x1, x2)
+    if typeof(x1).dtype.kind not in "iu":
+        raise ValueError(f"{caller}: expected integers, found {typeof(x1)}")
+    shape = stage2.promotion.broadcast_shapes(typeof(x1).shape, typeof(x2).shape)
+    return [stage2.broadcast_to(x1, shape), stage2.broadcast_to(x2, shape)]
+
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "cbrt",
+    "divide",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor_divide",
+    "fmod",
+    "gcd",
+    "lcm",
+    "mod",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "power",
+    "reciprocal",
+    "remainder",
+    "sign",
+    "sqrt",
+    "square",
+    "subtract",
+    "true_divide",
+]

@@ -1,0 +1,74 @@
+"""Functions that choose among elements: `where`, the larger or the smaller, `clip`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax import lax
+from minijax.lax import elementwise
+from minijax.lax.elementwise import where as choose
+from minijax.numpy.comparisons import greater, less
+from minijax.numpy.floating_point import isnan
+from minijax.operation import operation
+from minijax_stage2 import promote, typeof
+
+where = elementwise.where
+maximum = lax.max
+minimum = lax.min
+
+
+@operation
+def fmax(x1: Any, x2: Any) -> Any:
+    """The larger of `x1` and `x2`; where one of them is not a number, the other."""
+    x1, x2 = promote(x1, x2)
+    return choose(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+
+
+@operation
+def fmin(x1: Any, x2: Any) -> Any:
+    """The smaller of `x1` and `x2`; where one of them is not a number, the other."""
+    x1, x2 = promote(x1, x2)
+    return choose(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+
+
+@operation
+def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
+    """`arr` with the elements below `min` raised to it, and those above `max` lowered to it.
+
+    Raises:
+        ValueError: one of them is complex.
+    """
+    for x in (arr, min, max):
+        if x is not None and typeof(x).dtype.kind == "c":
+            raise ValueError(f"clip: complex numbers have no order, found {typeof(x)}")
+    if min is not None:
+        arr = lax.max(min, arr)
+    return arr if max is None else lax.min(max, arr)
+
+
+@operation
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """Element by element from the first array whose condition holds, or `default`.
+
+    Raises:
+        ValueError: there are not as many conditions as choices, or none.
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            "select: expected as many conditions as choices, and at least one, found "
+            f"{len(condlist)} and {len(choicelist)}"
+        )
+    *choices, default = promote(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        default = choose(condition, choice, default)
+    return default
+
+
+__all__ = [
+    "clip",
+    "fmax",
+    "fmin",
+    "maximum",
+    "minimum",
+    "select",
+    "where",
+]

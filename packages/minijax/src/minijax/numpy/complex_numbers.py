@@ -1,0 +1,60 @@
+"""The parts of complex numbers, by numpy's names; a real number is its own real part."""
+
+import math
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+
+def _is_complex(x: Any) -> bool:
+    return typeof(x).dtype.kind == "c"
+
+
+@operation
+def real(val: Any) -> Any:
+    """The real part of `val`."""
+    return lax.real(val) if _is_complex(val) else val
+
+
+@operation
+def imag(val: Any) -> Any:
+    """The imaginary part of `val`."""
+    return lax.imag(val) if _is_complex(val) else stage2.functions.full_like(val, 0)
+
+
+@operation
+def conjugate(x: Any) -> Any:
+    """`x` with its imaginary part negated; a real `x` itself."""
+    return lax.conj(x) if _is_complex(x) else x
+
+
+conj = conjugate
+
+
+@operation(static="deg")
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of each complex number, from -pi to pi; of real numbers 0, or pi where negative.
+
+    Arguments:
+        z: the numbers.
+        deg: whether to give degrees instead of radians.
+    """
+    if _is_complex(z):
+        angles = lax.atan2(lax.imag(z), lax.real(z))
+    else:
+        z = to_inexact(z)  # where minus zero lies at an angle of pi
+        angles = lax.atan2(stage2.functions.full_like(z, 0), z)
+    return lax.mul(angles, 180 / math.pi) if deg else angles
+
+
+__all__ = [
+    "angle",
+    "conj",
+    "conjugate",
+    "imag",
+    "real",
+]

@@ -1,0 +1,300 @@
+"""How numbers are rounded, and how floats are made: signs, exponents, infinities, NaN."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.arrays import require_no_out
+from minijax.dtypes import finfo
+from minijax.lax.elementwise import where
+from minijax.numpy.dtypes import default_float
+from minijax.operation import operation
+from minijax_stage2 import promote, typeof
+from minijax_stage2.promotion import is_inexact, to_inexact
+
+
+def _is_whole(x: Any) -> bool:
+    return not is_inexact(typeof(x).dtype)
+
+
+def _require_real(caller: str, *operands: Any, error: type[Exception] = TypeError) -> None:
+    for x in operands:
+        if typeof(x).dtype.kind == "c":
+            raise error(f"{caller}: expected real numbers, found {typeof(x)}")
+
+
+@operation
+def floor(x: Any) -> Any:
+    """The largest whole number up to `x`."""
+    return x if _is_whole(x) else lax.floor(x)
+
+
+@operation
+def ceil(x: Any) -> Any:
+    """The smallest whole number from `x` on."""
+    return x if _is_whole(x) else lax.ceil(x)
+
+
+@operation
+def trunc(x: Any) -> Any:
+    """The whole number next to `x` in the direction of 0."""
+    return x if _is_whole(x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+
+
+@operation(static="decimals")
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """`a` rounded to so many decimals; what is halfway becomes even.
+
+    Arguments:
+        a: the numbers; of complex ones both parts are rounded.
+        decimals: how many digits to keep after the point, an int; negative: before it.
+        out: must be None.
+
+    Raises:
+        NotImplementedError: `a` are integers and `decimals` is negative.
+    """
+    require_no_out("round", out)
+    if _is_whole(a):
+        if decimals < 0:
+            raise NotImplementedError(
+                f"round: {typeof(a)} are integers, which are not rounded to {decimals} decimals; "
+                "convert them to floats"
+            )
+        return stage2.astype(a, int) if typeof(a).dtype == np.bool_ and decimals else a
+    if typeof(a).dtype.kind == "c":
+        return lax.complex(round(lax.real(a), decimals), round(lax.imag(a), decimals))
+    if decimals == 0:
+        return lax.round(a, lax.RoundingMethod.TO_NEAREST_EVEN)
+    factor = 10.0**decimals
+    whole = lax.round(lax.mul(a, factor), lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.div(whole, factor)
+
+
+around = round
+
+
+@operation
+def rint(x: Any) -> Any:
+    """The whole number that is nearest to `x`, as a float; what is halfway becomes even."""
+    return stage2.astype(x, default_float()) if _is_whole(x) else round(x)
+
+
+@operation
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """`x` with numbers in the place of NaN and infinities.
+
+    Arguments:
+        x: the array.
+        copy: makes no difference, for an Array is never written to.
+        nan: what NaN becomes.
+        posinf: what infinity becomes; the largest number of the dtype if not given.
+        neginf: what minus infinity becomes; the smallest one if not given.
+    """
+    dtype = typeof(x).dtype
+    if _is_whole(x):
+        return x
+    if dtype.kind == "c":
+        parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
+        return lax.complex(*parts)
+    limits = finfo(dtype)
+    posinf = float(limits.max) if posinf is None else posinf
+    neginf = float(limits.min) if neginf is None else neginf
+    for is_replaced, number in (
+        (isnan(x), nan), (lax.eq(x, math.inf), posinf), (lax.eq(x, -math.inf), neginf),
+    ):  # fmt: skip
+        x = where(is_replaced, stage2.astype(number, dtype), x)
+    return x
+
+
+@operation
+def isnan(x: Any) -> Any:
+    """Where `x` is not a number."""
+    return lax.ne(x, x)
+
+
+@operation
+def isfinite(x: Any) -> Any:
+    """Where `x` is neither infinite nor NaN."""
+    if typeof(x).dtype.kind == "c":
+        return lax.bitwise_and(isfinite(lax.real(x)), isfinite(lax.imag(x)))
+    return lax.eq(x, x) if _is_whole(x) else lax.is_finite(x)
+
+
+@operation
+def isinf(x: Any) -> Any:
+    """Where `x` is infinite; a complex number is where one of its parts is."""
+    if typeof(x).dtype.kind == "c":
+        return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
+    return lax.ne(x, x) if _is_whole(x) else lax.eq(lax.abs(x), math.inf)
+
+
+def isposinf(x: Any, out: None = None) -> Any:
+    """Where a real `x` is infinity. `out` must be None."""
+    return _is_infinity("isposinf", x, math.inf, out)
+
+
+def isneginf(x: Any, out: None = None) -> Any:
+    """Where a real `x` is minus infinity. `out` must be None."""
+    return _is_infinity("isneginf", x, -math.inf, out)
+
+
+@operation(static=("caller", "infinity"))
+def _is_infinity(caller: str, x: Any, infinity: float, out: None) -> Any:
+    require_no_out(caller, out)
+    if typeof(x).dtype.kind == "c":
+        raise ValueError(f"{caller}: complex numbers have no sign, found {typeof(x)}")
+    return lax.ne(x, x) if _is_whole(x) else lax.eq(x, infinity)
+
+
+@operation
+def signbit(x: Any) -> Any:
+    """Where `x` is negative, minus zero included: whether its highest bit is set.
+
+    Raises:
+        ValueError: `x` is complex.
+    """
+    _require_real("signbit", x, error=ValueError)
+    if _is_whole(x):
+        return lax.lt(x, 0) if typeof(x).dtype.kind == "i" else lax.ne(x, x)
+    bits = lax.bitcast_convert_type(x, _integer_of(typeof(x).dtype))
+    return lax.lt(bits, 0)
+
+
+def _integer_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The integers with as many bits as this dtype."""
+    return np.dtype(f"int{8 * dtype.itemsize}")
+
+
+@operation
+def copysign(x1: Any, x2: Any) -> Any:
+    """The absolute value of `x1` with the sign of `x2`.
+
+    Raises:
+        TypeError: an operand is complex.
+    """
+    _require_real("copysign", x1, x2)
+    x1, x2 = map(to_inexact, promote(x1, x2))
+    magnitude = lax.abs(x1)
+    return where(signbit(x2), lax.neg(magnitude), magnitude)
+
+
+@operation
+def heaviside(x1: Any, x2: Any) -> Any:
+    """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
+    _require_real("heaviside", x1, x2)
+    x1, x2 = map(to_inexact, promote(x1, x2))
+    step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, x2))
+    return stage2.astype(step, typeof(x1).dtype) if not typeof(x1).weak_type else step
+
+
+@operation
+def nextafter(x: Any, y: Any) -> Any:
+    """The next number that the dtype holds from `x` on in the direction of `y`."""
+    return lax.nextafter(*map(to_inexact, promote(x, y)))
+
+
+@operation
+def spacing(x: Any) -> Any:
+    """How far the next number that the dtype holds is from `x`, away from 0; it has its sign."""
+    _require_real("spacing", x, error=ValueError)
+    x = to_inexact(x)
+    return lax.sub(lax.nextafter(x, copysign(math.inf, x)), x)
+
+
+def modf(x: Any, out: None = None) -> tuple[Any, Any]:
+    """The fraction and the whole number that `x` is the sum of. `out` must be None."""
+    require_no_out("modf", out)
+    return _modf(x)
+
+
+@operation
+def _modf(x: Any) -> tuple[Any, Any]:
+    _require_real("modf", x)
+    x = to_inexact(x)
+    whole = trunc(x)
+    return lax.sub(x, whole), whole
+
+
+@operation
+def frexp(x: Any) -> tuple[Any, Any]:
+    """Mantissa and exponent: `x` is `mantissa * 2**exponent`, and `0.5 <= abs(mantissa) < 1`."""
+    _require_real("frexp", x)
+    x = to_inexact(x)
+    exponent = _exponent(lax.stop_gradient(x))
+    is_special = lax.bitwise_or(lax.eq(x, 0), lax.bitwise_not(isfinite(x)))
+    mantissa = where(is_special, x, _times_power(x, lax.neg(exponent)))
+    return mantissa, where(is_special, 0, exponent)
+
+
+def _exponent(x: Any) -> Any:
+    """The exponent of each float, read from its bits."""
+    dtype = typeof(x).dtype
+    limits = finfo(dtype)
+    is_tiny = lax.lt(lax.abs(x), limits.tiny)
+    x = where(is_tiny, lax.mul(x, stage2.astype(2.0**limits.nmant, dtype)), x)
+    bits = lax.bitcast_convert_type(x, _integer_of(dtype))
+    mask = 2**limits.nexp - 1
+    biased = lax.bitwise_and(lax.shift_right_logical(bits, limits.nmant), mask)
+    exponent = lax.add(stage2.astype(biased, np.int32), 2 - 2 ** (limits.nexp - 1))
+    return where(is_tiny, lax.sub(exponent, limits.nmant), exponent)
+
+
+@operation
+def ldexp(x1: Any, x2: Any) -> Any:
+    """`x1 * 2**x2`, for integers `x2`.
+
+    Raises:
+        ValueError: `x2` are no integers, or `x1` is complex.
+    """
+    _require_real("ldexp", x1, error=ValueError)
+    if not _is_whole(x2):
+        raise ValueError(f"ldexp: x2 must be integers, found {typeof(x2)}")
+    return _times_power(to_inexact(x1), stage2.astype(x2, np.int32))
+
+
+def _times_power(x: Any, exponent: Any) -> Any:
+    """`x * 2**exponent`, in three steps, of which none leaves the range of the dtype too early."""
+    dtype = typeof(x).dtype
+    widest = 2 ** (finfo(dtype).nexp - 1) - 2
+    for _ in range(3):
+        step = lax.clamp(-widest, exponent, widest)
+        x = lax.mul(x, _power_of_two(step, dtype))
+        exponent = lax.sub(exponent, step)
+    return x
+
+
+def _power_of_two(exponent: Any, dtype: np.dtype[Any]) -> Any:
+    """A float made of its bits, exact where `exp2` need not be."""
+    limits = finfo(dtype)
+    biased = lax.add(exponent, 2 ** (limits.nexp - 1) - 1)
+    bits = lax.shift_left(stage2.astype(biased, _integer_of(dtype)), limits.nmant)
+    return lax.bitcast_convert_type(bits, dtype)
+
+
+__all__ = [
+    "around",
+    "ceil",
+    "copysign",
+    "floor",
+    "frexp",
+    "heaviside",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "ldexp",
+    "modf",
+    "nan_to_num",
+    "nextafter",
+    "rint",
+    "round",
+    "signbit",
+    "spacing",
+    "trunc",
+]

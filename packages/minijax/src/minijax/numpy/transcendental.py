@@ -1,0 +1,244 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, by numpy's names."""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax.declare import binary, lower_by_primitives, unary
+from minijax.lax.elementwise import where
+from minijax.operation import operation
+from minijax_stage2 import promote, typeof
+from minijax_stage2.promotion import to_inexact
+
+sin = lax.sin
+cos = lax.cos
+tan = lax.tan
+arcsin = asin = lax.asin
+arccos = acos = lax.acos
+arctan = atan = lax.atan
+sinh = lax.sinh
+cosh = lax.cosh
+tanh = lax.tanh
+arcsinh = asinh = lax.asinh
+arccosh = acosh = lax.acosh
+arctanh = atanh = lax.atanh
+exp = lax.exp
+exp2 = lax.exp2
+expm1 = lax.expm1
+log = lax.log
+log1p = lax.log1p
+
+
+def _real(caller: str, *operands: Any) -> list[Any]:
+    """Operands as floats of one dtype; complex ones are an error."""
+    floats = list(map(to_inexact, promote(*operands)))
+    if typeof(floats[0]).dtype.kind == "c":
+        raise ValueError(f"{caller}: expected real operands, found {typeof(floats[0])}")
+    return floats
+
+
+@operation
+def arctan2(x1: Any, x2: Any) -> Any:
+    """The angle of the point `(x2, x1)`, from -pi to pi."""
+    return lax.atan2(*map(to_inexact, promote(x1, x2)))
+
+
+atan2 = arctan2
+
+
+@operation
+def log2(x: Any) -> Any:
+    """The logarithm of `x` to base 2."""
+    return lax.div(lax.log(x), math.log(2))
+
+
+@operation
+def log10(x: Any) -> Any:
+    """The logarithm of `x` to base 10."""
+    return lax.mul(lax.log(x), 1 / math.log(10))
+
+
+@operation
+def deg2rad(x: Any) -> Any:
+    """An angle in degrees, in radians."""
+    return lax.mul(to_inexact(x), math.pi / 180)
+
+
+@operation
+def rad2deg(x: Any) -> Any:
+    """An angle in radians, in degrees."""
+    return lax.mul(to_inexact(x), 180 / math.pi)
+
+
+radians = deg2rad
+degrees = rad2deg
+
+
+@operation
+def hypot(x1: Any, x2: Any) -> Any:
+    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way."""
+    x1, x2 = map(lax.abs, _real("hypot", x1, x2))
+    is_infinite = lax.bitwise_or(lax.eq(x1, math.inf), lax.eq(x2, math.inf))
+    larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
+    is_zero = lax.eq(larger, 0)
+    ratio = lax.div(smaller, where(is_zero, 1, larger))
+    length = where(is_zero, larger, lax.mul(larger, lax.sqrt(lax.add(1, lax.square(ratio)))))
+    return where(is_infinite, math.inf, length)
+
+
+# --8<-- [start:logaddexp]
+def _log_of_sum(x: Any, y: Any) -> Any:
+    difference = lax.sub(x, y)
+    smaller_part = lax.log1p(lax.exp(lax.neg(lax.abs(difference))))
+    is_nan = lax.ne(difference, difference)  # also where both are infinite
+    return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
+
+
+def _share(x: Any, out: Any) -> Any:
+    """The part of `exp(out)` that `exp(x)` is; infinities are as far apart as their signs say."""
+    return lax.exp(lax.sub(where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)))
+
+
+def _is_infinite(x: Any) -> Any:
+    return lax.eq(x, math.inf)
+
+
+_logaddexp = binary(
+    "logaddexp",
+    "",
+    hlo=lower_by_primitives(_log_of_sum),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, _share(x, out)),
+        lambda t, out, x, y: lax.mul(t, _share(y, out)),
+    ),
+)
+# --8<-- [end:logaddexp]
+
+
+@operation
+def logaddexp(x1: Any, x2: Any) -> Any:
+    """`log(exp(x1) + exp(x2))`, without overflow on the way."""
+    x1, x2 = map(to_inexact, promote(x1, x2))
+    if typeof(x1).dtype.kind == "c":
+        return _log_of_complex_sum(x1, x2)
+    return _logaddexp(x1, x2)
+
+
+def _log_of_complex_sum(x: Any, y: Any) -> Any:
+    is_first_larger = lax.gt(lax.real(x), lax.real(y))
+    larger, smaller = where(is_first_larger, x, y), where(is_first_larger, y, x)
+    return lax.add(larger, lax.log1p(lax.exp(lax.sub(smaller, larger))))
+
+
+@operation
+def logaddexp2(x1: Any, x2: Any) -> Any:
+    """`log2(2**x1 + 2**x2)`, without overflow on the way."""
+    x1, x2 = (lax.mul(x, math.log(2)) for x in map(to_inexact, promote(x1, x2)))
+    return lax.mul(logaddexp(x1, x2), 1 / math.log(2))
+
+
+def _sinc(x: Any) -> Any:
+    """`sin(x) / x`."""
+    is_zero = lax.eq(x, 0)
+    safe = where(is_zero, 1, x)
+    return where(is_zero, 1, lax.div(lax.sin(safe), safe))
+
+
+def _sinc_slope(t: Any, out: Any, x: Any) -> Any:
+    is_zero = lax.eq(x, 0)
+    safe = where(is_zero, 1, x)
+    return lax.mul(t, where(is_zero, lax.div(x, -3), lax.div(lax.sub(lax.cos(x), out), safe)))
+
+
+_sinc_of = unary("sinc", "", hlo=lower_by_primitives(_sinc), jvp=_sinc_slope)
+
+
+@operation
+def sinc(x: Any) -> Any:
+    """`sin(pi * x) / (pi * x)`, and 1 at 0."""
+    return _sinc_of(lax.mul(math.pi, to_inexact(x)))
+
+
+_i0 = unary(
+    "i0",
+    "",
+    hlo=lower_by_primitives(lambda x: lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))),
+)
+
+
+@operation
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    return _i0(*_real("i0", x))
+
+
+@operation(static="axis")
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+    """Phases, of which neighbours differ by at most half a period, made so by adding periods.
+
+    Arguments:
+        p: the phases.
+        discont: neighbours that differ by less stay as they are; half a period if not given.
+        axis: along which axis they are neighbours.
+        period: the period.
+    """
+    from minijax.numpy.arithmetic import mod
+    from minijax.numpy.cumulative import cumsum
+
+    p = to_inexact(p) if isinstance(period, float) else p
+    half = lax.div(period, 2)
+    shape = typeof(p).shape
+    axis = axis % len(shape)
+    after = lax.slice_in_dim(p, 1, None, axis=axis)
+    step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
+    wrapped = lax.sub(mod(lax.add(step, half), period), half)
+    is_half = lax.bitwise_and(lax.eq(wrapped, lax.neg(half)), lax.gt(step, 0))
+    correction = lax.sub(where(is_half, half, wrapped), step)
+    is_small = lax.lt(lax.abs(step), half if discont is None else discont)
+    total = cumsum(where(is_small, 0, correction), axis)
+    first = lax.slice_in_dim(p, 0, 1, axis=axis)
+    return lax.concatenate([first, lax.add(after, total)], axis)
+
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "hypot",
+    "i0",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "tan",
+    "tanh",
+    "unwrap",
+]

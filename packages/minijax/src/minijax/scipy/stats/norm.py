@@ -1,0 +1,85 @@
+"""The normal distribution.
+
+In each function `loc` is the mean and `scale` the standard deviation.
+"""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax.operation import operation
+from minijax.scipy.special import log_ndtr, ndtr, ndtri
+from minijax_stage2 import promote
+from minijax_stage2.promotion import to_inexact
+
+
+def _standard(x: Any, loc: Any, scale: Any) -> Any:
+    """How many standard deviations `x` lies from the mean."""
+    x, loc, scale = map(to_inexact, promote(x, loc, scale))
+    return lax.div(lax.sub(x, loc), scale)
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = map(to_inexact, promote(x, loc, scale))
+    variance = lax.square(scale)
+    log_normaliser = lax.log(lax.mul(2 * math.pi, variance))
+    quadratic = lax.div(lax.square(lax.sub(x, loc)), variance)
+    return lax.div(lax.add(log_normaliser, quadratic), -2.0)
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return lax.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    return ndtr(_standard(x, loc, scale))
+
+
+@operation
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`, exact also where that is nearly 0."""
+    return log_ndtr(_standard(x, loc, scale))
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    return ndtr(lax.neg(_standard(x, loc, scale)))
+
+
+@operation
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`, exact also where that is nearly 0."""
+    return log_ndtr(lax.neg(_standard(x, loc, scale)))
+
+
+@operation
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `q`."""
+    q, loc, scale = map(to_inexact, promote(q, loc, scale))
+    return lax.add(lax.mul(ndtri(q), scale), loc)
+
+
+@operation
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is exceeded with probability `q`."""
+    q, loc, scale = map(to_inexact, promote(q, loc, scale))
+    return ppf(lax.sub(1.0, q), loc, scale)
+
+
+__all__ = [
+    "cdf",
+    "isf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]
