@@ -15,11 +15,13 @@ MODULES = ["", "numpy", "lax", "nn", "tree", "tree_util"]
 # Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
 NOT_YET = {
     # where an array lives, and how it is spread over devices
-    "device": """numpy.arange numpy.array numpy.asarray numpy.astype numpy.eye numpy.full
+    "device": """numpy.arange numpy.array numpy.asarray numpy.astype numpy.empty numpy.empty_like
+        numpy.eye numpy.full
         numpy.full_like numpy.linspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like""",
     "host_id": "local_devices",
     "out_sharding": """numpy.arange numpy.array numpy.asarray numpy.broadcast_to numpy.dot
-        numpy.matmul numpy.ones numpy.ones_like numpy.ravel numpy.reshape numpy.zeros
+        numpy.matmul numpy.empty numpy.repeat numpy.ones numpy.ones_like numpy.ravel
+        numpy.reshape numpy.zeros
         numpy.zeros_like lax.broadcast_in_dim lax.broadcasted_iota lax.dot_general
         numpy.full numpy.full_like lax.reduce_max lax.reduce_min lax.reduce_sum lax.reshape
         nn.one_hot""",
@@ -40,8 +42,6 @@ NOT_YET = {
     "out_dtype": "lax.mul",
     # and the rest
     "operand": "lax.cond",
-    "size": "numpy.where",
-    "fill_value": "numpy.where",
     "dimensions": "lax.reshape",
     "where": "nn.log_softmax nn.softmax nn.logsumexp",
     "b": "nn.logsumexp",
