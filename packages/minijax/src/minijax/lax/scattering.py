@@ -307,6 +307,7 @@ def _jvp_of_linear(get_primitive: Callable[[], Primitive]) -> Callable[..., Any]
     return rule
 
 
+scatter_p: Primitive
 scatter_p, scatter = _scatter(
     "scatter",
     "`operand` with updates put in. Where several meet, one of them stays.",
@@ -314,6 +315,7 @@ scatter_p, scatter = _scatter(
     jvp=_jvp_of_linear(lambda: scatter_p),
     transpose=_transpose_scatter,
 )
+scatter_add_p: Primitive
 scatter_add_p, scatter_add = _scatter(
     "scatter_add",
     "`operand` with updates added.",
@@ -339,6 +341,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
     return mul(x, bind1(scatter_add_p, full_like(x, 0), indices, t, **params))
 
 
+scatter_mul_p: Primitive
 scatter_mul_p, scatter_mul = _scatter(
     "scatter_mul",
     "`operand` multiplied by updates.",
@@ -378,12 +381,14 @@ def _extremal_of_updates(
     return div(total, count)
 
 
+scatter_min_p: Primitive
 scatter_min_p, scatter_min = _scatter(
     "scatter_min",
     "The smaller of each element of `operand` and the updates for it.",
     "minimum",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
+scatter_max_p: Primitive
 scatter_max_p, scatter_max = _scatter(
     "scatter_max",
     "The larger of each element of `operand` and the updates for it.",

@@ -63,7 +63,7 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> list[Any]:
     grids = []
     for axis, x in zip(axes, vectors, strict=True):
         own = [n if i == axis else 1 for i, n in enumerate(full)]
-        grids.append(lax.broadcast_in_dim(x, own if sparse else full, (axis,)))
+        grids.append(lax.broadcast_in_dim(x, tuple(own if sparse else full), (axis,)))
     return grids
 
 

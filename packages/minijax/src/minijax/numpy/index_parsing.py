@@ -19,30 +19,37 @@ from minijax_stage2.tracer import unknown
 
 
 class Slice(NamedTuple):
-    """An entry: `count` elements of an axis from `start` on, in steps of `step`."""
+    """An entry: `size` elements of an axis from `start` on, in steps of `step`."""
 
     start: int
-    count: int
+    size: int
     step: int
 
     @property
     def lowest(self) -> int:
         """Where the elements begin, counted forwards."""
-        return self.start if self.step > 0 else self.start + (self.count - 1) * self.step
+        return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
 
     @property
     def extent(self) -> int:
         """How many elements there are from the first to the last."""
-        return (self.count - 1) * abs(self.step) + 1 if self.count else 0
+        return _extent(self.size, self.step)
+
+
+def _extent(size: int, step: int) -> int:
+    return (size - 1) * abs(step) + 1 if size else 0
 
 
 class Moving(NamedTuple):
     """An entry: a slice whose lowest index is an operand, known to be in bounds."""
 
-    count: int
+    size: int
     step: int
 
-    extent = Slice.extent
+    @property
+    def extent(self) -> int:
+        """How many elements there are from the first to the last."""
+        return _extent(self.size, self.step)
 
 
 class Operand(NamedTuple):
@@ -299,8 +306,8 @@ def starts_as_operands(
             index = bounded(entry, size)
             moved.append(Operand(0) if evaluating else index)
             known += [index] if evaluating else []
-        elif isinstance(entry, Slice) and evaluating and entry.count < size:
-            moved.append(Moving(entry.count, entry.step))
+        elif isinstance(entry, Slice) and evaluating and entry.size < size:
+            moved.append(Moving(entry.size, entry.step))
             known.append(entry.lowest)
         else:
             moved.append(entry)

@@ -74,10 +74,10 @@ def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexP
         if entry is NEW_AXIS or isinstance(entry, Slice):
             order.append(entry)
     full_shape = tuple(
-        1 if part is NEW_AXIS else part.count if isinstance(part, Slice) else part for part in order
+        1 if part is NEW_AXIS else part.size if isinstance(part, Slice) else part for part in order
     )
     kept = [part for part in order if part is not NEW_AXIS]
-    gathered_shape = tuple(part.count if isinstance(part, Slice) else part for part in kept)
+    gathered_shape = tuple(part.size if isinstance(part, Slice) else part for part in kept)
     windows = [i for i, part in enumerate(kept) if _is_window(part)]
     varying = [i for i, part in enumerate(kept) if not _is_window(part)]
     dims_of_batch = tuple(dim for dim, i in enumerate(varying) if not isinstance(kept[i], Slice))
@@ -91,7 +91,7 @@ def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexP
         axis = next(axes)
         if _is_window(entry):
             assert isinstance(entry, Slice)
-            slice_sizes.append(entry.count)
+            slice_sizes.append(entry.size)
             if entry.lowest:
                 columns.append(Column(axis, entry.lowest, ()))
             continue
@@ -142,7 +142,7 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
             column = wrapped_index(column, shape[axis]) if wraps else column
             dims = dims[len(dims) - what.ndim :]
         elif isinstance(what, Slice):
-            steps = lax.mul(lax.iota(target.dtype, what.count), what.step)
+            steps = lax.mul(lax.iota(target.dtype, what.size), what.step)
             column = lax.add(steps, what.start)
         else:
             value = what + shape[axis] if wraps and what < 0 else what

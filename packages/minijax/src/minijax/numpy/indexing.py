@@ -143,7 +143,7 @@ def take_window(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
 def shape_of_cut(pattern: Pattern) -> Shape:
     """The shape of the result of an index without arrays."""
     return tuple(
-        1 if entry is NEW_AXIS else entry.count
+        1 if entry is NEW_AXIS else entry.size
         for entry in pattern.entries
         if entry is NEW_AXIS or isinstance(entry, Slice | Moving)
     )

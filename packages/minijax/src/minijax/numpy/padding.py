@@ -236,19 +236,19 @@ def _pad_with_statistic(x: Any, axis: int, width: Width, mode: str, lengths: Wid
     import minijax.numpy as jnp
 
     size = shape(x)[axis]
-    statistic = {
+    statistics: dict[str, Callable[..., Any]] = {
         "maximum": jnp.max,
         "mean": jnp.mean,
         "minimum": jnp.min,
-        "median": lambda *args, **kwargs: jnp.median(*args, **kwargs),
-    }[mode]
+        "median": jnp.median,
+    }
     first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
     parts = []
     for count, start in ((first, 0), (last, size - last)):
         part = lax.slice_in_dim(x, start, start + count, axis=axis)
-        found = statistic(part, axis=axis, keepdims=True)
+        found = statistics[mode](part, axis=axis, keepdims=True)
         if typeof(x).dtype.kind in "iu" and mode in ("mean", "median"):
-            found = jnp.round(found)
+            found = lax.round(found, lax.RoundingMethod.TO_NEAREST_EVEN)
         parts.append(cast(found, typeof(x)))
     sides = [
         broadcast_to(part, [count if i == axis else n for i, n in enumerate(shape(x))])

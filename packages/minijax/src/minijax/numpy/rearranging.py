@@ -71,7 +71,9 @@ def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
         axis: along which axis, or axes; if None, as if all elements stood in a row.
     """
     if isinstance(shift, list | np.ndarray):
-        shift = tuple(np.asarray(shift).ravel().tolist()) if np.ndim(shift) else int(shift)
+        shift = (
+            tuple(np.asarray(shift).ravel().tolist()) if np.ndim(shift) else int(np.asarray(shift))
+        )
     if not is_evaluating() and _is_static(shift):
         return _roll(a, axis=axis, static_shift=shift)
     return _roll(a, shift, axis=axis)
@@ -179,7 +181,7 @@ def _repeat_all(a: Any, *, count: int, axis: int) -> Any:
     sizes = list(shape(a))
     repeated = lax.broadcast_in_dim(
         a,
-        [*sizes[: axis + 1], count, *sizes[axis + 1 :]],
+        (*sizes[: axis + 1], count, *sizes[axis + 1 :]),
         [i + (i > axis) for i in range(len(sizes))],
     )
     sizes[axis] *= count
@@ -187,13 +189,13 @@ def _repeat_all(a: Any, *, count: int, axis: int) -> Any:
 
 
 @operation(static=("axis", "length"))
-def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int) -> Any:
+def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> Any:
     """The element at a place is the one before which so many repeats end up to there."""
     size = shape(a)[axis]
     repeats = broadcast_to(repeats, (size,))
     ends = expand_dims(lax.cumsum(repeats), 1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    zeros = lax.full((length,), 0, np.int32)
+    zeros = lax.full((length or 0,), 0, np.int32)
     ones = lax.full((size,), 1, np.int32)
     index = lax.cumsum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
     return take(a, lax.min(index, max(size - 1, 0)), axis, mode="clip", indices_are_sorted=True)
@@ -213,7 +215,7 @@ def tile(A: Any, reps: Axes) -> Any:
         return reshape(A, sizes)
     spread = [n for pair in zip(counts, sizes, strict=True) for n in pair]
     own = [2 * i + 1 for i in range(axes - ndim(A), axes)]
-    repeated = lax.broadcast_in_dim(A, spread, own)
+    repeated = lax.broadcast_in_dim(A, tuple(spread), own)
     return reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
 
 

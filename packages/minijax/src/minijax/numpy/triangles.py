@@ -154,7 +154,7 @@ def triu(m: Any, k: int = 0) -> Any:
 def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
     if ndim(m) < 2:
         raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
-    is_below = _below(*shape(m)[-2:], k)
+    is_below = _below(shape(m)[-2], shape(m)[-1], k)
     return lax.select(broadcast_to(is_below, shape(m)), below, above)
 
 
