@@ -275,7 +275,7 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
-    """From `step_size` to `final_step_size` in `decay_steps` steps, along a power; then constant."""
+    """From `step_size` to `final_step_size` in `decay_steps` steps, as a power; then constant."""
 
     def schedule(step_num: Any) -> Any:
         left = (1 - jnp.minimum(step_num, decay_steps) / decay_steps) ** power
