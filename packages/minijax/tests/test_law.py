@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
+import indexing_examples
 import law_elementwise
 import numpy as np
 import pytest
@@ -161,6 +162,8 @@ def candidates(primitive):
             for dtype in (F64, C128, BOOL):
                 avals = tuple(ShapedArray(shape, dtype) for shape in shapes)
                 yield Example(primitive, avals, {"dimension": axis})
+    for avals, params in indexing_examples.of(name):
+        yield Example(primitive, avals, params)
 
 
 def of_every_type(*shapes):
@@ -185,6 +188,15 @@ def tangents_for(args, seed):
     )
 
 
+def is_inexact(x):
+    return np.asarray(x).dtype.kind in "fc"
+
+
+def moved(args, h, tangents):
+    """The arguments, moved along their tangents; integers stay what they are."""
+    return [x + h * t if is_inexact(x) else x for x, t in zip(args, tangents, strict=True)]
+
+
 def is_close(x, y, tolerance=None):
     x, y = np.asarray(x), np.asarray(y)
     assert x.shape == y.shape
@@ -195,6 +207,8 @@ def is_close(x, y, tolerance=None):
 
 @pytest.mark.parametrize("primitive", primitives, ids=str)
 def test_every_primitive_has_examples_and_rules(primitive):
+    if primitive.name == "scatter_apply":
+        return  # holds a program, and has tests of its own
     assert examples(primitive)
     for rules in (impl_rules, abstract_eval_rules, lowering_rules, jvp_rules):
         assert primitive in rules
@@ -232,10 +246,10 @@ def test_jvp_is_the_limit_of_differences(example):
     if example.primitive.name == "sign":  # also of complex numbers, whose sign is no step
         is_close(out_tangent, np.zeros_like(out))
         return
-    wide = [np.asarray(x, np.promote_types(x.dtype, F64)) for x in args]
+    wide = [np.asarray(x, np.promote_types(x.dtype, F64)) if is_inexact(x) else x for x in args]
     h = 1e-5
-    above = example(*(x + h * t for x, t in zip(wide, tangents, strict=True)))
-    below = example(*(x - h * t for x, t in zip(wide, tangents, strict=True)))
+    above = example(*moved(wide, h, tangents))
+    below = example(*moved(wide, -h, tangents))
     expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
     tolerance = 1e-4 if out.dtype in (F32, C64) else 1e-7
     is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
@@ -258,7 +272,7 @@ def test_vjp_is_the_transpose_of_jvp(example):
     args = example.draw()
     tangents = tangents_for(args, seed=1)
     for chosen in itertools.product([False, True], repeat=len(args)):
-        if not any(chosen):
+        if not any(chosen) or not all(map(is_inexact, itertools.compress(args, chosen))):
             continue
 
         def f(*variables, chosen=chosen):
@@ -272,7 +286,7 @@ def test_vjp_is_the_transpose_of_jvp(example):
         _, f_vjp = vjp(f, *xs)
         forwards = np.sum(ct * np.asarray(out_tangent))
         backwards = sum(np.sum(np.asarray(x) * t) for x, t in zip(f_vjp(ct), ts, strict=True))
-        if {x.dtype.kind for x in args} != {out.dtype.kind}:
+        if {x.dtype.kind for x in args if is_inexact(x)} != {out.dtype.kind}:
             forwards, backwards = np.real(forwards), np.real(backwards)
         assert forwards == pytest.approx(backwards, rel=1e-4 if out.dtype in (F32, C64) else 1e-12)
 
@@ -288,10 +302,12 @@ def test_derivatives_have_derivatives(example):
         return vjp(example, *args)[1](ct)
 
     h = 1e-5
-    above = gradient(*(x + h * t for x, t in zip(args, tangents, strict=True)))
-    below = gradient(*(x - h * t for x, t in zip(args, tangents, strict=True)))
+    above = gradient(*moved(args, h, tangents))
+    below = gradient(*moved(args, -h, tangents))
     _, second = jvp(gradient, args, tangents)
     for found, a, b in zip(second, above, below, strict=True):
+        if np.asarray(found).dtype.kind == "V":
+            continue
         is_close(found, (np.asarray(a) - np.asarray(b)) / (2 * h), tolerance=1e-6)
 
 
@@ -345,7 +361,12 @@ def test_transformations_compose_in_every_order(example):
         lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)),
     ):
         for found, x in zip(composed(*args), expected, strict=True):
-            is_close(found, x)
+            if np.asarray(found).dtype.kind != "V":  # an integer has no derivative
+                is_close(found, x)
+
+
+def doubled(args):
+    return [2 * x if is_inexact(x) else x for x in args]
 
 
 @pytest.mark.parametrize("primitive", primitives, ids=str)
@@ -358,19 +379,29 @@ def test_what_has_a_transpose_is_linear(primitive):
             continue
         args = example.draw()
         linear_in = args if primitive.name != "div" else args[:1]
-        doubled = [2 * x for x in linear_in] + list(args[len(linear_in) :])
-        is_close(example(*doubled), 2 * np.asarray(example(*args)))
+        is_close(
+            example(*doubled(linear_in), *args[len(linear_in) :]), 2 * np.asarray(example(*args))
+        )
 
 
 @every_smooth_example
 def test_what_is_linear_in_its_operands_together_is_transposed_in_them_together(example):
     args = example.draw()
     is_linear = example.primitive in transpose_rules and np.allclose(
-        example(*(2 * x for x in args)), 2 * np.asarray(example(*args))
+        example(*doubled(args)), 2 * np.asarray(example(*args))
     )
     if not is_linear:
         return
     (ct,) = tangents_for([np.asarray(example(*args))], seed=2)
-    transposed = linear_transpose(example, *args)(ct)
-    for found, expected in zip(transposed, vjp(example, *args)[1](ct), strict=True):
+    places = [i for i, x in enumerate(args) if is_inexact(x)]
+
+    def of_inexact(*xs):
+        whole = list(args)
+        for i, x in zip(places, xs, strict=True):
+            whole[i] = x
+        return example(*whole)
+
+    xs = [args[i] for i in places]
+    transposed = linear_transpose(of_inexact, *xs)(ct)
+    for found, expected in zip(transposed, vjp(of_inexact, *xs)[1](ct), strict=True):
         is_close(found, expected)

@@ -7,18 +7,28 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 from minijax import (
     compilation_cache,
     core,
+    custom_derivatives,
     dlpack,
+    dtypes,
     errors,
     export,
     lax,
     nn,
     numpy,
+    random,
     stages,
     tree,
     tree_util,
+    typing,
 )
 from minijax.array import Array
 from minijax.config import config
+from minijax.custom_derivatives import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+)
 from minijax.devices import (
     default_backend,
     device_count,
@@ -30,7 +40,7 @@ from minijax.devices import (
     process_count,
     process_index,
 )
-from minijax.evaluation import enable_x64
+from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
 from minijax.numpy import array_methods as _array_methods
@@ -56,9 +66,14 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "closure_convert",
     "compilation_cache",
     "config",
     "core",
+    "custom_derivatives",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "default_backend",
     "default_matmul_precision",
     "device_count",
@@ -66,6 +81,7 @@ __all__ = [
     "device_put",
     "devices",
     "dlpack",
+    "dtypes",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -85,12 +101,16 @@ __all__ = [
     "make_jaxpr",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "process_count",
     "process_index",
+    "random",
     "stages",
     "tree",
     "tree_util",
     "typeof",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage3 as stage3
+from minijax.key_dtype import key_dtype
 from minijax_stage2 import ShapedArray, Tracer, float0
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
@@ -43,6 +44,28 @@ class Array(stage3.Array, metaclass=_ArrayType):
     _deleted: object
 
     # --8<-- [end:array]
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, as a read-only numpy array; without a copy where memory is shared.
+
+        Raises:
+            TypeError: the elements are keys.
+        """
+        if self.aval.dtype == key_dtype:
+            raise TypeError(
+                f"{self.aval} holds random keys, which are no numbers; random.key_data(x) gives "
+                "the words that they are made of"
+            )
+        return super().numpy()
+
+    def __repr__(self) -> str:
+        if self.aval.dtype != key_dtype:
+            return super().__repr__()
+        words = str(_words_of_keys(self)).replace("\n", "\n ")
+        return f"Array({self.shape}, dtype={self.aval.dtype.names[0]}) overlaying:\n {words}"
+
+    def __str__(self) -> str:
+        return repr(self) if self.aval.dtype == key_dtype else super().__str__()
 
     @property
     def nbytes(self) -> int:
@@ -101,6 +124,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.copy()
 
     def __reduce__(self) -> Any:
+        if self.aval.dtype == key_dtype:
+            return _keys_from_numpy, (backend.get(self.buffer),)
         return _from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
@@ -176,6 +201,18 @@ def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """What a pickle of an Array calls."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(new_buffer(x, aval), aval)
+
+
+def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
+    """What a pickle of keys calls; the device holds a key as one number."""
+    aval = ShapedArray(x.shape, key_dtype)
+    return Array(new_buffer(x, aval), aval)
+
+
+def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
+    """The words that keys are made of, the high one first."""
+    numbers = backend.get(keys.buffer)
+    return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
 
 
 def array(x: Any, dtype: Any = None) -> Any:

@@ -19,9 +19,9 @@ _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
 class Option:
     """One setting. `value` is what holds here and now."""
 
-    def __init__(self, name: str, kind: type, default: Any, doc: str):
+    def __init__(self, name: str, kind: type | tuple[str, ...], default: Any, doc: str):
         self.name = name
-        self.kind = kind
+        self.kind = _kind_of(kind)
         self.default = default
         self.doc = doc
         self._everywhere = default
@@ -48,19 +48,19 @@ class Option:
             self._here.reset(token)
 
     def _checked(self, value: Any) -> Any:
-        if not _KINDS[self.kind].accepts(value):
-            raise TypeError(
-                f"config: {self.name} is {_KINDS[self.kind].described}, "
+        if not self.kind.accepts(value):
+            raise self.kind.error(
+                f"config: {self.name} is {self.kind.described}, "
                 f"found {value!r:.60} of type {type(value).__name__}"
             )
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
     def _parse(self, variable: str, text: str) -> Any:
         try:
-            return _KINDS[self.kind].parse(text)
+            return self.kind.parse(text)
         except ValueError:
             raise ValueError(
-                f"the environment variable {variable} has to be {_KINDS[self.kind].described}, "
+                f"the environment variable {variable} has to be {self.kind.described}, "
                 f"found {text!r:.60}"
             ) from None
 
@@ -69,11 +69,16 @@ class _Kind:
     """How the values of one type are recognised, read and described."""
 
     def __init__(
-        self, described: str, accepts: Callable[[Any], bool], parse: Callable[[str], Any]
+        self,
+        described: str,
+        accepts: Callable[[Any], bool],
+        parse: Callable[[str], Any],
+        error: type[Exception] = TypeError,
     ) -> None:
         self.described = described
         self.accepts = accepts
         self.parse = parse
+        self.error = error  # what is raised when it does not accept a value
 
 
 def _parse_bool(text: str) -> bool:
@@ -99,25 +104,48 @@ _KINDS: dict[type, _Kind] = {
 }
 
 
+def _kind_of(kind: type | tuple[str, ...]) -> _Kind:
+    """What is known about the values of a type, or of which there are only a few."""
+    if isinstance(kind, type):
+        return _KINDS[kind]
+
+    def parse(text: str) -> str:
+        if text not in kind:
+            raise ValueError(text)
+        return text
+
+    described = "one of " + ", ".join(map(repr, kind))
+    return _Kind(described, lambda x: x in kind, parse, ValueError)
+
+
 class Config:
     """All settings. `config.name` is the value of one, and `print(config)` lists them."""
 
     def __init__(self) -> None:
         self.__dict__["options"] = {}
 
-    def declare(self, name: str, kind: type, default: Any, doc: str) -> Option:
+    def declare(
+        self,
+        name: str,
+        kind: type | tuple[str, ...],
+        default: Any,
+        doc: str,
+        option_class: type[Option] = Option,
+    ) -> Option:
         """Adds a setting.
 
         Arguments:
             name: its name, without prefix.
-            kind: the type of its values: bool, int, float, or os.PathLike.
+            kind: the type of its values: bool, int, float, or os.PathLike; or the strings that
+                it can be.
             default: its value where the environment does not say.
             doc: what it does, in a sentence or two.
+            option_class: how its value is kept.
 
         Raises:
             ValueError: the environment variable of this name cannot be read as `kind`.
         """
-        option = self.options[name] = Option(name, kind, default, doc)
+        option = self.options[name] = option_class(name, kind, default, doc)
         return option
 
     def option(self, name: str) -> Option:

@@ -254,7 +254,7 @@ def reduction(
 
 # --8<-- [end:reduction]
 
-_KINDS = {0: "b", 1: "i", 2: "f", 3: "c"}
+_KINDS = {0: "b", 1: "i", 2: "f", 3: "c", 4: "no number"}
 _KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
 
 

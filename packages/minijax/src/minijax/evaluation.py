@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minijax.array import Array, of_library
-from minijax.config import config
+from minijax.config import Option
+from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
@@ -27,16 +28,6 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
-
-NUMBERS_OF_32_BITS = NumberTypes(32, weak_arrays=True)
-NUMBERS_OF_64_BITS = NumberTypes(64, weak_arrays=True)
-
-x64 = config.declare(
-    "enable_x64",
-    bool,
-    False,
-    "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
-)
 
 
 def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
@@ -53,13 +44,15 @@ def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]
     }
 
 
-# For calls that have to be fast, by whether there are 64 bits.
-leaf_types = {False: _leaf_types(NUMBERS_OF_32_BITS), True: _leaf_types(NUMBERS_OF_64_BITS)}
+class _LeafTypes(dict[NumberTypes, dict[type, Callable[[Any], ShapedArray]]]):
+    """For each of the types of numbers, how the types of leaves are found."""
+
+    def __missing__(self, numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+        rules = self[numbers] = _leaf_types(numbers)
+        return rules
 
 
-def library_number_types() -> NumberTypes:
-    """What becomes of numbers of no dtype, as the setting `enable_x64` says."""
-    return NUMBERS_OF_64_BITS if x64.value else NUMBERS_OF_32_BITS
+leaf_types = _LeafTypes()  # for calls that have to be fast
 
 
 @contextmanager
@@ -71,7 +64,33 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
     """
-    with x64.override(new_val):
+    with _set(x64, new_val):
+        yield
+
+
+@contextmanager
+def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
+    """Sets `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
+
+    >>> import minijax.numpy as jnp
+    >>> with numpy_dtype_promotion("strict"):
+    ...     jnp.arange(3) + 1
+    Array([1, 2, 3], dtype=int32)
+    """
+    with _set(dtype_promotion, new_val):
+        yield
+
+
+@contextmanager
+def numpy_rank_promotion(new_val: str) -> Iterator[None]:
+    """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`."""
+    with _set(rank_promotion, new_val):
+        yield
+
+
+@contextmanager
+def _set(option: Option, value: Any) -> Iterator[None]:
+    with option.override(value):
         if number_types() is numpys_types:  # no function of the library is running
             yield
         else:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax_stage2 import ShapedArray, float0
+from minijax_stage2 import ShapedArray
+from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.tree import PyTreeDef, tree_structure
 from minijax_stage3 import backend
 
@@ -147,14 +148,15 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
 
 
 def aval_to_json(aval: ShapedArray) -> Any:
-    dtype = "float0" if aval.dtype == float0 else aval.dtype.name
+    dtype = aval.dtype.names[0] if aval.dtype.names else aval.dtype.name
     return [list(aval.shape), dtype, aval.weak_type]
 
 
 def aval_from_json(described: Any) -> ShapedArray:
     shape, dtype, weak_type = described
     backend.client()  # with which numpy learns of dtypes such as bfloat16
-    return ShapedArray(tuple(shape), float0 if dtype == "float0" else np.dtype(dtype), weak_type)
+    without_numbers = {other.names[0]: other for other in no_numbers if other.names}
+    return ShapedArray(tuple(shape), without_numbers.get(dtype) or np.dtype(dtype), weak_type)
 
 
 # --8<-- [start:tree]

@@ -4,6 +4,7 @@ Tracing, compiling and what other transformations make of a jitted function are 
 """
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,9 +13,11 @@ from minijax.array import Array
 from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import config
-from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation, x64
+from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
+from minijax.number_types import library_number_types
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
+from minijax_stage2.shaped_array import NumberTypes
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
@@ -40,7 +43,7 @@ class JittedFunction(Stage3JittedFunction):
         super().__init__(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
         self._options = CompileOptions.of(fun, self._static, **options)
-        self._executors_with: dict[bool, dict[Any, Executor]] = {False: {}, True: {}}
+        self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
 
     # --8<-- [start:call]
@@ -51,7 +54,7 @@ class JittedFunction(Stage3JittedFunction):
             return self._bind(args, kwargs)
         # A call with nothing but Arrays is recognised by their types. Most calls have one argument
         # or two, which is worth not making lists for.
-        executors = self._executors_with[x64.value]
+        executors = self._executors_with[library_number_types()]
         if not kwargs:
             if len(args) == 1:
                 (x,) = args
@@ -87,8 +90,8 @@ class JittedFunction(Stage3JittedFunction):
         key: list[Any] = []
         leaves: list[Any] = []
         avals: list[Any] = []
-        has_x64 = x64.value
-        types = leaf_types[has_x64]
+        numbers = library_number_types()
+        types = leaf_types[numbers]
         try:
             for position, x in enumerate(args):
                 cls = x.__class__
@@ -104,15 +107,15 @@ class JittedFunction(Stage3JittedFunction):
                     raise KeyError
                 cls = x.__class__
                 key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
-            execute = self._executors_with[has_x64].get(tuple(key))
+            execute = self._executors_with[numbers].get(tuple(key))
         except (KeyError, TypeError, OverflowError):
             # A tree, or what is no argument at all, which stage 3 says better.
             return self._prepare_trees(args, kwargs)
         if execute is None:
             execute, buffers = self._prepare_trees(args, kwargs)
-            self._executors_with[has_x64][tuple(key)] = execute
+            self._executors_with[numbers][tuple(key)] = execute
             if len(key) == 1:
-                self._executors_with[has_x64][key[0]] = execute
+                self._executors_with[numbers][key[0]] = execute
             return execute, buffers
         return execute, [
             x.buffer if type(x) is Array else to_buffer(x, aval)

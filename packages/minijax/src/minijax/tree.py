@@ -1,5 +1,6 @@
 """Pytrees, by the short names of `jax.tree`."""
 
+from minijax.tree_util import tree_reduce_associative as reduce_associative
 from minijax_stage2.tree import tree_all as all
 from minijax_stage2.tree import tree_broadcast as broadcast
 from minijax_stage2.tree import tree_flatten as flatten
@@ -23,6 +24,7 @@ __all__ = [
     "map",
     "map_with_path",
     "reduce",
+    "reduce_associative",
     "structure",
     "transpose",
     "unflatten",

@@ -1,5 +1,9 @@
 """Pytrees, by the names of `jax.tree_util`."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 from minijax_stage2.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -30,11 +34,68 @@ from minijax_stage2.tree import (
     treedef_tuple,
 )
 
+KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey
+
+
+class Partial(functools.partial[Any]):
+    """`functools.partial` as a pytree: its arguments are leaves, the function is structure.
+
+    So it passes through transformations, with what it holds.
+
+    >>> import minijax
+    >>> scale = Partial(lambda factor, x: factor * x, 3.0)
+    >>> minijax.jit(lambda f, x: f(x))(scale, 2.0).item()
+    6.0
+    """
+
+
+register_pytree_node(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is that of a single leaf, or of a container that is empty."""
+    return treedef.num_nodes == 1
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of the root; none where it is a leaf."""
+    return treedef.children()
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = None,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """Combines the leaves by an associative operation, in pairs.
+
+    Raises:
+        TypeError: there are no leaves, and `identity` is not given.
+    """
+    leaves = tree_leaves(tree, is_leaf=is_leaf)
+    if not leaves:
+        if identity is None:
+            raise TypeError("tree_reduce_associative: the tree has no leaves; give an identity")
+        return identity
+    while len(leaves) > 1:
+        pairs = [operation(*leaves[i : i + 2]) for i in range(0, len(leaves) - 1, 2)]
+        leaves = pairs + leaves[len(leaves) - len(leaves) % 2 :]
+    return leaves[0]
+
+
 __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "KeyEntry",
     "KeyPath",
+    "Partial",
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
@@ -54,8 +115,11 @@ __all__ = [
     "tree_map",
     "tree_map_with_path",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
     "treedef_tuple",
 ]

@@ -11,6 +11,10 @@ class ConcretizationTypeError(TypeError):
     """A concrete value was needed where the value is not known while the function is traced."""
 
 
+class TypePromotionError(ValueError):
+    """Operands have dtypes that do not meet by themselves."""
+
+
 class TracerBoolConversionError(ConcretizationTypeError):
     """The truth of a traced value was asked for, by `if`, `while`, `and`, `or` or `not`."""
 
@@ -29,5 +33,6 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TypePromotionError",
     "UnexpectedTracerError",
 ]

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
+    NO_NUMBER,
     NumberTypes,
     Shape,
     ShapedArray,
@@ -34,7 +36,9 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 # --8<-- [start:result_type]
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The dtype in which operands of these types meet, as a scalar type, weak if all are."""
-    return _result_type(number_types(), *avals)
+    numbers = number_types()
+    numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
+    return _result_type(numbers, *avals)
 
 
 @lru_cache(maxsize=4096)
@@ -42,13 +46,25 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     kind = max(kind_of(aval.dtype) for aval in avals)
     strong = [aval.dtype for aval in avals if not aval.weak_type]
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
+    if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
+        found = " and ".join(map(str, avals))
+        raise TypeError(f"{found} do not meet: elements of one of them are no numbers")
     if not strong:
         return numbers.weak[kind]
+    _require_path(avals)
     if kind == _COMPLEX:  # a real operand says how wide a complex number must be
-        deciding = [np.result_type(d, np.complex64) for d in strong if kind_of(d) >= _REAL]
-    if not deciding:  # only numbers are of that kind
+        deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
+    joined = _join(deciding) if deciding else None
+    if joined is None or kind_of(joined) != kind:
+        # Only numbers are of that kind; or these are integers that only a float can hold.
+        kind = kind if joined is None else _REAL
         return ShapedArray((), numbers.default[kind], weak_type=numbers.weak_arrays)
-    return ShapedArray((), _join(deciding))
+    return ShapedArray((), numbers.of_dtype[joined])
+
+
+def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    is_wide = dtype == np.float64 or dtype == np.complex128
+    return np.dtype(np.complex128 if is_wide else np.complex64)
 
 
 def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
@@ -59,6 +75,21 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         return np.result_type(*dtypes)
     except TypeError:  # two narrow floats of different make
         return np.dtype(np.float32)
+
+
+def _require_path(avals: Sequence[ShapedArray]) -> None:
+    """Numbers of less than a byte and floats of a byte meet nothing but what has no width."""
+    for alone in avals:
+        if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
+            continue
+        for other in avals:
+            kind_differs = kind_of(other.dtype) - kind_of(alone.dtype)
+            meets = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
+            if not meets and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
+                raise TypePromotionError(
+                    f"there is no dtype in which {alone.dtype} and {other.dtype} meet by "
+                    f"themselves: say which one you mean, as in x.astype({str(other.dtype)!r})"
+                )
 
 
 # --8<-- [end:result_type]
@@ -96,6 +127,7 @@ def promote(*operands: Any) -> list[Any]:
 @lru_cache(maxsize=16_384)
 def _meeting_types(numbers: NumberTypes, *avals: ShapedArray) -> list[ShapedArray | None] | None:
     """What each operand has to become to meet the others; None: it is fit already."""
+    numbers.check_meeting(*avals)
     meeting = _result_type(numbers, *avals)
     shapes = {aval.shape for aval in avals if aval.shape}
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
@@ -127,11 +159,17 @@ def cast(x: Any, target: ShapedArray) -> Any:
 
 
 def to_inexact(x: Any) -> Any:
-    """`x` as a real or complex number: integers and booleans become the default float."""
+    """`x` as a real or complex number: integers of 64 bits become floats of 64, others of 32."""
     aval = typeof(x)
-    if kind_of(aval.dtype) >= _REAL:
-        return x
-    return cast(x, ShapedArray((), number_types().default[_REAL], aval.weak_type))
+    dtype = inexact_dtype(aval.dtype)
+    return x if dtype == aval.dtype else cast(x, ShapedArray((), dtype, aval.weak_type))
+
+
+def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, or the one of the floats that numbers of this dtype become."""
+    if kind_of(dtype) >= _REAL:
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
 # --8<-- [end:promote]

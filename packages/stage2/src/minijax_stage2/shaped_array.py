@@ -16,6 +16,9 @@ Shape = tuple[int, ...]
 # The dtype of tangents that cannot be: those of integers and booleans. It holds no bits.
 float0 = np.dtype([("float0", np.void, 0)])
 
+# The dtypes of arrays whose elements are no numbers: structured, of one field that has their name.
+no_numbers = {float0}
+
 _SHORT_KINDS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
 
 
@@ -26,8 +29,8 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
     >>> short_dtype(np.dtype("float32"))
     'f32'
     """
-    if dtype == float0:
-        return "float0"
+    if dtype.names:
+        return dtype.names[0]
     if dtype.isbuiltin == 2:  # defined by ml_dtypes: bfloat16, float8_e4m3fn, int4, ...
         name = dtype.name.replace("bfloat", "bf").replace("float", "f")
         return name.replace("uint", "u").replace("int", "i")
@@ -60,7 +63,7 @@ class ShapedArray:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type
             # Of equal dtypes only numpy's own object of each knows that it is built in.
-            aval.dtype = float0 if dtype == float0 else np.dtype(dtype.type)
+            aval.dtype = dtype if dtype.names else np.dtype(dtype.type)
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
 
@@ -88,13 +91,13 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
 
-_BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)
 _KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 
 
 def kind_of(dtype: np.dtype[Any]) -> int:
-    """The kind of a dtype as a rank: boolean, integer, real, complex."""
-    kind = _KINDS.get(dtype.kind)
+    """The kind of a dtype as a rank: boolean, integer, real, complex, and last no number."""
+    kind = NO_NUMBER if dtype.names else _KINDS.get(dtype.kind)
     if kind is None:  # what ml_dtypes defines
         return _INTEGER if "int" in dtype.name else _REAL
     return kind
@@ -113,7 +116,7 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
         TypeError: it is none, or one of strings, dates or objects.
     """
     found: np.dtype[Any] = np.dtype(dtype)
-    numeric = number_types().of_dtype[found]
+    numeric = number_types().requested(caller, dtype, found)
     if numeric is None:
         raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
     return numeric
@@ -141,6 +144,13 @@ class NumberTypes:
         self.of_dtype = _InMemory(bits)
         self.weak_arrays = weak_arrays
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
+
+    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
+        """What becomes of a dtype that `caller` was given, as `given`, by name or otherwise."""
+        return self.of_dtype[dtype]
+
+    def check_meeting(self, *avals: ShapedArray) -> None:
+        """Raises the error due when there are reasons not to bring these to one dtype and shape."""
 
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
@@ -170,7 +180,7 @@ class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
-        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
+        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype in no_numbers:
             numeric = dtype if dtype.isnative else np.dtype(dtype.type)
             numeric = self.narrow.get(numeric, numeric)
         self[dtype] = numeric

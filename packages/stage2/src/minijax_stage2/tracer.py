@@ -11,7 +11,7 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from minijax_stage2.operators import ArrayOperators
+from minijax_stage2.operators import ArrayOperators, array_methods
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.trace import Primitive, Trace
 
@@ -68,7 +68,9 @@ class Tracer(ArrayOperators, Boxed):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Any:
+        if "__iter__" in array_methods:
+            return array_methods["__iter__"](self)
         self._refuse(
             ConcretizationTypeError, "the elements of a traced value are needed one by one"
         )

@@ -76,9 +76,17 @@ def abstract_eval(
     return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
 
 
+def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
+    """Raises the error due when elements of some operand are no numbers, to compute with."""
+    if any(aval.dtype.names for aval in avals):
+        found = " and ".join(map(str, avals))
+        raise TypeError(f"{primitive}: expected numbers, found {found}")
+
+
 # --8<-- [start:elementwise]
 def unary(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray) -> Avals:
+        require_numbers(primitive, x)
         if x.dtype == np.bool_ if primitive is neg_p else not is_inexact(x.dtype):
             expected = "a numeric" if primitive is neg_p else "a real or complex"
             raise TypeError(f"{primitive}: expected {expected} operand, found {x}")
@@ -89,6 +97,7 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
+        require_numbers(primitive, x, y)
         require_one_dtype(primitive, x, y)
         if x.dtype == np.bool_ and primitive in (sub_p, div_p, pow_p):
             raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
@@ -101,6 +110,8 @@ def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
 def comparison(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         require_one_dtype(primitive, x, y)
+        if primitive not in (eq_p, ne_p):
+            require_numbers(primitive, x, y)
         if x.dtype.kind == "c" and primitive not in (eq_p, ne_p):
             raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
         return [ShapedArray(spread_shape(primitive, x, y), np.bool_)]
@@ -120,7 +131,9 @@ def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -
 def _convert_element_type(
     x: ShapedArray, *, new_dtype: np.dtype[Any], weak_type: bool = False
 ) -> Avals:
-    return [ShapedArray(x.shape, new_dtype, weak_type)]
+    out = ShapedArray(x.shape, new_dtype, weak_type)
+    require_numbers(convert_element_type_p, x, out)
+    return [out]
 
 
 # --8<-- [start:structural]
@@ -135,6 +148,7 @@ def _may_be_weak(shape: Shape) -> bool:
 
 
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
+    require_numbers(reduce_sum_p, x)
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise TypeError(f"reduce_sum: axes {axes} are no distinct axes of {x}")
     return [_rearranged(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
@@ -167,6 +181,7 @@ def _dot_general(
     **how: Any,
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    require_numbers(dot_general_p, x, y)
     require_one_dtype(dot_general_p, x, y)
     check_dot_general(x, y, dimension_numbers)
     batch = tuple(x.shape[axis] for axis in x_batch)

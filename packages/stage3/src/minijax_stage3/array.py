@@ -152,8 +152,9 @@ def _scalar_buffer(number: bytes, aval: ShapedArray) -> backend.Buffer:
 
 def new_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     """`x` on the device, in memory that nothing else uses."""
-    if aval.dtype == float0:
-        x, aval = np.zeros(aval.shape, np.bool_), device_type(aval)
+    if aval.dtype.names:
+        x = np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x
+        aval = device_type(aval)
     return backend.put(x, aval)
 
 

@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 
 
-class CompileError(RuntimeError):
+class XLAError(RuntimeError):
+    """Something that XLA could not do."""
+
+
+class CompileError(XLAError):
     """XLA refused a program, which is in `text`."""
 
     def __init__(self, message: str, text: str) -> None:
@@ -14,7 +18,7 @@ class CompileError(RuntimeError):
         return f"XLA cannot compile this program: {self.args[0]}"
 
 
-class ExecutionError(RuntimeError):
+class ExecutionError(XLAError):
     """A compiled program failed while it ran; the message names it."""
 
 

@@ -16,8 +16,13 @@ from minijax_stage3.lowering import lower_to_module
 
 
 def device_type(aval: ShapedArray) -> ShapedArray:
-    """The type on the device, where booleans stand for float0, which holds no bits."""
-    return ShapedArray(aval.shape, np.bool_) if aval.dtype == float0 else aval
+    """The type on the device, which has numbers only: a dtype of other elements has one in it.
+
+    Booleans stand for float0, which holds no bits.
+    """
+    if not aval.dtype.names:
+        return aval
+    return ShapedArray(aval.shape, np.bool_ if aval.dtype == float0 else aval.dtype[0])
 
 
 # --8<-- [start:executable]

@@ -5,7 +5,7 @@ line carries the user's file and line as its location.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ def element_type(dtype: np.dtype[Any]) -> str:
     """A dtype as MLIR writes it: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
     if dtype.kind == "b" or dtype == float0:
         return "i1"
+    if dtype.names:
+        return element_type(dtype[0])
     bits = int("".join(filter(str.isdigit, dtype.name.partition("_")[0])))
     if not 8 <= bits <= (128 if dtype.kind == "c" else 64):
         raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
@@ -85,7 +87,7 @@ class ModuleBuilder:
 
     def __init__(self) -> None:
         self.functions: list[str] = []
-        self.names: dict[Jaxpr, str] = {}
+        self.names: dict[Any, str] = {}
         self.locations: dict[tuple[int, int], str] = {}
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
@@ -94,6 +96,21 @@ class ModuleBuilder:
             self.names[jaxpr] = f"{symbol(name)}_{len(self.names)}"
             self.add_function(jaxpr, self.names[jaxpr], "private")
         return self.names[jaxpr]
+
+    def written_function(
+        self, name: str, in_avals: tuple[ShapedArray, ...], outs: Callable[..., Sequence[Value]]
+    ) -> str:
+        """The name of a private function whose lines `outs(builder, *params)` writes.
+
+        It is written once for a name and types of parameters.
+        """
+        key = name, in_avals
+        if key not in self.names:
+            self.names[key] = f"{symbol(name)}_{len(self.names)}"
+            params = [Value(f"%arg{number}", aval) for number, aval in enumerate(in_avals)]
+            builder = FunctionBuilder(self)
+            builder.finish(self.names[key], "private", params, outs(builder, *params))
+        return self.names[key]
 
     def location(self, source: Source | None) -> str:
         """A place in the user's program as MLIR writes it; each is worked out once."""
@@ -115,23 +132,7 @@ class ModuleBuilder:
         builder = FunctionBuilder(self)
         params = builder.parameters(jaxpr)
         outs = builder.lower_jaxpr(jaxpr, params)
-        declared = ", ".join(
-            f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
-            for number, value in enumerate(params)
-        )
-        types = ", ".join(mlir_type(value.aval) for value in outs)
-        names = ", ".join(value.name for value in outs)
-        result = f"    return {names} : {types}" if outs else "    return"
-        self.functions.append(
-            "\n".join(
-                [
-                    f"  func.func {visibility} @{name}({declared}) -> ({types}) {{",
-                    *builder.lines,
-                    result,
-                    "  }",
-                ]
-            )
-        )
+        builder.finish(name, visibility, params, outs, attributes)
 
 
 class FunctionBuilder:
@@ -154,6 +155,25 @@ class FunctionBuilder:
             binder = f"{name}:{len(outs)} = " if outs else ""
         self.lines.append(f"{self.indent}{binder}{operation} {self.location}")
         return outs
+
+    def finish(
+        self,
+        name: str,
+        visibility: str,
+        params: Sequence[Value],
+        outs: Sequence[Value],
+        attributes: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
+        """Adds the function of these lines to the module."""
+        declared = ", ".join(
+            f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
+            for number, value in enumerate(params)
+        )
+        types = ", ".join(mlir_type(value.aval) for value in outs)
+        names = ", ".join(value.name for value in outs)
+        result = f"    return {names} : {types}" if outs else "    return"
+        head = f"  func.func {visibility} @{name}({declared}) -> ({types}) {{"
+        self.module.functions.append("\n".join([head, *self.lines, result, "  }"]))
 
     def fresh_name(self) -> str:
         self.count += 1

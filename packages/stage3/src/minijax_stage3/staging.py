@@ -10,7 +10,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, float0, is_value
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -77,7 +77,7 @@ class JaxprTrace(Trace):
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
-        if not aval.shape and aval.dtype != float0 and self.is_literal(x):
+        if not aval.shape and not aval.dtype.names and self.is_literal(x):
             return Literal(x)
         if id(x) not in self.constants:
             self.constants[id(x)] = Var(aval), x

@@ -19,15 +19,18 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    linalg,
     precision,
     products,
     reductions,
     rounding,
     scattering,
     slicing,
+    sorting,
     special,
     structural,
     transcendental,
+    window_gradients,
     windows,
 )
 from minijax.lax import scan_reverse as _scan_reverse
@@ -38,6 +41,7 @@ from minijax.lax.applying import *
 from minijax.lax.bits import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.conv_dimensions import *
 from minijax.lax.convolution import *
@@ -54,16 +58,21 @@ from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
 from minijax.lax.slicing import *
+from minijax.lax.sorting import *
 from minijax.lax.special import *
 from minijax.lax.structural import *
 from minijax.lax.transcendental import *
 from minijax.lax.while_loop import while_loop
+from minijax.lax.window_gradients import *
 from minijax.lax.windows import *
 
 __all__ = [
+    "cond",
     "fori_loop",
+    "linalg",
     "map",
     "scan",
+    "switch",
     "while_loop",
     *applying.__all__,
     *bits.__all__,
@@ -84,8 +93,10 @@ __all__ = [
     *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
+    *sorting.__all__,
     *special.__all__,
     *structural.__all__,
     *transcendental.__all__,
+    *window_gradients.__all__,
     *windows.__all__,
 ]

@@ -11,11 +11,14 @@ import numpy as np
 
 from minijax.declare import declare
 from minijax.evaluation import evaluated_by_library
-from minijax.lax import choice, elementwise, transcendental
 from minijax.lax.bits import bitwise_or
+from minijax.lax.choice import max as maximum
+from minijax.lax.choice import min as minimum
+from minijax.lax.choice import select
 from minijax.lax.computations import lower_as
-from minijax.lax.elementwise import add, mul
+from minijax.lax.elementwise import add, eq, exp, mul, neg, sub
 from minijax.lax.slicing import concatenate, pad, slice
+from minijax.lax.transcendental import log1p
 from minijax.operation import operation
 from minijax_stage2 import (
     Primitive,
@@ -194,20 +197,16 @@ def _cumulative(
 
 def _logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
-    larger, smaller = choice.max(x, y), choice.min(x, y)
-    gap = elementwise.sub(larger, smaller)
-    smooth = add(larger, transcendental.log1p(elementwise.exp(elementwise.neg(gap))))
-    return choice.select(elementwise.eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
+    larger, smaller = maximum(x, y), minimum(x, y)
+    gap = sub(larger, smaller)
+    smooth = add(larger, log1p(exp(neg(gap))))
+    return select(eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
 
 
 cumsum = _cumulative("cumsum", "The sums of the elements up to each element.", add, "iufc")
 cumprod = _cumulative("cumprod", "The products of the elements up to each element.", mul, "iufc")
-cummax = _cumulative(
-    "cummax", "The largest of the elements up to each element.", choice.max, "biuf"
-)
-cummin = _cumulative(
-    "cummin", "The smallest of the elements up to each element.", choice.min, "biuf"
-)
+cummax = _cumulative("cummax", "The largest of the elements up to each element.", maximum, "biuf")
+cummin = _cumulative("cummin", "The smallest of the elements up to each element.", minimum, "biuf")
 cumlogsumexp = _cumulative(
     "cumlogsumexp", "`log(sum(exp(x)))` of the elements up to each element.", _logaddexp, "f"
 )

@@ -102,14 +102,14 @@ reduce_prod = reduction(
 
 # Reductions by one operation, by its name: with the element that changes nothing, and the
 # function that combines an element to begin with.
-_KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]] = {
+_KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "add": (reductions.reduce_sum, lambda dtype: 0, elementwise.add),
     "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
     "max": (reductions.reduce_max, reductions.smallest, choice.max),
     "min": (reductions.reduce_min, reductions.largest, choice.min),
     "and": (reductions.reduce_and, reductions.all_bits, bits.bitwise_and),
     "or": (reductions.reduce_or, lambda dtype: 0, bits.bitwise_or),
-    "xor": (reductions.reduce_xor, lambda dtype: 0, None),
+    "xor": (reductions.reduce_xor, lambda dtype: 0, bits.bitwise_xor),
 }
 
 
@@ -150,11 +150,12 @@ def reduce(
     check_inits("reduce", avals, [typeof(x) for x in inits])
     jaxpr = stage_computation("reduce", computation, avals, tree)
     known = _KNOWN.get(str(operation_of(jaxpr)))
-    if known and is_number(inits[0], known[1](avals[0].dtype)):
-        outs = [known[0](xs[0], axes)]
-    elif known and known[2]:
-        start = convert_element_type(inits[0], avals[0].dtype)
-        outs = [known[2](start, known[0](xs[0], axes))]
+    if known is not None:
+        reduction, neutral, combine = known
+        out = reduction(xs[0], axes)
+        if not is_number(inits[0], neutral(avals[0].dtype)):
+            out = combine(convert_element_type(inits[0], avals[0].dtype), out)
+        outs = [out]
     else:
         inits = [convert_element_type(x, a.dtype) for x, a in zip(inits, avals, strict=True)]
         outs = bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes)

@@ -13,7 +13,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import promote
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -201,10 +201,7 @@ def fori_loop(
     first, last = (_bound(role, bound) for role, bound in (("lower", lower), ("upper", upper)))
     if first.dtype != last.dtype and not (first.weak_type or last.weak_type):
         raise TypeError(f"fori_loop: lower and upper must have one dtype, found {first} and {last}")
-    dtype = result_type(first.strip_weak_type(), last.strip_weak_type()).dtype
-    number = ShapedArray((), dtype, first.weak_type and last.weak_type)
     init_val = tree_to_arrays(init_val)
-    start, stop = cast(lower, number), cast(upper, number)
     if not any(isinstance(x, Tracer) for x in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
         if length == 0:
@@ -215,7 +212,7 @@ def fori_loop(
             return (add(i, 1), body_fun(i, x)), None
 
         numbered.__name__ = name_of(body_fun)
-        (_, out), _ = scan(numbered, (start, init_val), None, length, unroll=unroll or 1)
+        (_, out), _ = scan(numbered, (int(lower), init_val), None, length, unroll=unroll or 1)
         return out
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
@@ -232,6 +229,7 @@ def fori_loop(
         return add(i, 1), end, body_fun(i, x)
 
     step.__name__ = name_of(body_fun)
+    start, stop = promote(lower, upper)
     _, _, out = while_loop(goes_on, step, (start, stop, init_val))
     return out
 

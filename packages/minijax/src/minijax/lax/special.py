@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import binary, lower_by_primitives, no_derivative, unary
+from minijax.declare import Binary, Unary, binary, lower_by_primitives, no_derivative, unary
 from minijax.lax.elementwise import abs, add, div, exp, gt, le, mul, neg, sign, square, sub, where
 from minijax.lax.transcendental import sqrt
 from minijax.operation import operation
@@ -42,14 +42,14 @@ lgamma = unary(
     kinds="f",
     jvp=lambda t, out, x: mul(t, digamma(x)),
 )
-digamma = unary(
+digamma: Unary = unary(
     "digamma",
     "The derivative of `lgamma`.",
     hlo="chlo.digamma",
     kinds="f",
-    jvp=lambda t, out, x: mul(t, polygamma(1, x)),
+    jvp=lambda t, out, x: mul(t, _polygamma(1, x)),
 )
-_polygamma = binary(
+_polygamma: Binary = binary(
     "polygamma",
     "",
     hlo="chlo.polygamma",
@@ -59,7 +59,7 @@ _polygamma = binary(
         lambda t, out, m, x: mul(t, _polygamma(add(m, 1), x)),
     ),
 )
-_zeta = binary(
+_zeta: Binary = binary(
     "zeta",
     "",
     hlo="chlo.zeta",
@@ -147,7 +147,7 @@ bessel_i0e = unary(
     kinds="f",
     jvp=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
 )
-bessel_i1e = unary(
+bessel_i1e: Unary = unary(
     "bessel_i1e",
     "The modified Bessel function of order 1, times `exp(-abs(x))`.",
     hlo="chlo.bessel_i1e",

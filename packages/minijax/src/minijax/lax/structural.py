@@ -18,10 +18,12 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 @operation(static=("shape", "dtype"))
 def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """An array filled with the number `fill_value`, of its dtype unless another is given."""
-    if dtype is not None and isinstance(fill_value, python_scalars):
-        fill_value = np.dtype(dtype).type(fill_value)  # which staging keeps as a literal
-    elif dtype is not None:
-        fill_value = stage2.astype(fill_value, dtype)
+    if dtype is not None:
+        dtype = dtype_of_numbers("full", dtype)
+        if isinstance(fill_value, python_scalars):
+            fill_value = dtype.type(fill_value)  # which staging keeps as a literal
+        else:
+            fill_value = stage2.astype(fill_value, dtype)
     return broadcast_to("full", fill_value, shape)
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from minijax.declare import binary, lower_by_primitives, unary
+from minijax.declare import Unary, binary, lower_by_primitives, unary
 from minijax.lax.elementwise import add, div, exp, integer_pow, mul, neg, square, sub
 
 # --8<-- [start:unary]
@@ -93,7 +93,7 @@ sinh = unary(
     hlo="chlo.sinh",
     jvp=lambda t, out, x: mul(t, cosh(x)),
 )
-cosh = unary(
+cosh: Unary = unary(
     "cosh",
     "The hyperbolic cosine of `x`.",
     hlo="chlo.cosh",

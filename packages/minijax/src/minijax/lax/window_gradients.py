@@ -228,3 +228,5 @@ reduce_window_min = declare_window(
 )
 declare_known("max", reduce_window_max, reductions.smallest)
 declare_known("min", reduce_window_min, reductions.largest)
+
+__all__: list[str] = []

@@ -5,6 +5,8 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.array import Array
+from minijax.numpy.at import at
+from minijax.numpy.indexing import getitem, iterate
 from minijax_stage2.operators import array_methods, operator_of, reflected_operator_of
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -28,16 +30,24 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 METHODS: dict[str, Callable[..., Any]] = {
     "__neg__": jnp.negative,
     "__abs__": jnp.abs,
+    "__getitem__": getitem,
     "__invert__": jnp.bitwise_not,
+    "__iter__": iterate,
     "all": jnp.all,
     "any": jnp.any,
     "argmax": jnp.argmax,
     "argmin": jnp.argmin,
+    "astype": jnp.astype,
+    "at": at,
     "clip": jnp.clip,
+    "cumprod": jnp.cumprod,
+    "cumsum": jnp.cumsum,
     "dot": jnp.dot,
     "max": jnp.max,
     "mean": jnp.mean,
     "min": jnp.min,
+    "prod": jnp.prod,
+    "ptp": jnp.ptp,
     "ravel": jnp.ravel,
     "squeeze": jnp.squeeze,
     "std": jnp.std,
@@ -53,5 +63,5 @@ for name, function in OPERATORS.items():
 
 array_methods.update(METHODS)
 for name, function in METHODS.items():
-    if name.startswith("__"):  # Python looks for it in the class
+    if name.startswith("__") or hasattr(Array, name):  # where Python looks first
         setattr(Array, name, function)

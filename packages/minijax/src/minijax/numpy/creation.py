@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax import array as arrays
 from minijax import lax
+from minijax.dtypes import canonicalize_dtype
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
@@ -15,7 +16,7 @@ from minijax.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
-from minijax_stage2.shaped_array import is_value, typeof_named
+from minijax_stage2.shaped_array import dtype_of_numbers, is_value, typeof_named
 
 Shape = int | Sequence[int]
 
@@ -135,9 +136,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         x if x is None and name != "start" else _known_number(f"arange: {name}", x)
         for name, x in given.items()
     ]
+    dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
     if stop is None and step is None and numbers.dtype.kind in "iu":
-        return lax.iota(numbers.dtype, len(numbers))
+        return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
     return arrays.array(numbers)
 
 

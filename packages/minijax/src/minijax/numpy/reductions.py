@@ -44,13 +44,40 @@ def sum(
         where: which elements take part.
         promote_integers: whether integers are summed in 64 bits where `dtype` is not given.
     """
-    if dtype is None:
-        dtype = dtype_of_sum(a) if promote_integers else typeof(a).dtype
+    dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
     total = _reduce("sum", lax.reduce_sum, a, axis, out, keepdims, where, 0)
     if initial is not None:
         total = lax.add(_initial("sum", initial, a), total)
     return lax.convert_element_type(total, dtype)
+
+
+@operation(static=("axis", "dtype", "keepdims", "promote_integers"))
+def prod(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The product over one axis, several, or (None) all of them; the arguments of `sum`."""
+    dtype = _dtype_of_total(a, dtype, promote_integers)
+    a = lax.convert_element_type(a, computation_dtype(dtype))
+    total = _reduce("prod", lax.reduce_prod, a, axis, out, keepdims, where, 1)
+    if initial is not None:
+        total = lax.mul(_initial("prod", initial, a), total)
+    return lax.convert_element_type(total, dtype)
+
+
+def _dtype_of_total(a: Any, dtype: Any, promote_integers: bool) -> Any:
+    if dtype is not None:
+        return dtype
+    if promote_integers:
+        return dtype_of_sum(a)
+    return np.int32 if typeof(a).dtype == np.bool_ else typeof(a).dtype
 
 
 @operation(static=("axis", "dtype", "keepdims"))
@@ -183,6 +210,24 @@ def min(
     return _extreme("min", lax.reduce_min, lax.min, a, axis, out, keepdims, initial, where)
 
 
+amax = max
+amin = min
+
+
+@operation(static=("axis", "keepdims"))
+def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> Any:
+    """The distance of the largest element from the smallest."""
+    largest = _extreme("ptp", lax.reduce_max, lax.max, a, axis, out, keepdims, None, None)
+    smallest = _extreme("ptp", lax.reduce_min, lax.min, a, axis, out, keepdims, None, None)
+    return lax.sub(largest, smallest)
+
+
+@operation(static=("axis", "keepdims"))
+def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+    """How many elements along the axes are not zero."""
+    return sum(lax.ne(a, 0), axis, default_int(), keepdims=keepdims)
+
+
 @operation(static=("axis", "keepdims"))
 def all(
     a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
@@ -200,13 +245,13 @@ def any(
 
 
 @operation(static=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first largest element along an axis; of all elements where it is None."""
     return _arg("argmax", lax.argmax, a, axis, out, bool(keepdims))
 
 
 @operation(static=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first smallest element along an axis; of all elements where it is None."""
     return _arg("argmin", lax.argmin, a, axis, out, bool(keepdims))
 
@@ -243,6 +288,10 @@ def _extreme(
     initial: Any,
     where: Any,
 ) -> Any:
+    if typeof(a).dtype.kind == "c":
+        combine = _in_lexical_order(lax.ge if reduction is lax.reduce_max else lax.le)
+        never = typeof(a).dtype.type(-np.inf if reduction is lax.reduce_max else np.inf)
+        reduction = lambda a, axes: lax.reduce(a, never, combine, axes)  # noqa: E731
     if initial is None:
         _require_elements(name, a, axis)
         if where is not None:
@@ -250,6 +299,17 @@ def _extreme(
         return _reduce(name, reduction, a, axis, out, keepdims, None, None)
     initial = _initial(name, initial, a)
     return combine(initial, _reduce(name, reduction, a, axis, out, keepdims, where, initial))
+
+
+def _in_lexical_order(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Chooses between complex numbers by their real parts, and by imaginary parts in a tie."""
+
+    def choose_one(x: Any, y: Any) -> Any:
+        is_tie = lax.eq(lax.real(x), lax.real(y))
+        by_imaginary = compare(lax.imag(x), lax.imag(y))
+        return choose(choose(is_tie, by_imaginary, compare(lax.real(x), lax.real(y))), x, y)
+
+    return choose_one
 
 
 def _initial(name: str, initial: Any, a: Any) -> Any:
@@ -288,12 +348,17 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
 
 __all__ = [
     "all",
+    "amax",
+    "amin",
     "any",
     "argmax",
     "argmin",
+    "count_nonzero",
     "max",
     "mean",
     "min",
+    "prod",
+    "ptp",
     "std",
     "sum",
     "var",

@@ -36,6 +36,7 @@ from minijax_stage3.backend.door import (
     set_asynchronous,
     xla_flags,
 )
+from minijax_stage3.backend.lapack import register_lapack
 from minijax_stage3.backend.program import (
     Executable,
     compile,
@@ -74,6 +75,7 @@ __all__ = [
     "platform",
     "put",
     "pytree_registry",
+    "register_lapack",
     "set_asynchronous",
     "to_dlpack",
     "to_portable",

@@ -8,6 +8,7 @@ from typing import Any
 
 from minijax_stage3.backend.buffer import is_deleted
 from minijax_stage3.backend.door import Aval, Buffer, Options, get_door
+from minijax_stage3.backend.lapack import register_lapack
 from minijax_stage3.errors import CompileError, ExecutionError, execution_error
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
@@ -107,6 +108,8 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = get_door()
+    if "@lapack_" in text:
+        register_lapack()
     try:
         loaded = door.client.compile_and_load(
             text,

@@ -1,4 +1,4 @@
-"""Functions that neural networks are made of, by the names of `jax.nn`."""
+"""Activations, the softmax family, and `one_hot`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,0 +1,354 @@
+"""Calls of functions that bring their own derivative, and what interpreters make of them.
+
+Where such a call is evaluated, the function simply runs. Where it is differentiated, the rule runs
+in its stead. Where it is mapped, both are mapped. Where it is staged, the program of the function
+becomes an equation, and the rule waits beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.axis_names import Axes, axes_of_mapped, map_flat
+from minijax.lax.loops import call_text, stage_body
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    Zero,
+    bind,
+    current_trace,
+    impl_rules,
+    jvp_rules,
+    reduce_sum,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval
+from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.jit_rules import transpose_jaxpr
+from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
+from minijax_stage4.transpose import NonlinearError, UndefPrimal, transpose_rules
+
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of them
+
+custom_call_p = Primitive("custom_call", holds_programs=True)
+custom_linear_p = Primitive("custom_linear", holds_programs=True)
+
+
+# --8<-- [start:rules]
+class JvpRule:
+    """A derivative in forward mode.
+
+    Arguments:
+        jvp: function of a list of primals and one of tangents, `Zero` among them, that returns
+            such lists for the results.
+    """
+
+    def __init__(self, jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]]):
+        self.jvp = jvp
+
+    def batched(self, axis_size: int, dims: Dims, axes: Axes) -> "JvpRule":
+        """The rule of whole batches, whose results have examples along their first axis."""
+
+        def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+            nonzero = [type(t) is not Zero for t in tangents]
+            given_dims = [dim for dim, keep in zip(dims, nonzero, strict=True) if keep]
+            out_nonzero: list[bool] = []
+
+            def of_one(*primals_and_given: Any) -> list[Any]:
+                primals = primals_and_given[: len(nonzero)]
+                zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
+                tangents = merge(nonzero, zeros, primals_and_given[len(nonzero) :])
+                outs, out_tangents = self.jvp(primals, tangents)
+                out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
+                return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+            values = [*primals, *(t for t in tangents if type(t) is not Zero)]
+            results = map_flat(of_one, values, [*dims, *given_dims], axis_size, axes)
+            outs = results[: len(out_nonzero)]
+            zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
+            return outs, merge(out_nonzero, zeros, results[len(outs) :])
+
+        return JvpRule(jvp)
+
+
+class VjpRule:
+    """A derivative in reverse mode.
+
+    Arguments:
+        fwd: function of a list of primals, and for each whether it has a tangent. It returns a
+            list of results, one of residuals, and what else the other needs to know.
+        bwd: function of that knowledge, residuals, and cotangents of the results, `Zero` among
+            them. It returns for each primal its cotangent or `Zero`.
+    """
+
+    def __init__(
+        self,
+        fwd: Callable[[Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
+        bwd: Callable[[Any, Values, Values], list[Any]],
+    ):
+        self.fwd = fwd
+        self.bwd = bwd
+
+    def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        """A linear map of the tangents, of which only the transpose is known."""
+        nonzero = [type(t) is not Zero for t in tangents]
+        outs, residuals, knowledge = self.fwd(primals, nonzero)
+        out_types = [tangent_type(typeof(x)) for x in outs]
+        varies = [is_inexact(aval.dtype) for aval in out_types]
+
+        def pull_back(residuals: Values, cts: Values) -> list[Any]:
+            constant, _ = partition(varies, out_types)
+            cts = merge(varies, list(map(Zero, constant)), cts)
+            return partition(nonzero, self.bwd(knowledge, residuals, cts))[1]
+
+        out_tangents = bind(
+            custom_linear_p,
+            *residuals,
+            *(t for t in tangents if type(t) is not Zero),
+            pull_back=pull_back,
+            num_residuals=len(residuals),
+            out_types=tuple(partition(varies, out_types)[1]),
+        )
+        return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
+
+    def batched(self, axis_size: int, dims: Dims, axes: Axes) -> "VjpRule":
+        """The rule of whole batches, whose results have examples along their first axis."""
+
+        def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
+            found: list[Any] = []
+
+            def of_one(*primals: Any) -> list[Any]:
+                outs, residuals, knowledge = self.fwd(primals, nonzero)
+                found[:] = [len(outs), knowledge]
+                return [*outs, *residuals]
+
+            res_dims: list[BatchDim] = []
+            results = map_flat(of_one, primals, dims, axis_size, axes, res_dims)
+            count, knowledge = found
+            outs = [
+                move_batch_dim(x, axis_size, dim, 0)
+                for x, dim in zip(results[:count], res_dims[:count], strict=True)
+            ]
+            return outs, results[count:], (knowledge, tuple(res_dims[count:]))
+
+        def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
+            of_one, res_dims = knowledge
+            pull_back = partial(self.bwd, of_one)
+            return _pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axes)
+
+        return VjpRule(fwd, bwd)
+
+
+def _pull_back_batch(
+    pull_back: Callable[[Values, Values], list[Any]],
+    residuals: Values,
+    res_dims: Dims,
+    cts: Values,
+    in_dims: Dims,
+    axis_size: int,
+    axes: Axes,
+) -> list[Any]:
+    """Cotangents of whole batches. What all examples share gets the sum of theirs."""
+    nonzero = [type(ct) is not Zero for ct in cts]
+    in_zeros: list[Any] = []
+
+    def of_one(*residuals_and_given: Any) -> list[Any]:
+        given = iter(residuals_and_given[len(res_dims) :])
+        example_cts = [
+            next(given) if keep else Zero(ShapedArray(ct.aval.shape[1:], ct.aval.dtype))
+            for ct, keep in zip(cts, nonzero, strict=True)
+        ]
+        in_cts = pull_back(residuals_and_given[: len(res_dims)], example_cts)
+        in_zeros[:] = [ct if type(ct) is Zero else None for ct in in_cts]
+        return [ct for ct in in_cts if type(ct) is not Zero]
+
+    given = [ct for ct in cts if type(ct) is not Zero]
+    dims = [*res_dims, *[0] * len(given)]
+    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axes))
+    in_cts: list[Any] = []
+    for zero, dim in zip(in_zeros, in_dims, strict=True):
+        if zero is not None:
+            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size)))
+        elif dim is None:
+            in_cts.append(reduce_sum(next(found), 0))
+        else:
+            in_cts.append(move_batch_dim(next(found), axis_size, 0, dim))
+    return in_cts
+
+
+# --8<-- [end:rules]
+
+
+# --8<-- [start:call]
+def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
+    """Calls `fun`, whose derivative is `rule`."""
+    trace = current_trace()
+    if trace.evaluates:
+        return fun(*args)
+    is_staging = isinstance(trace, JaxprTrace) and not isinstance(trace, PartialEvalTrace)
+    if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):
+        closed = stage_body(fun, [typeof(x) for x in args], "a custom derivative", name)
+        return bind(
+            custom_call_p,
+            *closed.consts,
+            *args,
+            jaxpr=consts_as_invars(closed.jaxpr),
+            rule=rule,
+            num_consts=len(closed.consts),
+        )
+    if any(isinstance(x, Tracer) and x.interpreter is trace for x in args):
+        return trace.process(custom_call_p, args, {"fun": fun, "rule": rule})
+    with set_interpreter(trace.parent):
+        return custom_call(fun, rule, args, name)
+
+
+# --8<-- [end:call]
+
+
+# --8<-- [start:interpret]
+def _jvp(
+    primals: Values,
+    tangents: Values,
+    *,
+    rule: Any,
+    num_consts: int = 0,
+    jaxpr: Jaxpr | None = None,
+    fun: Flat | None = None,
+) -> tuple[list[Any], list[Any]]:
+    for x, t in zip(primals[:num_consts], tangents[:num_consts], strict=True):
+        if type(t) is not Zero:
+            raise TypeError(
+                "a function with a custom derivative is differentiated with respect to a value "
+                f"that it closes over, of type {typeof(x)}; its rule knows of its arguments only. "
+                "Make the value an argument, or use stop_gradient, or closure_convert."
+            )
+    outs, out_tangents = rule.jvp(primals[num_consts:], tangents[num_consts:])
+    if jaxpr is not None:
+        expected = [aval.strip_weak_type() for aval in jaxpr.out_avals]
+        found = [typeof(x).strip_weak_type() for x in outs]
+        if found != expected:
+            raise TypeError(
+                "the rule of a custom derivative must return what the function returns, of types "
+                f"{expected}; found {found}"
+            )
+    return outs, out_tangents
+
+
+def _vmap(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    rule: Any,
+    num_consts: int = 0,
+    jaxpr: Jaxpr | None = None,
+    fun: Flat | None = None,
+) -> tuple[list[Any], list[BatchDim]]:
+    of_one: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
+    consts, axes = values[:num_consts], axes_of_mapped()
+
+    def of_batch(*args: Any) -> list[Any]:
+        return map_flat(of_one, [*consts, *args], dims, axis_size, axes)
+
+    batched = rule.batched(axis_size, dims[num_consts:], axes)
+    outs = custom_call(of_batch, batched, values[num_consts:], None)
+    return outs, [0] * len(outs)
+
+
+def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+    return jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, **params: Any
+) -> list[Value]:
+    return call_text(b, jaxpr, "custom_call", args)
+
+
+def _transpose(cts: Values, *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    """That of the function: a rule for derivatives says nothing of it."""
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
+    known = [x for x in args if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(eval_jaxpr(program, [], *consts, *known, *given))
+    return [next(outs) if keep else None for keep in nonzero_ins]
+
+
+impl_rules[custom_call_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
+jvp_rules[custom_call_p] = _jvp
+vmap_rules[custom_call_p] = _vmap
+abstract_eval_rules[custom_call_p] = _abstract_eval
+lowering_rules[custom_call_p] = _lower
+transpose_rules[custom_call_p] = _transpose
+# --8<-- [end:interpret]
+
+
+# --8<-- [start:linear]
+def _refuse(*args: Any, **params: Any) -> Any:
+    raise TypeError(
+        "a function with a custom derivative in reverse mode is differentiated in forward mode "
+        "(jvp, jacfwd, hessian), but custom_vjp says nothing of that. Use grad, vjp or jacrev; "
+        "or give the function a custom_jvp, from which reverse mode follows."
+    )
+
+
+def _vmap_linear(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    pull_back: Any,
+    num_residuals: int,
+    out_types: tuple[ShapedArray, ...],
+) -> tuple[list[Any], list[BatchDim]]:
+    axes = axes_of_mapped()
+
+    def pull_back_batch(residuals: Values, cts: Values) -> list[Any]:
+        res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
+        return _pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axes)
+
+    outs = bind(
+        custom_linear_p,
+        *values,
+        pull_back=pull_back_batch,
+        num_residuals=num_residuals,
+        out_types=tuple(unmapped_aval(aval, 0, axis_size) for aval in out_types),
+    )
+    return outs, [0] * len(outs)
+
+
+def _transpose_linear(
+    cts: Values, *args: Any, pull_back: Any, num_residuals: int, **params: Any
+) -> list[Any]:
+    residuals, tangents = args[:num_residuals], args[num_residuals:]
+    if any(isinstance(x, UndefPrimal) for x in residuals):
+        raise NonlinearError("a custom derivative in reverse mode is not linear in its residuals")
+    in_cts = pull_back(residuals, cts)
+    return [
+        *[None] * num_residuals,
+        *(
+            ct if isinstance(t, UndefPrimal) else None
+            for ct, t in zip(in_cts, tangents, strict=True)
+        ),
+    ]
+
+
+impl_rules[custom_linear_p] = _refuse
+jvp_rules[custom_linear_p] = _refuse
+lowering_rules[custom_linear_p] = _refuse
+abstract_eval_rules[custom_linear_p] = lambda *in_avals, out_types, **params: list(out_types)
+vmap_rules[custom_linear_p] = _vmap_linear
+transpose_rules[custom_linear_p] = _transpose_linear
+# --8<-- [end:linear]

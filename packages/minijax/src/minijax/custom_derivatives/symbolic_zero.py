@@ -1,0 +1,77 @@
+"""Zeros that rules are shown as such, when they ask for that."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax_stage2 import Zero, typeof
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tree import (
+    tree_map,
+)
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, which rules see that ask for `symbolic_zeros`.
+
+    Arguments:
+        aval: its type, whose shape and dtype it has.
+    """
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, SymbolicZero) and self.aval == other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+    @staticmethod
+    def from_primal_value(val: Any) -> "SymbolicZero":
+        return SymbolicZero(tangent_type(typeof(val)))
+
+
+class CustomVJPPrimal(NamedTuple):
+    """An argument as a forward rule sees it that asks for `symbolic_zeros`.
+
+    Arguments:
+        value: the argument.
+        perturbed: whether it is differentiated.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for."""
+    zero = tree_map(SymbolicZero.from_primal_value, val)
+    if symbolic_zeros:
+        return zero
+    return tree_map(lambda x: np.zeros(x.shape, x.dtype), zero)
+
+
+def shown_to_rule(t: Any, symbolic_zeros: bool) -> Any:
+    if type(t) is Zero and symbolic_zeros:
+        return SymbolicZero(t.aval)
+    return instantiate(t)

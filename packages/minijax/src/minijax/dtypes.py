@@ -1,0 +1,197 @@
+"""What dtypes are, which kinds they are of, and where they meet; `jax.dtypes`."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax.lax.bits import bits_of
+from minijax.number_types import library_number_types
+from minijax_stage2 import float0, typeof
+from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.promotion import result_type as type_where_they_meet
+from minijax_stage2.shaped_array import (
+    ShapedArray,
+    has_type,
+    kind_of,
+    python_scalars,
+    set_number_types,
+)
+
+DType = np.dtype[Any]
+
+bfloat16 = ml_dtypes.bfloat16
+finfo = ml_dtypes.finfo
+
+
+class iinfo(ml_dtypes.iinfo):
+    """The limits of an integer dtype: `min`, `max`, `bits`, `dtype`."""
+
+
+class extended(np.generic):
+    """The kind of dtypes that are not numbers, for `issubdtype`."""
+
+
+class prng_key(extended):
+    """The kind of dtypes of random keys, for `issubdtype`."""
+
+
+_KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype `a` is dtype `b`, or of the kind `b`.
+
+    Arguments:
+        a: a dtype, in any way that numpy understands.
+        b: a dtype, or a kind: `jnp.floating`, `jnp.integer`, `jnp.inexact`, `jnp.number`, ... .
+
+    >>> import minijax.numpy as jnp
+    >>> issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
+    if isinstance(b, type) and issubclass(b, extended):
+        kind = a if isinstance(a, type) else getattr(a, "type", None)
+        return isinstance(kind, type) and issubclass(kind, b)
+    if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
+        return bool(np.issubdtype(a, b))
+    dtype = np.dtype(a)
+    if dtype.isbuiltin != 2:
+        return bool(np.issubdtype(dtype, b if _is_kind(b) else np.dtype(b)))
+    if not _is_kind(b):
+        return bool(dtype == np.dtype(b))
+    kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
+    return issubclass(kind, b)
+
+
+_ABSTRACT = (
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact,
+    np.floating, np.complexfloating, np.flexible, np.character,
+)  # fmt: skip
+
+
+def _is_kind(b: Any) -> bool:
+    return isinstance(b, type) and b in _ABSTRACT
+
+
+_KINDS_BY_NAME: dict[str, tuple[type, ...]] = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.number,),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, as the array API standard names them.
+
+    Arguments:
+        dtype: the dtype.
+        kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
+            floating" or "numeric"; a dtype; or a tuple of such, any of which will do.
+
+    Raises:
+        ValueError: `kind` is none of these.
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(_is_of_kind(np.dtype(dtype), k) for k in kinds)
+
+
+def _is_of_kind(dtype: DType, kind: Any) -> bool:
+    if isinstance(kind, str) and kind in _KINDS_BY_NAME:
+        return any(issubdtype(dtype, k) for k in _KINDS_BY_NAME[kind])
+    try:
+        return bool(dtype == np.dtype(kind))
+    except TypeError:
+        raise ValueError(
+            f"isdtype: kind must be a dtype or one of {list(_KINDS_BY_NAME)}, found {kind!r}"
+        ) from None
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+    """The dtype that arrays get where `dtype` is asked for: of 32 bits, unless 64 are enabled.
+
+    Raises:
+        TypeError: it is no dtype of numbers.
+    """
+    found: DType | None = library_number_types().of_dtype[np.dtype(dtype)]
+    if found is None:
+        raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
+    return found
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits a number of this dtype has."""
+    return bits_of(np.dtype(dtype))
+
+
+def scalar_type_of(x: Any) -> type:
+    """Python's type of the numbers in `x`: bool, int, float or complex."""
+    with set_number_types(library_number_types()):
+        return python_scalars[kind_of(_type_of(x).dtype)]
+
+
+def _type_of(x: Any) -> ShapedArray:
+    """The type of an array or a number, or of what a dtype or Python's type of numbers names."""
+    numbers = library_number_types()
+    if has_type(x) and not isinstance(x, type):
+        return typeof(x)
+    for scalar, aval in zip(python_scalars, numbers.weak, strict=True):
+        if x is scalar:
+            return aval
+    dtype = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
+    return ShapedArray((), numbers.requested("dtype", x, dtype))
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype in which arrays, numbers and dtypes meet.
+
+    Arguments:
+        args: arrays, numbers, dtypes.
+        return_weak_type_flag: whether to return also whether the result is weak: not decided, as
+            that of Python numbers.
+
+    Raises:
+        TypePromotionError: there is none.
+        ValueError: there are no arguments.
+
+    >>> import minijax.numpy as jnp
+    >>> result_type(jnp.int8, 2), result_type(jnp.arange(3), 0.5)
+    (dtype('int8'), dtype('float32'))
+    """
+    if not args:
+        raise ValueError("result_type: expected at least one array or dtype, found none")
+    with set_number_types(library_number_types()):
+        meeting = type_where_they_meet(*map(_type_of, args))
+    return (meeting.dtype, meeting.weak_type) if return_weak_type_flag else meeting.dtype
+
+
+def promote_types(a: Any, b: Any) -> DType:
+    """The dtype in which two dtypes meet; `int`, `float` and `complex` are Python's, and weak.
+
+    Raises:
+        TypePromotionError: there is none.
+    """
+    dtype: DType = result_type(a, b)
+    return dtype
+
+
+can_cast = np.can_cast
+
+__all__ = [
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]

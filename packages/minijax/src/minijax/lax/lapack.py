@@ -1,0 +1,101 @@
+"""Calls of LAPACK's routines in the text of a program.
+
+LAPACK stores matrices column by column, and says by a number whether it succeeded. Where it did
+not, what is returned is not a number.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from minijax_stage2 import ShapedArray
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+_PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+
+
+def routine(names: str | Sequence[str], dtype: "np.dtype[np.generic]") -> str:
+    """The name of a routine for a dtype; that for complex numbers may be another one."""
+    of_real, of_complex = (names, names) if isinstance(names, str) else names
+    name = of_complex if dtype.kind == "c" else of_real
+    return f"lapack_{_PREFIX[dtype.name]}{name}_ffi"
+
+
+def call(
+    b: FunctionBuilder,
+    names: str | Sequence[str],
+    operands: Sequence[Value],
+    out_avals: Sequence[ShapedArray],
+    batch: int,
+    attributes: Mapping[str, str | int] = MappingProxyType({}),
+    in_place: Mapping[int, int] = MappingProxyType({}),
+) -> list[Value]:
+    """Writes a call.
+
+    Arguments:
+        b: where to write.
+        names: the routine, without the letter for its dtype.
+        operands: the first one has that dtype.
+        out_avals: the types of the results.
+        batch: how many leading axes are no axes of matrices, in operands and results alike.
+        attributes: letters, as LAPACK has them, or numbers.
+        in_place: for operands that the routine overwrites, which result takes their place.
+    """
+    config = ", ".join(
+        f"{name} = {ord(value)} : ui8" if isinstance(value, str) else f"{name} = {value} : i32"
+        for name, value in attributes.items()
+    )
+    several = len(out_avals) > 1
+    aliases = ", ".join(
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{result if several else ''}], operand_index = {operand}, operand_tuple_indices = []>"
+        for operand, result in in_place.items()
+    )
+    return b.emit(
+        f"stablehlo.custom_call @{routine(names, operands[0].aval.dtype)}"
+        f"({', '.join(x.name for x in operands)}) "
+        f"{{api_version = 4 : i32, backend_config = {{{config}}}, "
+        f"operand_layouts = [{_layouts([x.aval for x in operands], batch)}], "
+        f"output_operand_aliases = [{aliases}], "
+        f"result_layouts = [{_layouts(out_avals, batch)}]}} : {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def _layouts(avals: Sequence[ShapedArray], batch: int) -> str:
+    """From the axis that varies fastest on; of matrices that of rows."""
+    found = []
+    for aval in avals:
+        order = list(range(aval.ndim))[::-1]
+        if aval.ndim - batch == 2:
+            order[0], order[1] = order[1], order[0]
+        values = str(order) if order else ""
+        found.append(f"dense<{values}> : tensor<{aval.ndim}xindex>")
+    return ", ".join(found)
+
+
+def info_type(batch_shape: Sequence[int]) -> ShapedArray:
+    """The type of the numbers that say whether a routine succeeded."""
+    return ShapedArray(tuple(batch_shape), np.int32)
+
+
+def nan_unless_done(b: FunctionBuilder, info: Value, outs: Sequence[Value]) -> list[Value]:
+    """The results, not numbers where `info` is not 0."""
+    zero = b.constant(0, info.aval)
+    is_done = ShapedArray(info.aval.shape, np.bool_)
+    types = signature([info, zero], [is_done])
+    (done,) = b.emit(f"stablehlo.compare EQ, {info.name}, {zero.name}, SIGNED : {types}", is_done)
+    return [_select(b, done, out) for out in outs]
+
+
+def _select(b: FunctionBuilder, done: Value, out: Value) -> Value:
+    aval = out.aval
+    nan = b.constant(complex(np.nan, np.nan) if aval.dtype.kind == "c" else np.nan, aval)
+    mask = ShapedArray(aval.shape, np.bool_)
+    dims = list(range(done.aval.ndim))
+    types = signature([done], [mask])
+    (where,) = b.emit(f"stablehlo.broadcast_in_dim {done.name}, dims = {dims} : {types}", mask)
+    types = signature([where, out, nan], [aval])
+    (chosen,) = b.emit(f'"stablehlo.select"({where.name}, {out.name}, {nan.name}) : {types}', aval)
+    return chosen

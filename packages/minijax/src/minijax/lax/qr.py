@@ -1,0 +1,215 @@
+"""The QR decomposition, by Householder's reflections."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.composition import leading_batch, lower_by
+from minijax.declare import declare
+from minijax.lax import lapack
+from minijax.lax.matrices import (
+    check_matrices,
+    eye_like,
+    is_complex,
+    matmul,
+    matrices_of,
+    mH,
+    real_part,
+    tril,
+    triu,
+)
+from minijax.lax.slicing import pad, slice
+from minijax.lax.structural import convert_element_type, full
+from minijax.lax.triangular import triangular_solve
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
+from minijax_stage2.tangent import instantiate
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+geqrf_p = Primitive("geqrf")
+geqp3_p = Primitive("geqp3")
+householder_product_p = Primitive("householder_product")
+qr_p = Primitive("qr")
+
+Avals = Sequence[ShapedArray]
+
+
+# --8<-- [start:qr]
+@operation(static=("pivoting", "full_matrices", "use_magma"))
+def qr(
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Any, ...]:
+    """The decomposition of matrices `x` into `q @ r`: orthonormal columns, an upper triangle.
+
+    Arguments:
+        x: the matrices.
+        pivoting: whether columns of `x` are permuted, so that the diagonal of `r` decreases.
+        full_matrices: whether `q` is square, rather than having as few columns as suffice.
+        use_magma: makes no difference on a CPU.
+
+    Returns:
+        `q`, `r`, and with `pivoting` the permutation of the columns.
+    """
+    x = matrices_of("qr", x)
+    if not pivoting:
+        q, r = bind(qr_p, x, full_matrices=full_matrices)
+        return q, r
+    packed, pivots, taus = bind(geqp3_p, x)
+    q, r = _unpacked(packed, taus, full_matrices)
+    return q, r, stage2.sub(pivots, np.ones((), np.int32))
+
+
+def geqrf(a: Any) -> tuple[Any, Any]:
+    """The reflections that make `a` an upper triangle, below that triangle, and their factors."""
+    packed, taus = bind(geqrf_p, matrices_of("geqrf", a))
+    return packed, taus
+
+
+@operation
+def householder_product(a: Any, taus: Any) -> Any:
+    """The product of the reflections that the columns of `a` and the factors `taus` stand for."""
+    return bind1(householder_product_p, a, taus)
+
+
+def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
+    """Both factors, from the reflections in the one matrix that LAPACK returns."""
+    *lead, m, n = typeof(packed).shape
+    k = min(m, n)
+    columns = m if full_matrices else k
+    zeros = [0] * len(lead)
+    if n < columns:
+        config = [(0, 0, 0)] * (len(lead) + 1)
+        wide = pad(packed, full((), 0, typeof(packed).dtype), [*config, (0, columns - n, 0)])
+    else:
+        wide = slice(packed, [*zeros, 0, 0], [*lead, m, columns])
+    q = bind1(householder_product_p, wide, taus)
+    r = triu(slice(packed, [*zeros, 0, 0], [*lead, columns, n]))
+    return q, r
+
+
+# --8<-- [end:qr]
+
+
+def _taus_type(x: ShapedArray) -> ShapedArray:
+    *lead, m, n = x.shape
+    return ShapedArray((*lead, min(m, n)), x.dtype)
+
+
+def _types_of_geqrf(x: ShapedArray) -> list[ShapedArray]:
+    check_matrices("qr", x)
+    return [x, _taus_type(x)]
+
+
+def _lower_geqrf(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
+    return lapack.call(b, "geqrf", [x], out_avals, x.aval.ndim - 2, in_place={0: 0})
+
+
+declare(
+    geqrf_p,
+    abstract_eval=_types_of_geqrf,
+    lower=_lower_geqrf,
+    vmap=leading_batch(geqrf_p, (2,)),
+    jvp=lambda primals, tangents: _no_derivative("geqrf"),
+)
+
+
+def _types_of_geqp3(x: ShapedArray) -> list[ShapedArray]:
+    check_matrices("qr", x)
+    pivots = ShapedArray((*x.shape[:-2], x.shape[-1]), np.int32)
+    return [x, pivots, _taus_type(x)]
+
+
+def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
+    free = b.constant(0, out_avals[1])  # no column has to be among the first
+    batch = x.aval.ndim - 2
+    return lapack.call(b, "geqp3", [x, free], out_avals, batch, in_place={0: 0, 1: 1})
+
+
+declare(
+    geqp3_p,
+    abstract_eval=_types_of_geqp3,
+    lower=_lower_geqp3,
+    vmap=leading_batch(geqp3_p, (2,)),
+    jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
+)
+
+
+def _type_of_product(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
+    check_matrices("householder_product", a)
+    *lead, m, n = a.shape
+    if m < n or taus.shape[:-1] != tuple(lead) or taus.shape[-1] > n or taus.dtype != a.dtype:
+        raise ValueError(f"householder_product: matrices {a} and factors {taus} do not fit")
+    return [a]
+
+
+def _lower_product(b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value) -> list[Value]:
+    batch = a.aval.ndim - 2
+    return lapack.call(b, ("orgqr", "ungqr"), [a, taus], out_avals, batch, in_place={0: 0})
+
+
+declare(
+    householder_product_p,
+    abstract_eval=_type_of_product,
+    lower=_lower_product,
+    vmap=leading_batch(householder_product_p, (2, 1)),
+    jvp=lambda primals, tangents: _no_derivative("householder_product"),
+)
+
+
+def _no_derivative(name: str) -> Any:
+    raise NotImplementedError(f"{name} has no derivative; that of qr without pivoting is there")
+
+
+# --8<-- [start:derivative]
+def _factors(x: Any, *, full_matrices: bool) -> list[Any]:
+    packed, taus = bind(geqrf_p, x)
+    return list(_unpacked(packed, taus, full_matrices))
+
+
+def _types_of_qr(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
+    check_matrices("qr", x)
+    *lead, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    return [ShapedArray((*lead, m, k), x.dtype), ShapedArray((*lead, k, n), x.dtype)]
+
+
+def _jvp_qr(
+    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool
+) -> tuple[list[Any], list[Any]]:
+    """`q^H dq` is antisymmetric and `dr` an upper triangle, which parts `q^H t r^-1` in two."""
+    (x,) = primals
+    m, n = typeof(x).shape[-2:]
+    if m < n or (full_matrices and m != n):
+        raise NotImplementedError(
+            f"qr: has a derivative for matrices with at least as many rows as columns and with "
+            f"full_matrices=False (mode='reduced'), found {typeof(x)}"
+        )
+    q, r = bind(qr_p, x, full_matrices=False)
+    by_r = triangular_solve(r, instantiate(tangents[0]))
+    both = matmul(mH(q), by_r)
+    below = tril(both, -1)
+    rotation = stage2.sub(below, mH(below))
+    if is_complex(x):  # the diagonal of `r` stays real
+        imaginary = stage2.sub(both, convert_element_type(real_part(both), typeof(both).dtype))
+        rotation = stage2.add(rotation, stage2.mul(eye_like(both), imaginary))
+    change = stage2.sub(both, rotation)
+    q_dot = stage2.add(stage2.sub(by_r, matmul(q, both)), matmul(q, rotation))
+    return [q, r], [q_dot, matmul(change, r)]
+
+
+declare(
+    qr_p,
+    abstract_eval=_types_of_qr,
+    lower=lower_by(_factors),
+    vmap=leading_batch(qr_p, (2,)),
+    jvp=_jvp_qr,
+)
+# --8<-- [end:derivative]
+
+__all__ = [
+    "geqrf",
+    "householder_product",
+    "qr",
+]

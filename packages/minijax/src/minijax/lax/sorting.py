@@ -1,0 +1,308 @@
+"""Sorting arrays, and the largest elements in order.
+
+Floats are in total order, with all zeros alike and NaN last; complex numbers are ordered by their
+real parts, then by their imaginary parts. Derivatives follow the elements to where they go.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.declare import declare
+from minijax.lax.elementwise import neg
+from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.structural import broadcasted_iota, reshape
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
+from minijax_stage2.functions import canonical_axes, moveaxis
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+
+sort_p = Primitive("sort")
+top_k_p = Primitive("top_k")
+
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+BOOL = ShapedArray((), np.bool_)
+
+
+def take_along(x: Any, indices: Any, axis: int) -> Any:
+    """The elements of `x` along one axis, where `indices`, an array of as many axes, says."""
+    shape = typeof(indices).shape
+    others = tuple(i for i in range(len(shape)) if i != axis)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return gather(
+        x,
+        reshape(indices, (*shape, 1)),
+        numbers,
+        (1,) * len(shape),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+# --8<-- [start:sort]
+@operation(static=("dimension", "is_stable", "num_keys"))
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sorts an array, or several together, along an axis.
+
+    Arguments:
+        operand: the array, or a sequence of arrays of one shape.
+        dimension: the axis to sort along.
+        is_stable: whether elements with equal keys keep their order.
+        num_keys: how many of the arrays, from the first on, are compared, the first first.
+
+    Returns:
+        An array, or a tuple of them if a sequence was given.
+
+    Raises:
+        TypeError: shapes differ.
+        ValueError: there are no arrays, or not as many as `num_keys`; there is no such axis.
+    """
+    several = isinstance(operand, Sequence)
+    operands = operand if several else [operand]
+    if not operands:
+        raise ValueError("sort: there must be an array to sort")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"sort: num_keys {num_keys} of {len(operands)} arrays")
+    (axis,) = canonical_axes("sort", dimension, typeof(operands[0]).ndim)
+    outs = bind(
+        sort_p, *operands, dimension=axis, is_stable=bool(is_stable), num_keys=int(num_keys)
+    )
+    return tuple(outs) if several else outs[0]
+
+
+@operation(static=("dimension", "is_stable"))
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+    """The pair of `keys` in order and `values`, each where its key is."""
+    return sort((keys, values), dimension, is_stable, 1)
+
+
+def _sort_type(
+    *operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+) -> list[ShapedArray]:
+    if len({x.shape for x in operands}) > 1 or not 0 <= dimension < operands[0].ndim:
+        found = ", ".join(map(str, operands))
+        raise TypeError(
+            f"sort: operands must have one shape with an axis {dimension}, found {found}"
+        )
+    return list(operands)
+
+
+def _lower_sort(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    *operands: Value,
+    dimension: int,
+    is_stable: bool,
+    num_keys: int,
+) -> list[Value]:
+    inside = FunctionBuilder(b.module)
+    inside.count, inside.indent, inside.location = b.count, b.indent + "  ", b.location
+    scalars = [ShapedArray((), x.aval.dtype) for x in operands for _ in range(2)]
+    params = [Value(inside.fresh_name(), aval) for aval in scalars]
+    is_less = _is_less(inside, params[: 2 * num_keys])
+    b.count = inside.count
+    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
+    region = "\n".join(
+        [
+            f"^bb0({declared}):",
+            *inside.lines,
+            f"{inside.indent}stablehlo.return {is_less.name} : tensor<i1>",
+        ]
+    )
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f'"stablehlo.sort"({names}) <{{dimension = {dimension} : i64, '
+        f"is_stable = {str(is_stable).lower()}}}> ({{\n{region}\n{b.indent}}}) "
+        f": {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
+    """Whether the first of each pair is before the second, with later pairs for ties."""
+    pairs = list(zip(params[::2], params[1::2], strict=True))
+    keys = [tuple(zip(*(_real_keys(b, x) for x in pair), strict=True)) for pair in pairs]
+    *earlier, last = [pair for of_pair in keys for pair in of_pair]
+    is_less = _compare(b, "LT", *last)
+    for x, y in reversed(earlier):
+        less, tie = _compare(b, "LT", x, y), _compare(b, "EQ", x, y)
+        (later,) = b.emit(f"stablehlo.and {tie.name}, {is_less.name} : tensor<i1>", BOOL)
+        (is_less,) = b.emit(f"stablehlo.or {less.name}, {later.name} : tensor<i1>", BOOL)
+    return is_less
+
+
+def _real_keys(b: FunctionBuilder, x: Value) -> list[Value]:
+    """What has an order: a number, or the parts of a complex one, with one zero and one NaN."""
+    if x.aval.dtype.kind == "c":
+        part = ShapedArray((), np.finfo(x.aval.dtype).dtype)
+        return [
+            key
+            for name in ("real", "imag")
+            for y in b.emit(f"stablehlo.{name} {x.name} : {signature([x], [part])}", part)
+            for key in _real_keys(b, y)
+        ]
+    if not is_inexact(x.aval.dtype):
+        return [x]
+    zero, nan = b.constant(0, x.aval), b.constant(np.nan, x.aval)
+    for which, number in (
+        (_compare(b, "EQ", x, zero, "FLOAT"), zero),
+        (_compare(b, "NE", x, x, "FLOAT"), nan),
+    ):
+        (x,) = b.emit(
+            f"stablehlo.select {which.name}, {number.name}, {x.name} "
+            f": tensor<i1>, {mlir_type(x.aval)}",
+            x.aval,
+        )
+    return [x]
+
+
+def _compare(b: FunctionBuilder, direction: str, x: Value, y: Value, kind: str = "") -> Value:
+    kind = kind or {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(
+        x.aval.dtype.kind, "TOTALORDER" if is_inexact(x.aval.dtype) else "SIGNED"
+    )
+    types = signature([x, y], [BOOL])
+    (out,) = b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", BOOL)
+    return out
+
+
+def _vmap_sort(
+    axis_size: int, values: Values, dims: Dims, *, dimension: int, **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    return bind(sort_p, *xs, dimension=dimension + 1, **params), [0] * len(xs)
+
+
+def _jvp_sort(
+    primals: Values, tangents: Values, *, dimension: int, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """The tangents go where the elements go, whose indices are sorted with them."""
+    shape = typeof(primals[0]).shape
+    if all(type(t) is Zero for t in tangents):
+        outs = bind(sort_p, *primals, dimension=dimension, **params)
+        return outs, list(tangents)
+    indices = broadcasted_iota(np.int32, shape, dimension)
+    *outs, order = bind(sort_p, *primals, indices, dimension=dimension, **params)
+    return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
+
+
+declare(sort_p, abstract_eval=_sort_type, lower=_lower_sort, vmap=_vmap_sort, jvp=_jvp_sort)
+# --8<-- [end:sort]
+
+
+# --8<-- [start:top_k]
+@operation(static=("k", "axis"))
+def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
+    """The `k` largest elements along an axis, the largest first, and their indices.
+
+    Raises:
+        ValueError: there are not `k` elements, or there is no such axis.
+        TypeError: `operand` is a scalar or complex.
+    """
+    aval = typeof(operand)
+    if not aval.ndim:
+        raise TypeError(f"top_k: expected an array with an axis, found {aval}")
+    (axis,) = canonical_axes("top_k", axis, aval.ndim)
+    if not 0 <= k <= aval.shape[axis]:
+        raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
+    values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=int(k))
+    return moveaxis(values, -1, axis), moveaxis(indices, -1, axis)
+
+
+def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
+    if x.dtype.kind == "c" or not x.ndim or k > x.shape[-1]:
+        raise TypeError(f"top_k: {x} has no {k} elements in order along its last axis")
+    shape = (*x.shape[:-1], k)
+    return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.int32)]
+
+
+def _lower_top_k(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> list[Value]:
+    types = ", ".join(map(mlir_type, out_avals))
+    return b.emit(f"chlo.top_k({x.name}, k = {k}) : {mlir_type(x.aval)} -> ({types})", *out_avals)
+
+
+def _vmap_top_k(
+    axis_size: int, values: Values, dims: Dims, *, k: int
+) -> tuple[list[Any], list[BatchDim]]:
+    return bind(top_k_p, move_batch_dim(values[0], axis_size, dims[0], 0), k=k), [0, 0]
+
+
+def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any], list[Any]]:
+    (t,) = tangents
+    values, indices = bind(top_k_p, *primals, k=k)
+    if type(t) is Zero:
+        out_tangent: Any = Zero(tangent_type(typeof(values)))
+    else:
+        out_tangent = take_along(t, indices, typeof(t).ndim - 1)
+    return [values, indices], [out_tangent, Zero(tangent_type(typeof(indices)))]
+
+
+declare(top_k_p, abstract_eval=_top_k_type, lower=_lower_top_k, vmap=_vmap_top_k, jvp=_jvp_top_k)
+# --8<-- [end:top_k]
+
+
+@operation(
+    static=(
+        "k",
+        "reduction_dimension",
+        "recall_target",
+        "reduction_input_size_override",
+        "aggregate_to_topk",
+    )
+)
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> Any:
+    """The `k` largest elements along an axis, and their indices.
+
+    They may be found approximately; here they are exact, whatever share `recall_target` of them
+    is enough.
+
+    Raises:
+        NotImplementedError: more than `k` are asked for, by `aggregate_to_topk=False`.
+    """
+    if not aggregate_to_topk:
+        raise NotImplementedError("approx_max_k: aggregate_to_topk must be True")
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+@operation(
+    static=(
+        "k",
+        "reduction_dimension",
+        "recall_target",
+        "reduction_input_size_override",
+        "aggregate_to_topk",
+    )
+)
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> Any:
+    """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`."""
+    values, indices = approx_max_k(
+        neg(operand), k, reduction_dimension, aggregate_to_topk=aggregate_to_topk
+    )
+    return neg(values), indices
+
+
+__all__ = [
+    "approx_max_k",
+    "approx_min_k",
+    "sort",
+    "sort_key_val",
+    "top_k",
+]

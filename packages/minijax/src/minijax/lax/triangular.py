@@ -1,0 +1,206 @@
+"""Triangular matrices: Cholesky's decomposition, and the systems of equations it leads to."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.composition import leading_batch
+from minijax.declare import declare
+from minijax.lax.complex_numbers import conj
+from minijax.lax.elementwise import mul
+from minijax.lax.matrices import (
+    check_matrices,
+    eye_like,
+    is_complex,
+    matmul,
+    matrices_of,
+    mH,
+    mT,
+    tril,
+    triu,
+)
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, bind1, neg, sub, typeof
+from minijax_stage2.promotion import cast, result_type
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage4 import UndefPrimal
+
+cholesky_p = Primitive("cholesky")
+triangular_solve_p = Primitive("triangular_solve")
+
+
+# --8<-- [start:triangular_solve]
+@operation(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """The solutions x of `op(a) @ x = b`, or of `x @ op(a) = b`, for triangular matrices a.
+
+    Arguments:
+        a: the matrices, of which only one triangle is looked at.
+        b: right-hand sides, or one of them, a vector, where `b` has an axis less than `a`.
+        left_side: whether `a` stands at the left of x.
+        lower: whether the triangle is the lower one.
+        transpose_a, conjugate_a: what `op` does.
+        unit_diagonal: whether the diagonal of `a` is taken to be ones.
+
+    Raises:
+        TypeError, ValueError: shapes or dtypes do not fit.
+    """
+    meeting = result_type(typeof(a), typeof(b))
+    a = matrices_of("triangular_solve", cast(a, meeting), square=True)
+    b = cast(b, typeof(a))
+    is_vector = typeof(b).ndim == typeof(a).ndim - 1
+    if is_vector:
+        b = stage2.reshape(b, (*typeof(b).shape, 1) if left_side else _as_row(typeof(b).shape))
+    out = bind1(
+        triangular_solve_p,
+        a,
+        b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a and is_complex(a),
+        unit_diagonal=unit_diagonal,
+    )
+    if is_vector:
+        shape = typeof(out).shape
+        out = stage2.reshape(out, shape[:-1] if left_side else (*shape[:-2], shape[-1]))
+    return out
+
+
+def _as_row(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-1], 1, shape[-1])
+
+
+def _type_of_solution(a: ShapedArray, b: ShapedArray, **params: bool) -> list[ShapedArray]:
+    check_matrices("triangular_solve", a, square=True)
+    contracted = -2 if params["left_side"] else -1
+    if a.dtype != b.dtype:
+        raise TypeError(f"triangular_solve: dtypes differ: {a} and {b}")
+    if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[contracted]:
+        raise TypeError(f"triangular_solve: the right-hand sides {b} do not fit the matrices {a}")
+    return [b]
+
+
+def _lower_triangular_solve(
+    builder: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    a: Value,
+    b: Value,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> list[Value]:
+    if conjugate_a and not transpose_a:
+        a = _conjugate(builder, a)
+    op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+    flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
+    text = ", ".join(f"{name} = {str(flag).lower()}" for name, flag in flags.items())
+    return builder.emit(
+        f'"stablehlo.triangular_solve"({a.name}, {b.name}) '
+        f"<{{{text}, transpose_a = #stablehlo<transpose {op}>}}> : {signature([a, b], out_avals)}",
+        *out_avals,
+    )
+
+
+def _conjugate(b: FunctionBuilder, x: Value) -> Value:
+    (out,) = b.emit(f"chlo.conj {x.name} : {signature([x], [x.aval])}", x.aval)
+    return out
+
+
+def _in_matrix(t: Any, x: Any, a: Any, b: Any, **params: bool) -> Any:
+    """The tangent of the solution where the matrix changes: a system with the same matrix."""
+    offset = 1 if params["unit_diagonal"] else 0
+    t = tril(t, -offset) if params["lower"] else triu(t, offset)
+    t = mT(t) if params["transpose_a"] else t
+    t = conj(t) if params["conjugate_a"] else t
+    product = matmul(t, x) if params["left_side"] else matmul(x, t)
+    return neg(bind1(triangular_solve_p, a, product, **params))
+
+
+def _transpose_in_sides(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> Any:
+    return bind1(triangular_solve_p, a, ct, **params | {"transpose_a": not params["transpose_a"]})
+
+
+declare(
+    triangular_solve_p,
+    abstract_eval=_type_of_solution,
+    lower=_lower_triangular_solve,
+    vmap=leading_batch(triangular_solve_p, (2, 2)),
+    jvp=(
+        _in_matrix,
+        lambda t, x, a, b, **params: bind1(triangular_solve_p, a, t, **params),
+    ),
+    transpose=(None, _transpose_in_sides),
+)
+# --8<-- [end:triangular_solve]
+
+
+# --8<-- [start:cholesky]
+@operation(static="symmetrize_input")
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """The lower triangular matrices `l` with positive diagonals for which `l @ l^H` is `x`.
+
+    Arguments:
+        x: symmetric (Hermitian) positive definite matrices.
+        symmetrize_input: whether to take the mean of each matrix and its transpose.
+
+    Returns:
+        The matrices; not numbers where one of `x` is not positive definite.
+    """
+    x = matrices_of("cholesky", x, square=True)
+    if symmetrize_input:
+        x = symmetrized(x)
+    return tril(bind1(cholesky_p, x))
+
+
+def symmetrized(x: Any) -> Any:
+    """The mean of the matrices and their transposes."""
+    return mul(stage2.add(x, mH(x)), stage2.full_like(x, 0.5))
+
+
+def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
+    check_matrices("cholesky", x, square=True)
+    return [x]
+
+
+def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.cholesky {x.name}, lower = true : {mlir_type(out)}", out)
+
+
+def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
+    """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former."""
+    factor = tril(out)
+    right = bind1(triangular_solve_p, factor, t, **_SOLVE, left_side=False, transpose_a=True)
+    both = bind1(triangular_solve_p, factor, right, **_SOLVE, left_side=True, transpose_a=False)
+    half = mul(eye_like(both), stage2.full_like(both, 0.5))
+    return matmul(factor, mul(tril(both), sub(stage2.full_like(both, 1), half)))
+
+
+_SOLVE = {"lower": True, "conjugate_a": True, "unit_diagonal": False}
+
+declare(
+    cholesky_p,
+    abstract_eval=_type_of_cholesky,
+    lower=_lower_cholesky,
+    vmap=leading_batch(cholesky_p, (2,)),
+    jvp=(_jvp_cholesky,),
+)
+# --8<-- [end:cholesky]
+
+__all__ = [
+    "cholesky",
+    "triangular_solve",
+]

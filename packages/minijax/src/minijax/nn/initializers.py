@@ -1,0 +1,254 @@
+"""Initializers: functions that draw the first parameters of a layer.
+
+An initializer takes a key, a shape and a dtype. What makes one takes what it is of: its scale, and
+which axes of the shape are inputs and outputs.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from minijax import lax, random
+from minijax import numpy as jnp
+from minijax.evaluation import evaluated_by_library
+from minijax.numpy.dtypes import default_float
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+Axes = int | Sequence[int]
+Shape = Sequence[int]
+
+
+class Initializer(Protocol):
+    """A function that draws an array of a shape and dtype."""
+
+    def __call__(self, key: Any, shape: Shape, dtype: Any = None) -> Any: ...
+
+
+def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
+    """Decorator: an initializer, of a function of a key, a shape and the dtype that is meant."""
+
+    def make(draw: Callable[..., Any]) -> Initializer:
+        @evaluated_by_library
+        def init(key: Any, shape: Shape, dtype: Any = default) -> Any:
+            found = default_float() if dtype is None else dtype_of_numbers("initializer", dtype)
+            if not is_inexact(found):
+                raise ValueError(f"initializer: expected a real or complex dtype, found {found}")
+            return draw(key, tuple(shape), found)
+
+        return init
+
+    return make
+
+
+@evaluated_by_library
+def zeros(key: Any, shape: Shape, dtype: Any = None) -> Any:
+    """An initializer: zeros. The key is not used."""
+    return jnp.zeros(shape, dtype)
+
+
+@evaluated_by_library
+def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
+    """An initializer: ones. The key is not used."""
+    return jnp.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that fills with `value`, a number or what broadcasts to the shape.
+
+    >>> constant(2.0)(None, (3,))
+    Array([2., 2., 2.], dtype=float32)
+    """
+    return _draws(dtype)(lambda key, shape, dtype: jnp.full(shape, value, dtype))
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer: numbers from 0 up to `scale`, all as likely."""
+
+    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        return random.uniform(key, shape, dtype) * jnp.array(scale, dtype)
+
+    return _draws(dtype)(draw)
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer: the normal distribution with mean 0 and this standard deviation."""
+
+    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        return random.normal(key, shape, dtype) * jnp.array(stddev, dtype)
+
+    return _draws(dtype)(draw)
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer: the normal distribution between two bounds, then scaled by `stddev`.
+
+    What is cut off makes the standard deviation of the result less than `stddev`.
+    """
+
+    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        unit = random.truncated_normal(key, lower, upper, shape, dtype)
+        return unit * jnp.array(stddev, dtype)
+
+    return _draws(dtype)(draw)
+
+
+# --8<-- [start:variance_scaling]
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer whose variance is `scale` divided by how many inputs or outputs there are.
+
+    Arguments:
+        scale: a positive number.
+        mode: by what it is divided: "fan_in", "fan_out", "fan_avg" their mean, or "fan_geo_avg"
+            their geometric mean.
+        distribution: "truncated_normal", "normal" or "uniform".
+        in_axis: the axis, or axes, of inputs.
+        out_axis: the axis, or axes, of outputs.
+        batch_axis: the axis, or axes, of weights that do not meet. All others are summed over,
+            as those of a convolution's kernel.
+        dtype: of what is drawn, where none is given then; by default the default float.
+
+    Raises:
+        ValueError: `mode` or `distribution` is something else; when called, the shape has fewer
+            than two axes.
+    """
+    if mode not in _MEANS:
+        raise ValueError(f"variance_scaling: mode must be one of {[*_MEANS]}, found {mode!r}")
+    if distribution not in _DISTRIBUTIONS:
+        expected = [*_DISTRIBUTIONS]
+        raise ValueError(
+            f"variance_scaling: distribution must be one of {expected}, found {distribution!r}"
+        )
+
+    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        fans = _fans(shape, in_axis, out_axis, batch_axis)
+        variance = jnp.array(scale / _MEANS[mode](*fans), dtype)
+        return _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
+
+    return _draws(dtype)(draw)
+
+
+_MEANS: dict[str, Callable[[float, float], float]] = {
+    "fan_in": lambda fan_in, fan_out: fan_in,
+    "fan_out": lambda fan_in, fan_out: fan_out,
+    "fan_avg": lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+    "fan_geo_avg": lambda fan_in, fan_out: (fan_in * fan_out) ** 0.5,
+}
+
+
+def _fans(
+    shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
+    """How many inputs each output is computed from, and how many outputs from each input."""
+    if len(shape) < 2:
+        raise ValueError(
+            f"variance_scaling: a shape of inputs and outputs has two axes at least, found {shape}"
+        )
+    inputs, outputs, batch = (
+        math.prod(shape[axis] for axis in canonical_axes("variance_scaling", axes, len(shape)))
+        for axes in (in_axis, out_axis, batch_axis)
+    )
+    size_of_kernel = math.prod(shape) / inputs / outputs / batch
+    return inputs * size_of_kernel, outputs * size_of_kernel
+
+
+def _truncated_normal(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:
+    if dtype.kind != "c":  # the standard deviation of what is between -2 and 2
+        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, dtype)
+        return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
+    stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, dtype)
+    return _in_disc(key, 2.0, shape, dtype) * stddev
+
+
+def _normal(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:
+    return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+
+
+def _uniform(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:
+    if dtype.kind != "c":
+        return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
+    return _in_disc(key, None, shape, dtype) * jnp.sqrt(variance)
+
+
+_DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
+    "truncated_normal": _truncated_normal,
+    "normal": _normal,
+    "uniform": _uniform,
+}
+
+
+def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """Complex numbers of a random radius and angle.
+
+    They are uniform in a disc, or of a normal distribution without those of a radius above
+    `upper`; in both cases with variance 1 but for what is cut off.
+    """
+    key_of_radius, key_of_angle = (random.fold_in(key, i) for i in range(2))
+    uniform = random.uniform(key_of_radius, shape, np.finfo(dtype).dtype)
+    if upper is None:
+        radius = jnp.sqrt(2 * uniform)
+    else:
+        share = 1 - jnp.exp(jnp.array(-(upper**2), dtype))
+        radius = jnp.sqrt(-jnp.log(1 - share * lax.convert_element_type(uniform, dtype)))
+    turn = random.uniform(key_of_angle, shape, np.finfo(dtype).dtype)
+    angle = jnp.array(2 * np.pi, dtype) * lax.convert_element_type(turn, dtype)
+    return lax.convert_element_type(radius, dtype) * jnp.exp(jnp.array(1j, dtype) * angle)
+
+
+# --8<-- [end:variance_scaling]
+
+
+def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[..., Initializer]:
+    """`variance_scaling` with the first arguments fixed, as it is known by name."""
+
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__doc__ = f"{doc} The arguments are those of `variance_scaling`."
+    return make
+
+
+glorot_uniform = _named(1.0, "fan_avg", "uniform", "Glorot's initializer, uniform.")
+glorot_normal = _named(1.0, "fan_avg", "truncated_normal", "Glorot's initializer, normal.")
+lecun_uniform = _named(1.0, "fan_in", "uniform", "LeCun's initializer, uniform.")
+lecun_normal = _named(1.0, "fan_in", "truncated_normal", "LeCun's initializer, normal.")
+he_uniform = _named(2.0, "fan_in", "uniform", "He's initializer, uniform.")
+he_normal = _named(2.0, "fan_in", "truncated_normal", "He's initializer, normal.")
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+__all__ = [
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]

@@ -1,0 +1,159 @@
+"""The types of numbers in this library: how wide they are, and how they may meet.
+
+Three settings say so. All that depends on them is kept by the object that stands for their values.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.config import Option, config
+from minijax_stage1.source import user_source
+from minijax_stage2 import ShapedArray
+from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.shaped_array import NumberTypes, kind_of, python_scalars
+
+
+class Settings(NamedTuple):
+    """The values of the settings that types depend on."""
+
+    enable_x64: bool = False
+    numpy_dtype_promotion: str = "standard"
+    numpy_rank_promotion: str = "allow"
+
+
+# --8<-- [start:number_types]
+class LibraryNumberTypes(NumberTypes):
+    """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak."""
+
+    def __init__(self, settings: Settings):
+        super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
+        self.settings = settings
+
+    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
+        """Warns where somebody asks for 64 bits in so many words, and does not get them."""
+        found = self.of_dtype[dtype]
+        is_pythons = any(given is scalar for scalar in python_scalars)
+        if found is not None and found.itemsize < dtype.itemsize and not is_pythons:
+            _warn(
+                f"{caller}: dtype {dtype} was requested, but numbers have 32 bits here, so it is "
+                f"truncated to {found}. minijax.config.update('enable_x64', True), or the "
+                "environment variable MINIJAX_ENABLE_X64=1, gives numbers 64 bits"
+            )
+        return found
+
+    def check_meeting(self, *avals: ShapedArray) -> None:
+        if self.settings.numpy_dtype_promotion == "strict":
+            _require_no_promotion(avals)
+        if self.settings.numpy_rank_promotion != "allow":
+            _tell_of_ranks(self.settings.numpy_rank_promotion, avals)
+
+
+# --8<-- [end:number_types]
+
+
+def _warn(message: str) -> None:
+    """Warns at the user's line."""
+    source = user_source()
+    if source is None:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UserWarning, source.file, source.line)
+
+
+def _require_no_promotion(avals: tuple[ShapedArray, ...]) -> None:
+    strong = {aval.dtype for aval in avals if not aval.weak_type}
+    weak = max((kind_of(aval.dtype) for aval in avals if aval.weak_type), default=0)
+    lost = {dtype for dtype in strong if kind_of(dtype) < weak}
+    if len(strong) > 1 or lost:
+        shown = ", ".join(f"{aval.dtype}{' (weak)' if aval.weak_type else ''}" for aval in avals)
+        raise TypePromotionError(
+            f"operands of dtypes {shown} meet only by promotion, and numpy_dtype_promotion is "
+            "'strict'. Convert them by x.astype(dtype), or set it to 'standard'"
+        )
+
+
+def _tell_of_ranks(what: str, avals: tuple[ShapedArray, ...]) -> None:
+    if len({aval.ndim for aval in avals if aval.shape}) < 2:
+        return
+    shapes = " and ".join(str(aval.shape) for aval in avals)
+    if what == "raise":
+        raise ValueError(
+            f"operands of shapes {shapes} have different numbers of axes, and "
+            "numpy_rank_promotion is 'raise'. Add axes by x[None] or jnp.expand_dims, or set it "
+            "to 'allow'"
+        )
+    _warn(
+        f"operands of shapes {shapes} have different numbers of axes; those that lack are added "
+        "in front. numpy_rank_promotion='allow' allows it"
+    )
+
+
+# Each with its caches, so that there is one object for each combination of settings.
+_of_settings = lru_cache(maxsize=None)(LibraryNumberTypes)
+
+
+class _Current:
+    """What the settings say now: in a block that overrides one, and for the whole process."""
+
+    everywhere = _of_settings(Settings())
+    here: ContextVar[LibraryNumberTypes] = ContextVar("library_number_types")
+
+
+def library_number_types() -> LibraryNumberTypes:
+    """The types of numbers as the settings say."""
+    return _Current.here.get(_Current.everywhere)
+
+
+class _NumbersOption(Option):
+    """A setting that is part of the types of numbers, so that one look finds them all."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.update(self._everywhere)  # which the environment may have said
+
+    @property
+    def value(self) -> Any:
+        return getattr(library_number_types().settings, self.name)
+
+    def update(self, value: Any) -> None:
+        changed = {self.name: self._checked(value)}
+        _Current.everywhere = _of_settings(_Current.everywhere.settings._replace(**changed))
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        changed = {self.name: self._checked(value)}
+        numbers = _of_settings(library_number_types().settings._replace(**changed))
+        token = _Current.here.set(numbers)
+        try:
+            yield
+        finally:
+            _Current.here.reset(token)
+
+
+x64 = config.declare(
+    "enable_x64",
+    bool,
+    False,
+    "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
+    _NumbersOption,
+)
+dtype_promotion = config.declare(
+    "numpy_dtype_promotion",
+    ("standard", "strict"),
+    "standard",
+    "Whether operands of different dtypes meet in a dtype that holds both, or are an error.",
+    _NumbersOption,
+)
+rank_promotion = config.declare(
+    "numpy_rank_promotion",
+    ("allow", "warn", "raise"),
+    "allow",
+    "Whether operands of different numbers of axes meet, with a warning, or are an error.",
+    _NumbersOption,
+)

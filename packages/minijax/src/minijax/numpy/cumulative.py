@@ -1,0 +1,130 @@
+"""Sums and products of the elements up to each element."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays import require_no_out
+from minijax.numpy.dtypes import default_int, dtype_of_sum
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+
+
+@operation(static=("axis", "dtype"))
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the elements up to each element.
+
+    Arguments:
+        a: the array.
+        axis: the axis to go along; None: the elements in one row.
+        dtype: the dtype of the result, and of the summation.
+        out: must be None.
+    """
+    return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The products of the elements up to each element; the arguments are those of `cumsum`."""
+    return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """`cumsum` with 0 for NaN."""
+    return cumsum(_without_nan(a, 0), axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """`cumprod` with 1 for NaN."""
+    return cumprod(_without_nan(a, 1), axis, dtype, out)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The sums of the elements up to each element.
+
+    Arguments:
+        x: the array.
+        axis: the axis to go along, needed where there are several.
+        dtype: the dtype of the result; that of `sum` if not given.
+        include_initial: whether the sum of no elements, 0, comes first.
+
+    Raises:
+        ValueError: `x` is a scalar, or has several axes and `axis` is not given.
+    """
+    return _from_the_first("cumulative_sum", lax.cumsum, x, axis, dtype, include_initial, 0)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The products of the elements up to each; the arguments are those of `cumulative_sum`.
+
+    Integers stay as wide as they are.
+    """
+    return _from_the_first("cumulative_prod", lax.cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _cumulative(
+    name: str, scan: Callable[..., Any], a: Any, axis: int | None, dtype: Any, out: None
+) -> Any:
+    require_no_out(name, out)
+    if axis is None or typeof(a).ndim == 0:
+        a = lax.reshape(a, (-1,))
+        axis = 0 if axis is None else axis
+    (along,) = canonical_axes(name, axis, typeof(a).ndim)
+    if dtype is None:
+        of_a = typeof(a).dtype
+        dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
+    elif np.dtype(dtype) == np.bool_:
+        return lax.ne(scan(lax.convert_element_type(a, default_int()), along), 0)
+    return scan(lax.convert_element_type(a, dtype), along)
+
+
+def _from_the_first(
+    name: str,
+    scan: Callable[..., Any],
+    x: Any,
+    axis: int | None,
+    dtype: Any,
+    include_initial: bool,
+    initial: int,
+) -> Any:
+    ndim = typeof(x).ndim
+    if ndim == 0 or (axis is None and ndim > 1):
+        raise ValueError(
+            f"{name}: {typeof(x)} takes an axis to go along, as the argument axis"
+            if ndim
+            else f"{name}: a scalar has no axis to go along"
+        )
+    (along,) = canonical_axes(name, 0 if axis is None else axis, ndim)
+    if dtype is None and scan is lax.cumsum:
+        dtype = dtype_of_sum(x)
+    out = _cumulative(name, scan, x, along, dtype, None)
+    if not include_initial:
+        return out
+    shape = list(typeof(out).shape)
+    shape[along] = 1
+    return lax.concatenate([lax.full(shape, initial, typeof(out).dtype), out], along)
+
+
+def _without_nan(a: Any, number: int) -> Any:
+    return lax.elementwise.where(lax.ne(a, a), number, a)
+
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]

@@ -1,0 +1,199 @@
+"""Reductions that pass over what is not a number."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.lax.elementwise import where as choose
+from minijax.numpy.dtypes import dtype_of_mean
+from minijax.numpy.reductions import all, argmax, argmin, max, min, prod, std, sum, var
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
+
+Axes = int | Sequence[int] | None
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nansum(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """`sum` of what is no NaN."""
+    return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nanprod(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """`prod` of what is no NaN."""
+    return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "keepdims"))
+def nanmax(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """`max` of what is no NaN; NaN where all are."""
+    return _nan_extreme(max, -np.inf, a, axis, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "keepdims"))
+def nanmin(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """`min` of what is no NaN; NaN where all are."""
+    return _nan_extreme(min, np.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extreme(
+    extreme: Callable[..., Any],
+    never: float,
+    a: Any,
+    axis: Axes,
+    out: None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    if not is_inexact(typeof(a).dtype):
+        return extreme(a, axis, out, keepdims, initial, where)
+    chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
+    if initial is not None:  # which is there where all others are NaN
+        return chosen
+    return choose(all(_is_nan(a), axis, keepdims=keepdims, where=where), np.nan, chosen)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nanmean(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Any:
+    """`mean` of what is no NaN."""
+    dtype = dtype_of_mean(a) if dtype is None else dtype
+    count = _count(a, axis, keepdims, where, dtype)
+    total = nansum(a, axis, dtype, out, keepdims, where=where)
+    return lax.convert_element_type(lax.div(total, count), dtype)
+
+
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
+def nanvar(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """`var` of what is no NaN; NaN where there are not more than `ddof` of these."""
+    numbers = _taking_part(a, where)
+    return var(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+
+
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
+def nanstd(
+    a: Any,
+    axis: Axes = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """`std` of what is no NaN; NaN where there are not more than `ddof` of these."""
+    numbers = _taking_part(a, where)
+    return std(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+
+
+@operation(static=("axis", "keepdims"))
+def nanargmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """The index of the first largest element that is no NaN; -1 where all are NaN."""
+    return _nan_arg(argmax, -np.inf, a, axis, out, keepdims)
+
+
+@operation(static=("axis", "keepdims"))
+def nanargmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """The index of the first smallest element that is no NaN; -1 where all are NaN."""
+    return _nan_arg(argmin, np.inf, a, axis, out, keepdims)
+
+
+def _nan_arg(
+    arg: Callable[..., Any],
+    never: float,
+    a: Any,
+    axis: int | None,
+    out: None,
+    keepdims: bool | None,
+) -> Any:
+    index = arg(_filled(a, never), axis, out, keepdims)
+    if not is_inexact(typeof(a).dtype):
+        return index
+    return choose(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
+
+
+def _is_nan(a: Any) -> Any:
+    return lax.ne(a, a)
+
+
+def _filled(a: Any, number: float) -> Any:
+    """`a` with a number for NaN."""
+    return choose(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
+
+
+def _taking_part(a: Any, where: Any) -> Any:
+    if not is_inexact(typeof(a).dtype):
+        return where
+    return lax.eq(a, a) if where is None else lax.bitwise_and(lax.eq(a, a), where)
+
+
+def _count(a: Any, axis: Axes, keepdims: bool, where: Any, dtype: Any) -> Any:
+    """How many elements are no NaN."""
+    return sum(lax.eq(a, a), axis, dtype, keepdims=keepdims, where=where)
+
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]

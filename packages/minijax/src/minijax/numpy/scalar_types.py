@@ -1,0 +1,149 @@
+"""The dtypes by their names, which also make arrays: `jnp.float32(3)` is an Array.
+
+Whatever takes a dtype takes them, and they are equal to numpy's types of scalars.
+"""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+# --8<-- [start:scalar_type]
+class _ScalarType(type):
+    """The class of `jnp.float32` and the like, which stand for a dtype wherever one is asked for.
+
+    Their instances, as `isinstance` has it, are numpy's scalars of that dtype.
+    """
+
+    dtype: np.dtype[Any]
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __eq__(cls, other: Any) -> Any:
+        return cls is other or cls.dtype.type == other
+
+    def __call__(cls, x: Any = 0) -> Any:
+        """`x`, a number or an array, as an Array of this dtype."""
+        from minijax.numpy.creation import asarray
+
+        return asarray(x, cls)
+
+    def __instancecheck__(cls, x: Any) -> Any:
+        return isinstance(x, cls.dtype.type)
+
+    def __reduce__(cls) -> Any:
+        return _scalar_type_of, (cls.__name__,)
+
+
+# --8<-- [end:scalar_type]
+
+
+def _scalar_type(numpy_type: Any) -> Any:
+    dtype = np.dtype(numpy_type)
+    doc = f"The dtype {dtype.name}; called with a number or an array, it converts it."
+    members = {"dtype": dtype, "__doc__": doc, "__module__": __name__}
+    return _ScalarType(dtype.name, (), members)
+
+
+def _scalar_type_of(name: str) -> Any:
+    """What a pickle of one calls."""
+    return globals()[name]
+
+
+bool = bool_ = _scalar_type(np.bool_)
+int2 = _scalar_type(ml_dtypes.int2)
+int4 = _scalar_type(ml_dtypes.int4)
+int8 = _scalar_type(np.int8)
+int16 = _scalar_type(np.int16)
+int32 = _scalar_type(np.int32)
+int64 = _scalar_type(np.int64)
+uint2 = _scalar_type(ml_dtypes.uint2)
+uint4 = _scalar_type(ml_dtypes.uint4)
+uint8 = _scalar_type(np.uint8)
+uint16 = _scalar_type(np.uint16)
+uint32 = _scalar_type(np.uint32)
+uint64 = _scalar_type(np.uint64)
+float4_e2m1fn = _scalar_type(ml_dtypes.float4_e2m1fn)
+float8_e3m4 = _scalar_type(ml_dtypes.float8_e3m4)
+float8_e4m3 = _scalar_type(ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = _scalar_type(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = _scalar_type(ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _scalar_type(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = _scalar_type(ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = _scalar_type(ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type(ml_dtypes.float8_e8m0fnu)
+bfloat16 = _scalar_type(ml_dtypes.bfloat16)
+float16 = _scalar_type(np.float16)
+float32 = _scalar_type(np.float32)
+float64 = _scalar_type(np.float64)
+complex64 = _scalar_type(np.complex64)
+complex128 = _scalar_type(np.complex128)
+
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+# The kinds of dtypes, for `issubdtype`.
+generic = np.generic
+number = np.number
+integer = np.integer
+signedinteger = np.signedinteger
+unsignedinteger = np.unsignedinteger
+inexact = np.inexact
+floating = np.floating
+complexfloating = np.complexfloating
+flexible = np.flexible
+character = np.character
+object_ = np.object_
+
+__all__ = [
+    "bfloat16",
+    "bool",
+    "bool_",
+    "cdouble",
+    "character",
+    "complex64",
+    "complex128",
+    "complex_",
+    "complexfloating",
+    "csingle",
+    "double",
+    "flexible",
+    "float4_e2m1fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "inexact",
+    "int2",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "integer",
+    "number",
+    "object_",
+    "signedinteger",
+    "single",
+    "uint",
+    "uint2",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]

@@ -1,0 +1,282 @@
+"""Sorting, and finding places in what is sorted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.lax.elementwise import where as choose
+from minijax.lax.sorting import take_along
+from minijax.numpy.dtypes import default_int
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.promotion import cast, is_inexact, result_type
+
+
+@operation(static=("axis", "kind", "order", "stable", "descending"))
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """`a` in order along an axis, with NaN last.
+
+    Arguments:
+        a: the array.
+        axis: the axis to sort along; None: all elements in one row.
+        kind: must be None: there is one way to sort.
+        order: must be None: there are no fields.
+        stable: whether elements that are equal keep their order.
+        descending: whether the largest comes first.
+    """
+    a, along = _prepare("sort", a, axis, kind, order)
+    if along is None:
+        return a
+    out = lax.sort(a, along, is_stable=stable)
+    return lax.rev(out, (along,)) if descending else out
+
+
+@operation(static=("axis", "kind", "order", "stable", "descending", "dtype"))
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The indices that bring `a` in order along an axis.
+
+    The arguments are those of `sort`; `dtype` is that of the indices.
+    """
+    a, along = _prepare("argsort", a, axis, kind, order)
+    dtype = default_int() if dtype is None else dtype
+    if along is None:
+        return lax.full((), 0, dtype)
+    indices = lax.broadcasted_iota(dtype, typeof(a).shape, along)
+    if descending and stable:  # so that those equal keep their order when all is turned around
+        a, indices = lax.rev(a, (along,)), lax.rev(indices, (along,))
+    _, out = lax.sort_key_val(a, indices, along, is_stable=stable)
+    return lax.rev(out, (along,)) if descending else out
+
+
+def _prepare(
+    name: str, a: Any, axis: int | None, kind: None, order: None
+) -> tuple[Any, int | None]:
+    """The array and the axis to sort along, which scalars lack."""
+    if kind is not None:
+        raise TypeError(f"{name}: kind must be None, found {kind!r}; stable says how to sort")
+    if order is not None:
+        raise TypeError(f"{name}: order must be None, found {order!r}; arrays have no fields")
+    if axis is None:
+        return lax.reshape(a, (-1,)), 0
+    if typeof(a).ndim == 0:
+        raise ValueError(f"{name}: a scalar has no axis {axis}")
+    return a, canonical_axes(name, axis, typeof(a).ndim)[0]
+
+
+@operation(static="axis")
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The indices that sort by the last of `keys`, by the one before it where that ties, ...
+
+    Arguments:
+        keys: a sequence of arrays of one shape, or an array of them.
+        axis: the axis to sort along.
+    """
+    if not isinstance(keys, Sequence):
+        shape = typeof(keys).shape
+        keys = [lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])]
+    if not keys:
+        raise TypeError("lexsort: there must be a key to sort by")
+    if typeof(keys[0]).ndim == 0:
+        return lax.full((), 0, default_int())
+    (along,) = canonical_axes("lexsort", axis, typeof(keys[0]).ndim)
+    indices = lax.broadcasted_iota(default_int(), typeof(keys[0]).shape, along)
+    return lax.sort((*keys[::-1], indices), along, num_keys=len(keys))[-1]
+
+
+@operation
+def sort_complex(a: Any) -> Any:
+    """`a` as complex numbers in order of their real parts, then of their imaginary parts."""
+    a = sort(a)
+    return lax.convert_element_type(a, np.result_type(typeof(a).dtype, np.complex64))
+
+
+@operation(static=("kth", "axis"))
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """`a` with its `kth` smallest element in place, smaller ones before and larger ones after.
+
+    Raises:
+        ValueError: there is no such element or axis.
+    """
+    along, kth = _place("partition", a, kth, axis)
+    out = lax.sort(a, along)
+    above = lax.slice_in_dim(out, kth + 1, typeof(a).shape[along], axis=along)
+    below = lax.slice_in_dim(out, 0, kth + 1, axis=along)
+    return lax.concatenate([below, lax.rev(above, (along,))], along)
+
+
+@operation(static=("kth", "axis"))
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The indices that partition `a` as `partition` does."""
+    along, kth = _place("argpartition", a, kth, axis)
+    order = argsort(a, along, dtype=np.int32)
+    above = lax.slice_in_dim(order, kth + 1, typeof(a).shape[along], axis=along)
+    below = lax.slice_in_dim(order, 0, kth + 1, axis=along)
+    return lax.concatenate([below, lax.sort(above, along)], along)
+
+
+def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
+    if typeof(a).dtype.kind == "c":
+        raise NotImplementedError(f"{name}: of complex numbers, found {typeof(a)}")
+    (along,) = canonical_axes(name, axis, typeof(a).ndim)
+    size = typeof(a).shape[along]
+    if not -size <= kth < size:
+        raise ValueError(f"{name}: kth {kth} is out of range for {size} elements")
+    return along, kth % size
+
+
+@operation(static=("side", "method"))
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Where to put each element of `v` into `a` so that it stays in order.
+
+    Arguments:
+        a: a sorted array of one axis.
+        v: what to look for, an array of any shape.
+        side: "left": before the elements of `a` that are equal; "right": after them.
+        sorter: the indices that bring `a` in order, where it is not.
+        method: "scan" and "scan_unrolled" halve the range again and again; "compare_all"
+            compares with all elements; "sort" sorts both together, which is fast for many.
+
+    Raises:
+        ValueError: `a` has not one axis, or `side` or `method` is not known.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', found {side!r}")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ValueError(
+            "searchsorted: method must be 'scan', 'scan_unrolled', 'sort' or 'compare_all', "
+            f"found {method!r}"
+        )
+    if typeof(a).ndim != 1:
+        raise ValueError(f"searchsorted: a must have one axis, found {typeof(a)}")
+    meeting = result_type(typeof(a), typeof(v))
+    a, v = cast(a, meeting), cast(v, meeting)
+    if sorter is not None:
+        a = take_along(a, sorter, 0)
+    shape, size = typeof(v).shape, typeof(a).shape[0]
+    dtype = np.int32 if size < 2**31 else np.int64
+    if not size:
+        return lax.full(shape, 0, dtype)
+    flat = lax.reshape(v, (-1,))
+    if method == "compare_all":
+        found = _by_comparing(a, flat, side)
+    elif method == "sort":
+        found = _by_sorting(a, flat, side)
+    else:
+        found = _by_halving(a, flat, side)
+    return lax.reshape(lax.convert_element_type(found, dtype), shape)
+
+
+def _is_before(x: Any, y: Any, side: str) -> Any:
+    """Whether `x` comes before `y`, or on the right side is as large; NaN comes last."""
+    if typeof(x).dtype.kind == "c":
+        tie = lax.bitwise_not(
+            lax.bitwise_or(
+                _is_before(lax.real(x), lax.real(y), "left"),
+                _is_before(lax.real(y), lax.real(x), "left"),
+            )
+        )
+        by_imaginary = _is_before(lax.imag(x), lax.imag(y), side)
+        return choose(tie, by_imaginary, _is_before(lax.real(x), lax.real(y), "left"))
+    if side == "right":
+        return lax.bitwise_not(_is_before(y, x, "left"))
+    is_less = lax.lt(x, y)
+    if not is_inexact(typeof(x).dtype):
+        return is_less
+    return lax.bitwise_or(is_less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
+
+
+def _by_comparing(a: Any, v: Any, side: str) -> Any:
+    shape = (*typeof(a).shape, *typeof(v).shape)
+    is_before = _is_before(
+        lax.broadcast_in_dim(a, shape, (0,)), lax.broadcast_in_dim(v, shape, (1,)), side
+    )
+    return lax.reduce_sum(lax.convert_element_type(is_before, np.int32), (0,))
+
+
+def _by_sorting(a: Any, v: Any, side: str) -> Any:
+    """The place of each among all, less its place among those looked for."""
+    joined = [v, a] if side == "left" else [a, v]
+    count, start = typeof(v).shape[0], 0 if side == "left" else typeof(a).shape[0]
+    rank = argsort(argsort(lax.concatenate(joined, 0)))
+    return lax.sub(
+        lax.slice_in_dim(rank, start, start + count),
+        argsort(argsort(v)),
+    )
+
+
+def _by_halving(a: Any, v: Any, side: str) -> Any:
+    """Goes on in steps of half the length while what is passed comes before."""
+    size = typeof(a).shape[0]
+    place = lax.full(typeof(v).shape, 0, np.int32)
+    for bit in reversed(range(size.bit_length())):
+        further = lax.add(place, 1 << bit)
+        last = take_along(a, lax.min(lax.sub(further, 1), size - 1), 0)
+        may_go = lax.bitwise_and(lax.le(further, size), _is_before(last, v, side))
+        place = choose(may_go, further, place)
+    return place
+
+
+@operation(static=("right", "method"))
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """The number of the interval between `bins` in which each element of `x` lies.
+
+    Arguments:
+        x: the array.
+        bins: the ends of the intervals, in ascending or descending order.
+        right: whether an interval has its upper end rather than its lower one.
+        method: how to find it, one of those of `searchsorted`.
+
+    Raises:
+        ValueError: `bins` has not one axis.
+    """
+    if typeof(bins).ndim != 1:
+        raise ValueError(f"digitize: bins must have one axis, found {typeof(bins)}")
+    size = typeof(bins).shape[0]
+    if not size:
+        return lax.full(typeof(x).shape, 0, np.int32)
+    x, bins = _of_one_dtype(x, bins)
+    first, last = lax.slice_in_dim(bins, 0, 1), lax.slice_in_dim(bins, size - 1, size)
+    falls = lax.gt(lax.squeeze(first, (0,)), lax.squeeze(last, (0,)))
+    upwards = choose(falls, lax.rev(bins, (0,)), bins)
+    side = "left" if right else "right"
+    place = searchsorted(upwards, x, side, method="scan" if method is None else method)
+    return choose(falls, lax.sub(size, place), place)
+
+
+def _of_one_dtype(*operands: Any) -> list[Any]:
+    meeting = result_type(*map(typeof, operands))
+    return [cast(x, meeting) for x in operands]
+
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]

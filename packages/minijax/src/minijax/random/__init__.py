@@ -1,0 +1,20 @@
+"""Random numbers, by the names of `jax.random`: the same numbers for the same keys."""
+
+# ruff: noqa: F403
+from minijax.random import bits as _bits
+from minijax.random import inversion, keys
+from minijax.random import normal as _normal
+from minijax.random import uniform as _uniform
+from minijax.random.bits import *
+from minijax.random.inversion import *
+from minijax.random.keys import *
+from minijax.random.normal import *
+from minijax.random.uniform import *
+
+__all__ = [
+    *_bits.__all__,
+    *inversion.__all__,
+    *keys.__all__,
+    *_normal.__all__,
+    *_uniform.__all__,
+]

@@ -1,0 +1,74 @@
+"""What the distributions have in common: their dtypes, and the shapes of their results."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.lax.structural import sizes_of
+from minijax.numpy.dtypes import default_float, default_int
+from minijax.random.keys import KEY, to_uint64
+from minijax.random.threefry import threefry2x32
+from minijax_stage2 import broadcast_to, typeof
+from minijax_stage2.promotion import broadcast_shapes, is_inexact
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+Shape = int | Sequence[int]
+
+
+def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype of a result that is real; the default one if not given."""
+    dtype = default_float() if dtype is None else dtype_of_numbers(caller, dtype)
+    if not is_inexact(dtype) or dtype.kind == "c":
+        raise ValueError(f"{caller}: expected a dtype of real numbers, found {dtype}")
+    return dtype
+
+
+def int_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype of a result that is an integer; the default one if not given."""
+    dtype = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
+    if dtype.kind not in "iu":
+        raise TypeError(f"{caller}: expected a dtype of integers, found {dtype}")
+    return dtype
+
+
+def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[int, ...]:
+    """`shape` as a tuple, to which the parameters must broadcast; theirs where it is None.
+
+    Raises:
+        ValueError: a parameter does not broadcast to `shape`.
+    """
+    shapes = [typeof(parameter).shape for parameter in parameters]
+    meeting = broadcast_shapes((), *shapes)
+    if shape is None:
+        return meeting
+    sizes = sizes_of(caller, shape)
+    try:
+        fits = broadcast_shapes(sizes, meeting) == sizes
+    except ValueError:
+        fits = False
+    if not fits:
+        found = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"{caller}: parameters of shape {found} do not broadcast to the shape {sizes}; a "
+            "shape is that of the whole result"
+        )
+    return sizes
+
+
+def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """The parameter `x` of a distribution in the dtype of its result."""
+    if isinstance(x, int | float):
+        return dtype.type(x)
+    return lax.convert_element_type(x, dtype)
+
+
+def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The parameter `x` in the dtype and shape of the result."""
+    return broadcast_to(as_dtype(x, dtype), shape)
+
+
+def new_key(key: Any, number: int) -> Any:
+    """The key at place `number` of those that `split` makes of a single typed key."""
+    return threefry2x32(key, to_uint64(np.uint32(number)), KEY)

@@ -1,0 +1,40 @@
+"""Random bits, from which everything else is made."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax.random.keys import counts, single_key
+from minijax.random.threefry import threefry2x32
+from minijax_stage2.shaped_array import dtype_of_numbers, number_types
+
+Shape = int | Sequence[int]
+
+
+@operation(static=("shape", "dtype"))
+def bits(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Random bits.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: an unsigned integer; of 32 bits by default, or 64 with `enable_x64`.
+
+    Raises:
+        ValueError: `dtype` is not unsigned, or `key` more than one key.
+    """
+    dtype = dtype_of_numbers("bits", f"uint{number_types().bits}" if dtype is None else dtype)
+    if dtype.kind != "u":
+        raise ValueError(f"bits: expected a dtype of unsigned integers, found {dtype}")
+    return random_bits(single_key("bits", key), dtype.itemsize * 8, sizes_of("bits", shape))
+
+
+def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
+    """Unsigned integers of `width` random bits from a single typed key."""
+    return threefry2x32(key, counts(shape), np.dtype(f"uint{width}"))
+
+
+__all__ = ["bits"]

@@ -1,0 +1,164 @@
+"""Distributions by inversion: a formula of one uniform number."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax.random.arguments import (
+    Shape,
+    as_dtype,
+    float_dtype,
+    int_dtype,
+    result_shape,
+    spread,
+)
+from minijax.random.keys import single_key
+from minijax.random.uniform import uniform_numbers
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
+
+
+@operation(static=("shape", "dtype"))
+def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the exponential distribution with mean 1."""
+    dtype = float_dtype("exponential", dtype)
+    u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
+    return lax.neg(lax.log1p(lax.neg(u)))  # of 1 - u, which is never 0
+
+
+@operation(static=("shape", "dtype"))
+def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Laplace distribution with mean 0 and scale 1."""
+    key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
+    low = dtype.type(-1 + ml_dtypes.finfo(dtype).epsneg)
+    u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+@operation(static=("shape", "dtype"))
+def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the logistic distribution with mean 0 and scale 1."""
+    key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
+    u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype))
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+@operation(static=("shape", "dtype"))
+def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Cauchy distribution with median 0 and scale 1."""
+    key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
+    low = dtype.type(ml_dtypes.finfo(dtype).eps)
+    u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
+    return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
+
+
+@operation(static=("shape", "dtype", "mode"))
+def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = None) -> Any:
+    """Numbers of the Gumbel distribution with location 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+        mode: "low", which is the default, or "high", which draws twice as many bits, so that
+            large numbers are as likely as they ought to be.
+
+    Raises:
+        ValueError: `mode` is something else, or `dtype` not real.
+    """
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"gumbel: mode must be 'low' or 'high', found {mode!r}")
+    key, dtype = single_key("gumbel", key), float_dtype("gumbel", dtype)
+    sizes = sizes_of("gumbel", shape)
+    if mode != "high":
+        u = uniform_numbers(key, sizes, dtype, _tiny(dtype))
+        return lax.neg(lax.log(lax.neg(lax.log(u))))
+    pair = uniform_numbers(key, (2, *sizes), dtype)
+    high, low = (
+        lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
+        for i in range(2)
+    )
+    # Near 0 the second number fills in the bits that the first has not.
+    fine = lax.mul(dtype.type(ml_dtypes.finfo(dtype).eps), low)
+    fine = lax.add(lax.add(high, fine), _tiny(dtype))
+    u = jnp.where(lax.ge(high, dtype.type(0.5)), high, fine)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+@operation(static=("shape", "dtype"))
+def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Pareto distribution with shape parameter `b`, from 1 on."""
+    key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
+    sizes = result_shape("pareto", shape, b)
+    return lax.exp(lax.div(exponential(key, sizes, dtype), as_dtype(b, dtype)))
+
+
+@operation(static=("shape", "dtype"))
+def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`."""
+    key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
+    sizes = result_shape("rayleigh", shape, scale)
+    root = lax.sqrt(lax.mul(lax.log(uniform_numbers(key, sizes, dtype)), dtype.type(-2)))
+    return lax.mul(spread(scale, sizes, dtype), root)
+
+
+@operation(static=("shape", "dtype"))
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """Numbers of the Weibull distribution with these parameters."""
+    key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
+    negative_log = exponential(key, sizes_of("weibull_min", shape), dtype)
+    power = as_dtype(lax.div(1.0, concentration), dtype)
+    return lax.mul(lax.pow(negative_log, power), as_dtype(scale, dtype))
+
+
+@operation(static=("shape", "dtype"))
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Numbers of the distribution that rises from `left` to `mode` and falls to `right`."""
+    key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
+    sizes = result_shape("triangular", shape, left, mode, right)
+    left, mode, right = (spread(x, sizes, dtype) for x in (left, mode, right))
+    rise, width = lax.sub(mode, left), lax.sub(right, left)
+    u = uniform_numbers(key, sizes, dtype)
+    rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
+    rest = lax.mul(lax.sub(dtype.type(1), u), width)
+    falling = lax.sub(right, lax.sqrt(lax.mul(rest, lax.sub(right, mode))))
+    return jnp.where(lax.lt(u, lax.div(rise, width)), rising, falling)
+
+
+@operation(static=("shape", "dtype"))
+def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """How many trials it takes to succeed once, with probability `p` in each; integers."""
+    key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
+    sizes = result_shape("geometric", shape, p)
+    real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
+    log_u = lax.log(uniform_numbers(key, sizes, real))
+    trials = lax.div(log_u, lax.log1p(lax.neg(as_dtype(p, real))))
+    return lax.convert_element_type(lax.add(lax.floor(trials), real.type(1)), dtype)
+
+
+def _tiny(dtype: np.dtype[Any]) -> Any:
+    """The smallest number that is stored with all its digits."""
+    return dtype.type(ml_dtypes.finfo(dtype).tiny)
+
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]

@@ -1,0 +1,254 @@
+"""Keys: what random numbers are made from.
+
+A key is an element of dtype `key<fry>`; or, the older way, two words of uint32. Every function
+takes both kinds, and gives keys back in the kind it was given.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.key_dtype
+from minijax import lax
+from minijax.array import Array
+from minijax.evaluation import evaluated_by_library, x64
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax.random.threefry import UINT32, UINT64, random_unwrap, random_wrap, threefry2x32
+from minijax_stage2 import Tracer, bind1, typeof
+from minijax_stage2.primitives import convert_element_type_p
+from minijax_stage2.shaped_array import is_value
+
+KEY = minijax.key_dtype.key_dtype
+IMPLEMENTATION = "threefry2x32"
+
+
+# --8<-- [start:key]
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """A key made from an integer.
+
+    Arguments:
+        seed: an integer. With 32-bit numbers its low 32 bits count, with `enable_x64` 64.
+        impl: "threefry2x32", or nothing, which means that.
+        dtype: the same, said by a dtype of keys.
+
+    Returns:
+        A scalar of dtype `key<fry>`.
+
+    Raises:
+        TypeError: `seed` is no integer, or not a single one.
+        OverflowError: `seed` is an int of more than 64 bits.
+
+    >>> from minijax import random
+    >>> random.normal(random.key(0), (3,))
+    Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+    """
+    _require_threefry("key", impl, dtype)
+    return _key(_seed("key", seed))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+    """A key in the older way, two words in an array of uint32; `key` makes the other one.
+
+    The arguments and errors are those of `key`.
+    """
+    _require_threefry("PRNGKey", impl)
+    return _words_of_seed(_seed("PRNGKey", seed))
+
+
+@operation
+def _key(seed: Any) -> Any:
+    return random_wrap(_words_of_seed(seed))
+
+
+@operation
+def _words_of_seed(seed: Any) -> Any:
+    low = lax.convert_element_type(seed, UINT32)
+    if typeof(seed).dtype.itemsize == 8:
+        high = lax.convert_element_type(lax.shift_right_logical(seed, 32), UINT32)
+    else:
+        high = lax.full((), 0, UINT32)
+    return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
+
+
+@evaluated_by_library
+def _seed(caller: str, seed: Any) -> Any:
+    """An integer that one number of the width of numbers here holds."""
+    if isinstance(seed, int):
+        if not -(2**63) <= seed < 2**63:
+            raise OverflowError(f"{caller}: a seed has 64 bits at most, found {seed}")
+        return np.int64(seed) if x64.value else np.int64(seed).astype(np.int32)
+    if isinstance(seed, list | tuple):
+        seed = np.asarray(seed)
+    if not is_value(seed):
+        raise TypeError(f"{caller}: a seed is an integer, found {seed!r:.60}")
+    aval = typeof(seed)
+    if aval.dtype.kind not in "iub":
+        raise TypeError(f"{caller}: a seed is an integer, found {aval}")
+    if aval.shape:
+        raise TypeError(f"{caller}: a seed is one integer, found {aval}; map `{caller}` by vmap")
+    return seed
+
+
+def _require_threefry(caller: str, *impls: Any) -> None:
+    for impl in impls:
+        if impl in ("rbg", "unsafe_rbg"):
+            raise NotImplementedError(f"{caller}: there are keys of {IMPLEMENTATION!r} only")
+        is_ours = isinstance(impl, np.dtype) and impl == KEY
+        if not is_ours and impl not in (None, IMPLEMENTATION):
+            raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {impl!r:.60}")
+
+
+# --8<-- [end:key]
+
+
+# --8<-- [start:split]
+@operation(static="num")
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys, which are as good as independent of each other and of `key`.
+
+    Arguments:
+        key: the key. It is not to be used again.
+        num: how many; or a shape.
+
+    Returns:
+        An array of keys; where `key` is two words, each of the new ones is.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: it is more than one.
+    """
+    sizes = sizes_of("split", num)
+    keys = threefry2x32(single_key("split", key), counts(sizes), KEY)
+    return keys if is_typed(key) else random_unwrap(keys)
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key, made from a key and an integer.
+
+    Arguments:
+        key: the key.
+        data: an integer, of which 32 bits count.
+
+    Raises:
+        TypeError: `key` is no key, or `data` no number.
+        ValueError: `key` is more than one.
+        OverflowError: `data` is an int outside 0 to 2**32 - 1.
+    """
+    if isinstance(data, int) and not 0 <= data < 2**32:
+        raise OverflowError(f"fold_in: an int has to be from 0 to 2**32 - 1, found {data}")
+    return _fold_in(key, np.uint32(data) if isinstance(data, int) else data)
+
+
+@operation
+def _fold_in(key: Any, data: Any) -> Any:
+    aval = typeof(data)
+    if aval.shape:
+        raise TypeError(f"fold_in: data is one number, found {aval}; map `fold_in` by vmap")
+    count = to_uint64(lax.convert_element_type(data, UINT32))
+    new = threefry2x32(single_key("fold_in", key), count, KEY)
+    return new if is_typed(key) else random_unwrap(new)
+
+
+# --8<-- [end:split]
+
+
+# --8<-- [start:check]
+def is_typed(key: Any) -> bool:
+    """Whether `key` is of dtype `key<fry>`."""
+    return typeof(key).dtype == KEY
+
+
+def as_keys(caller: str, keys: Any) -> Any:
+    """Keys of dtype `key<fry>`, if they are keys at all."""
+    if not is_value(keys):
+        raise TypeError(f"{caller}: expected a key, found {keys!r:.60}; random.key(0) makes one")
+    aval = typeof(keys)
+    if aval.dtype == KEY:
+        return keys
+    if aval.dtype != UINT32 or aval.shape[-1:] != (2,):
+        raise TypeError(
+            f"{caller}: expected a key, or two words of uint32, found {aval}; "
+            "random.key(0) makes one"
+        )
+    return random_wrap(keys)
+
+
+def single_key(caller: str, key: Any) -> Any:
+    """A single key of dtype `key<fry>`."""
+    keys = as_keys(caller, key)
+    shape = typeof(keys).shape
+    if shape:
+        raise ValueError(
+            f"{caller}: expected a single key, found keys of shape {shape}; map `{caller}` over "
+            "them by vmap"
+        )
+    return keys
+
+
+# --8<-- [end:check]
+
+
+def counts(sizes: Sequence[int]) -> Any:
+    """0, 1, 2, ... as an array of uint64 of that shape."""
+    size = int(np.prod(sizes, dtype=object))
+    flat = bind1(lax.structural.iota_p, dtype=UINT64, shape=(size,), dimension=0)
+    return flat if len(sizes) == 1 else lax.reshape(flat, tuple(sizes))
+
+
+def to_uint64(x: Any) -> Any:
+    """`x` as numbers of 64 bits, also where numbers have 32."""
+    return bind1(convert_element_type_p, x, new_dtype=UINT64)
+
+
+@operation
+def key_data(keys: Any) -> Any:
+    """The words of keys, as an array of uint32 with one more axis, of size 2."""
+    return random_unwrap(as_keys("key_data", keys))
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Keys of their words, an array of uint32 of shape `(..., 2)`; it undoes `key_data`."""
+    _require_threefry("wrap_key_data", impl, dtype)
+    return _wrap_key_data(key_bits_array)
+
+
+@operation
+def _wrap_key_data(words: Any) -> Any:
+    if is_typed(words):
+        raise TypeError(f"wrap_key_data: expected uint32, found keys, {typeof(words)}")
+    return as_keys("wrap_key_data", words)
+
+
+@evaluated_by_library
+def key_impl(keys: Any) -> str:
+    """The name of how random bits are made from these keys."""
+    as_keys("key_impl", keys)
+    return IMPLEMENTATION
+
+
+def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
+    """The dtype of keys."""
+    _require_threefry("key_dtype", impl_spec)
+    return KEY
+
+
+@evaluated_by_library
+def clone(key: Any) -> Any:
+    """The same key, for code that says where it uses a key twice on purpose."""
+    as_keys("clone", key)
+    return key if isinstance(key, Tracer | Array) else lax.full_like(key, key)
+
+
+__all__ = [
+    "PRNGKey",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]

@@ -1,0 +1,157 @@
+"""The normal distribution, and what is made of it by formulas."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax.random.arguments import Shape, as_dtype, float_dtype, new_key, result_shape, spread
+from minijax.random.keys import single_key
+from minijax.random.uniform import rademacher, uniform_numbers
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+
+# --8<-- [start:normal]
+@operation(static=("shape", "dtype"))
+def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the normal distribution with mean 0 and variance 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real or complex numbers; the default float if not given. Real and
+            imaginary parts of complex numbers have variance 1/2 each.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` neither real nor complex.
+
+    >>> from minijax import random
+    >>> random.normal(random.key(0), (2,))
+    Array([1.6226422, 2.0252647], dtype=float32)
+    """
+    key, sizes = single_key("normal", key), sizes_of("normal", shape)
+    if dtype is None or dtype_of_numbers("normal", dtype).kind != "c":
+        return normal_numbers(key, sizes, float_dtype("normal", dtype))
+    dtype = dtype_of_numbers("normal", dtype)
+    part = np.finfo(dtype).dtype
+    real, imaginary = (
+        lax.convert_element_type(normal_numbers(new_key(key, i), sizes, part), dtype)
+        for i in range(2)
+    )
+    return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
+
+
+def normal_numbers(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """`normal` of arguments that are known to be right."""
+    above_minus_1 = np.nextafter(dtype.type(-1), dtype.type(0), dtype=dtype)
+    u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
+    return lax.mul(dtype.type(np.sqrt(2)), lax.erf_inv(u))
+
+
+# --8<-- [end:normal]
+
+
+@operation(static=("shape", "dtype"))
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Numbers of the normal distribution, of those between `lower` and `upper` only.
+
+    Arguments:
+        key: the key.
+        lower: the lower bound; a number or what broadcasts to `shape`.
+        upper: the upper bound; a number or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the bounds meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
+    """
+    key, dtype = single_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
+    sizes = result_shape("truncated_normal", shape, lower, upper)
+    lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
+    sqrt2 = dtype.type(np.sqrt(2))
+    u = uniform_numbers(
+        key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
+    )
+    out = lax.mul(sqrt2, lax.erf_inv(u))
+    infinity = dtype.type(np.inf)
+    above = lax.nextafter(lax.stop_gradient(lower), infinity)
+    below = lax.nextafter(lax.stop_gradient(upper), lax.neg(infinity))
+    return lax.min(lax.max(out, above), below)
+
+
+@operation(static=("shape", "dtype"))
+def lognormal(
+    key: Any, sigma: Any = np.float32(1.0), shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`."""
+    key, dtype = single_key("lognormal", key), float_dtype("lognormal", dtype)
+    sizes = result_shape("lognormal", shape, sigma)
+    sigma = spread(sigma, sizes, dtype)
+    return lax.exp(lax.mul(normal_numbers(key, sizes, dtype), sigma))
+
+
+@operation(static=("shape", "dtype"))
+def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors."""
+    key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
+    vectors = normal_numbers(key, (*sizes_of("maxwell", shape), 3), dtype)
+    return lax.sqrt(jnp.sum(lax.mul(vectors, vectors), axis=-1))
+
+
+@operation(static=("shape", "dtype"))
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
+
+    The result has the shape `shape` followed by that in which `loc` and `scale` meet.
+    """
+    key = single_key("double_sided_maxwell", key)
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    sizes = sizes_of("double_sided_maxwell", shape) + result_shape("", None, loc, scale)
+    lengths = maxwell(new_key(key, 0), sizes, dtype)
+    signs = rademacher(new_key(key, 1), sizes, dtype)
+    scaled = lax.mul(lax.mul(signs, lengths), as_dtype(scale, dtype))
+    return lax.add(scaled, as_dtype(loc, dtype))
+
+
+@operation(static=("shape", "dtype"))
+def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Wald (inverse Gaussian) distribution with mean `mean` and scale 1.
+
+    (J. Michael and others, "Generating random variates using transformations with multiple
+    roots", 1976.)
+    """
+    key, dtype = single_key("wald", key), float_dtype("wald", dtype)
+    sizes = result_shape("wald", shape, mean)
+    mean = spread(mean, sizes, dtype)
+    v = normal_numbers(new_key(key, 0), sizes, dtype)
+    u = uniform_numbers(new_key(key, 1), sizes, dtype)
+    y = lax.square(v)
+    y_squared, mean_squared = lax.square(y), lax.square(mean)
+    root = lax.sqrt(
+        lax.add(lax.mul(lax.mul(dtype.type(4), mean), y), lax.mul(mean_squared, y_squared))
+    )
+    two = dtype.type(2)
+    x = lax.sub(
+        lax.add(mean, lax.div(lax.mul(mean_squared, y), two)),
+        lax.mul(lax.div(mean, two), root),
+    )
+    is_first = lax.le(u, lax.div(mean, lax.add(mean, x)))
+    return jnp.where(is_first, x, lax.div(mean_squared, x))
+
+
+__all__ = [
+    "double_sided_maxwell",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "truncated_normal",
+    "wald",
+]

@@ -1,0 +1,181 @@
+"""Uniform distributions, of real numbers and of integers, and what is decided by one of them."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax.random.arguments import Shape, as_dtype, float_dtype, int_dtype, new_key, result_shape
+from minijax.random.bits import random_bits
+from minijax.random.keys import single_key
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
+
+
+# --8<-- [start:uniform]
+@operation(static=("shape", "dtype"))
+def uniform(
+    key: Any, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """Real numbers from `minval` up to `maxval`, exclusive.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+        minval: the lowest; a number or what broadcasts to `shape`.
+        maxval: the limit; a number or what broadcasts to `shape`.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, `dtype` not real, or a bound does not broadcast.
+
+    >>> from minijax import random
+    >>> random.uniform(random.key(0), (2,))
+    Array([0.947667, 0.978589], dtype=float32)
+    """
+    key, dtype = single_key("uniform", key), float_dtype("uniform", dtype)
+    sizes = result_shape("uniform", sizes_of("uniform", shape), minval, maxval)
+    return uniform_numbers(key, sizes, dtype, minval, maxval)
+
+
+def uniform_numbers(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """`uniform` of arguments that are known to be right.
+
+    Random bits are made the fraction of a number from 1 to 2, for these are evenly spaced.
+    """
+    info = ml_dtypes.finfo(dtype)
+    width = info.bits if info.nmant >= 8 else 8
+    bits = random_bits(key, width, shape)
+    words = np.dtype(f"uint{info.bits}")
+    if width != info.bits:
+        bits = lax.convert_element_type(bits, words)
+    fraction = lax.shift_right_logical(bits, words.type(width - info.nmant))
+    one = np.ones((), dtype).view(words)[()]
+    numbers = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
+    numbers = lax.sub(numbers, dtype.type(1))
+    minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
+    scaled = lax.add(lax.mul(numbers, lax.sub(maxval, minval)), minval)
+    return lax.max(minval, scaled)  # where rounding went below
+
+
+# --8<-- [end:uniform]
+
+
+# --8<-- [start:randint]
+@operation(static=("shape", "dtype"))
+def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Integers from `minval` up to `maxval`, exclusive.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        minval: the lowest; an integer or what broadcasts to `shape`.
+        maxval: the limit; an integer or what broadcasts to `shape`. Where it is not above
+            `minval`, the result is `minval`.
+        dtype: a dtype of integers; the default int if not given. Bounds outside it are moved
+            to its ends.
+
+    Raises:
+        TypeError: `key` is no key, or `dtype` none of integers.
+        ValueError: `key` is more than one, or a bound does not broadcast.
+    """
+    key, dtype = single_key("randint", key), int_dtype("randint", dtype)
+    sizes = result_shape("randint", sizes_of("randint", shape), minval, maxval)
+    info = np.iinfo(dtype)
+    if info.bits >= 32:
+        return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
+    int32 = np.dtype(np.int32)  # in few bits numbers would not be equally likely
+    low = _clip(as_dtype(minval, int32), info.min, info.max)
+    limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
+    return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
+
+
+def _integers(x: Any) -> Any:
+    return int_dtype("randint", None).type(x) if isinstance(x, float) else x
+
+
+def _randint(
+    key: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype[Any]
+) -> Any:
+    """A number of twice the bits, modulo how many numbers there are to choose from."""
+    info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
+    largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
+    is_beyond = lax.gt(maxval, typeof(maxval).dtype.type(largest))
+    minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
+    high, low = (random_bits(new_key(key, i), info.bits, shape) for i in range(2))
+    one = words.type(1)
+    is_empty = lax.le(maxval, minval)
+    span = lax.convert_element_type(lax.sub(maxval, minval), words)
+    span = jnp.where(is_empty, one, span)
+    # Where all numbers up to the largest are wanted, there is one more; 0 stands for all there are.
+    span = jnp.where(
+        lax.bitwise_and(is_beyond, lax.bitwise_not(is_empty)), lax.add(span, one), span
+    )
+    multiplier = lax.rem(words.type(2 ** (info.bits // 2)), span)
+    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
+    offset = lax.add(lax.mul(lax.rem(high, span), multiplier), lax.rem(low, span))
+    return lax.add(minval, lax.convert_element_type(lax.rem(offset, span), dtype))
+
+
+def _clip(x: Any, low: int, high: int) -> Any:
+    number = typeof(x).dtype.type
+    return lax.min(lax.max(x, number(low)), number(high))
+
+
+def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Integers as another dtype, those that it has not moved to its ends."""
+    of_x, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
+    x = _clip(x, max(of_x.min, info.min), min(of_x.max, info.max))
+    return lax.convert_element_type(x, dtype)
+
+
+# --8<-- [end:randint]
+
+
+@operation(static=("shape", "mode"))
+def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
+    """Booleans that are true with probability `p`.
+
+    Arguments:
+        key: the key.
+        p: the probability, or an array of them.
+        shape: the shape of the result; that of `p` if not given.
+        mode: "high" draws twice as many bits, so that small probabilities are exact.
+
+    Raises:
+        TypeError: `p` is no real number.
+        ValueError: `mode` is something else, or `p` does not broadcast to `shape`.
+    """
+    if mode not in ("low", "high"):
+        raise ValueError(f"bernoulli: mode must be 'low' or 'high', found {mode!r}")
+    key, dtype = single_key("bernoulli", key), typeof(p).dtype
+    if not is_inexact(dtype) or dtype.kind == "c":
+        raise TypeError(f"bernoulli: p must be a real number, found {typeof(p)}")
+    sizes = result_shape("bernoulli", shape, p)
+    if mode == "low":
+        return lax.lt(uniform_numbers(key, sizes, dtype), p)
+    pair = uniform_numbers(key, (2, *sizes), dtype)
+    coarse, fine = (
+        lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
+        for i in range(2)
+    )
+    fine = lax.mul(fine, dtype.type(ml_dtypes.finfo(dtype).eps))
+    return lax.lt(fine, lax.sub(p, coarse))
+
+
+@operation(static=("shape", "dtype"))
+def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """-1 or 1, each as likely; integers if no `dtype` is given."""
+    dtype = int_dtype("rademacher", None) if dtype is None else np.dtype(dtype)
+    signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
+    return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))
+
+
+__all__ = ["bernoulli", "rademacher", "randint", "uniform"]

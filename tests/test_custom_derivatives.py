@@ -1,0 +1,374 @@
+"""Functions with a derivative of their own have it under every transformation, as in JAX."""
+
+from functools import partial
+
+import jax
+import jax.custom_derivatives
+import numpy as np
+import pytest
+from libraries import assert_same
+
+import minijax
+import minijax.numpy
+
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal(3)
+XS = RNG.standard_normal((4, 3))
+
+
+@pytest.fixture(autouse=True)
+def _64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+# Each makes a function of two arrays of shape (3,), whose derivative is not its own.
+def by_jvp(lib, jnp):
+    @lib.custom_jvp
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return f(x, y), 3.0 * jnp.cos(x) * dx * y + jnp.exp(x) * dy
+
+    return f
+
+
+def by_jvps(lib, jnp):
+    f = lib.custom_jvp(lambda x, y: {"out": jnp.sin(x) * y})
+    f.defjvps(lambda t, out, x, y: {"out": t * out["out"] * x}, None)
+    return lambda x, y: f(x, y)["out"]
+
+
+def by_jvp_of_trees(lib, jnp):
+    @partial(lib.custom_jvp, nondiff_argnums=(0, 2))
+    def f(power, tree, function):
+        return function(tree["x"]) ** power, {"y": tree["y"] * 2.0 + 0.0 * tree["x"]}
+
+    @f.defjvp
+    def f_jvp(power, function, primals, tangents):
+        ((tree,), (dots,)) = primals, tangents
+        out = f(power, tree, function)
+        return out, (5.0 * dots["x"] * power, {"y": dots["y"] * jnp.cos(tree["x"])})
+
+    def g(x, y):
+        out, more = f(2, {"x": x, "y": y}, jnp.sin)
+        return out * more["y"]
+
+    return g
+
+
+def by_vjp(lib, jnp):
+    @lib.custom_vjp
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    def fwd(x, y):
+        return f(x, y), (jnp.cos(x), y)
+
+    def bwd(residuals, ct):
+        cos_x, y = residuals
+        return 2.0 * cos_x * ct * y, None
+
+    f.defvjp(fwd, bwd)
+    return f
+
+
+def by_vjp_of_trees(lib, jnp):
+    @partial(lib.custom_vjp, nondiff_argnums=(1,))
+    def f(tree, scale, offset=1.0):
+        return {
+            "a": tree["x"] * tree["y"][0] * scale,
+            "b": jnp.sum(tree["x"] + 0.0 * tree["y"][0]) + offset,
+        }
+
+    def fwd(tree, scale, offset):
+        return f.fun(tree, scale, offset), {"x": tree["x"], "none": None}
+
+    def bwd(scale, residuals, cts):
+        x = residuals["x"]
+        return {"x": cts["a"] * scale * jnp.sin(x) + cts["b"], "y": [x * cts["a"]]}, cts["b"]
+
+    f.defvjp(fwd, bwd)
+
+    def g(x, y):
+        out = f({"x": x, "y": [y]}, 3.0)
+        return out["a"] * out["b"]
+
+    return g
+
+
+def by_gradient(lib, jnp):
+    @lib.custom_gradient
+    def f(x, y):
+        s = jnp.sin(x)
+        return s * y, lambda ct: (ct * s, ct * x)
+
+    return f
+
+
+def by_converted_closure(lib, jnp):
+    """A solver that takes a function, which closes over what is differentiated."""
+
+    @partial(lib.custom_vjp, nondiff_argnums=(0,))
+    def apply(f, x, *consts):
+        return f(x, *consts)
+
+    def fwd(f, x, *consts):
+        return apply(f, x, *consts), (x, consts)
+
+    def bwd(f, residuals, ct):
+        x, consts = residuals
+        _, pull_back = lib.vjp(f, x, *consts)
+        return tuple(2.0 * part for part in pull_back(ct))
+
+    apply.defvjp(fwd, bwd)
+
+    def g(x, y):
+        f, consts = lib.closure_convert(lambda x: jnp.sin(x) * y, x)
+        return apply(f, x, *consts)
+
+    return g
+
+
+def by_symbolic_zeros(lib, jnp):
+    SymbolicZero = lib.custom_derivatives.SymbolicZero
+
+    @lib.custom_jvp
+    def f(x, y):
+        return x * y
+
+    def jvp(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        out = x * y
+        if isinstance(dy, SymbolicZero):
+            return out, 2.0 * dx * y
+        return out, SymbolicZero(jnp.zeros(3).aval) if isinstance(dx, SymbolicZero) else dx + dy
+
+    f.defjvp(jvp, symbolic_zeros=True)
+
+    @lib.custom_vjp
+    def g(x, y):
+        return x * y, jnp.sin(x)
+
+    def fwd(x, y):
+        scale = 2.0 if x.perturbed and not y.perturbed else 3.0
+        return (x.value * y.value, jnp.sin(x.value)), (x.value * scale, y.value)
+
+    def bwd(residuals, cts):
+        x, y = residuals
+        first, second = cts
+        assert isinstance(second, SymbolicZero)
+        return first * x, first * y
+
+    g.defvjp(fwd, bwd, symbolic_zeros=True)
+    return lambda x, y: g(f(x, y), y)[0]
+
+
+FORWARD = [by_jvp, by_jvps, by_jvp_of_trees]
+REVERSE = [by_vjp, by_vjp_of_trees, by_gradient, by_converted_closure, by_symbolic_zeros]
+every_function = pytest.mark.parametrize("make", FORWARD + REVERSE, ids=lambda f: f.__name__)
+
+
+def transformed(make, lib, jnp):
+    f = make(lib, jnp)
+
+    def loss(x, y):
+        return jnp.sum(f(jnp.cos(x), y))
+
+    def looped(x, y):
+        c, ys = lib.lax.scan(lambda c, row: (f(c, row) + x, c), x, jnp.asarray(XS) * y)
+        return jnp.sum(c) + jnp.sum(ys)
+
+    def branched(x, y):
+        chosen = lib.lax.cond(jnp.sum(x) > 0, f, lambda x, y: f(y, x), x, y)
+        return jnp.sum(chosen * lib.jit(f)(x, y))
+
+    x, y, xs = jnp.asarray(X), jnp.asarray(X[::-1].copy()), jnp.asarray(XS)
+
+    def everything(x, y, xs):
+        both = partial(lib.grad, argnums=(0, 1))
+        outs = {
+            "value": f(x, y),
+            "vmap": lib.vmap(f, (0, None))(xs, y),
+            "grad": both(loss)(x, y),
+            "grad of one": lib.grad(loss)(x, y),
+            "grad of the other": lib.grad(loss, 1)(x, y),
+            "vmap of grad": lib.vmap(both(loss), (0, None))(xs, y),
+            "grad of vmap": both(lambda xs, y: jnp.sum(lib.vmap(loss, (0, None))(xs, y)))(xs, y),
+            "grad of vmap last": lib.grad(lambda xs: jnp.sum(lib.vmap(loss, (1, None))(xs.T, y)))(
+                xs
+            ),
+            "grad of jit": both(lib.jit(loss))(x, y),
+            "grad of vmap of jit": both(
+                lambda x, ys: jnp.sum(lib.vmap(lib.jit(loss), (None, 0))(x, ys))
+            )(x, xs),
+            "scan": lib.value_and_grad(looped, (0, 1))(x, y),
+            "vmap of scan": lib.vmap(both(looped), (0, None))(xs, y),
+            "scan of vmap": both(lambda xs, y: jnp.sum(lib.vmap(looped, (0, None))(xs, y)))(xs, y),
+            "cond": lib.value_and_grad(branched, (0, 1))(x, y),
+            "vmap of cond": lib.vmap(both(branched), (0, None))(xs, y),
+            "grad of grad": lib.grad(lambda x: jnp.sum(lib.grad(loss)(x, y) ** 2))(x),
+            "jvp of grad": lib.jvp(lambda x: lib.grad(loss)(x, y), (x,), (y,)),
+        }
+        if make in FORWARD:
+            outs |= {
+                "jvp": lib.jvp(f, (x, y), (y, x)),
+                "jvp of one": lib.jvp(lambda x: f(x, y), (x,), (y,)),
+                "jvp of vmap": lib.jvp(lib.vmap(f, (0, None)), (xs, y), (xs, x)),
+                "jvp of scan": lib.jvp(looped, (x, y), (y, x)),
+                "jvp of jvp": lib.jvp(lambda x: lib.jvp(f, (x, y), (y, x)), (x,), (y,)),
+                "linearize": lib.linearize(f, x, y)[1](y, x),
+            }
+        if make in (by_jvps, by_vjp):  # the formulas of the others are not made for integers
+            outs["integers"] = lib.grad(loss)(x, jnp.arange(3))
+        return outs
+
+    return everything, (x, y, xs)
+
+
+def leaves(lib, outs):
+    return [np.asarray(x) for x in lib.tree.leaves(outs)]
+
+
+@every_function
+def test_every_transformation_has_the_derivative_that_was_defined(make):
+    ours, args = transformed(make, *LIBRARIES[0])
+    theirs, jax_args = transformed(make, *LIBRARIES[1])
+    expected = jax.jit(theirs)(*jax_args)
+    found = minijax.jit(ours)(*args)
+    assert found.keys() == expected.keys()
+    for name in found:
+        assert_same(leaves(minijax, found[name]), leaves(jax, expected[name]), 1e-9)
+
+
+@pytest.mark.parametrize("make", [by_jvp, by_vjp_of_trees], ids=lambda f: f.__name__)
+def test_evaluation_agrees_with_compilation(make):
+    everything, args = transformed(make, *LIBRARIES[0])
+    compiled = leaves(minijax, minijax.jit(everything)(*args))
+    assert_same(leaves(minijax, everything(*args)), compiled, 1e-9)
+
+
+def test_a_result_that_all_examples_share_may_have_derivatives_that_differ():
+    """Where JAX computes something else than the sum over examples."""
+    jnp = minijax.numpy
+
+    @minijax.custom_vjp
+    def f(x, y):
+        return x * y, x * 1.0
+
+    f.defvjp(lambda x, y: (f.fun(x, y), y), lambda y, cts: (cts[0] * y + cts[1] * 10.0, None))
+    g = minijax.custom_jvp(lambda x, y: (x * y, x * 1.0))
+    g.defjvp(lambda p, t: (g.fun(*p), (t[0], t[0] * p[1])))
+
+    ys = np.arange(1.0, 4.0)
+    for function in (f, g):
+
+        def loss(x, y, function=function):
+            first, second = function(x, y)
+            return first * second
+
+        mapped = minijax.grad(lambda x: jnp.sum(minijax.vmap(loss, (None, 0))(x, ys)))(2.0)
+        assert mapped == sum(minijax.grad(loss)(2.0, y) for y in ys)
+
+
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+def test_python_may_decide_where_nothing_is_staged(lib, jnp):
+    """Functions and rules see values, as long as nothing but derivatives is taken."""
+
+    @lib.custom_jvp
+    def f(x):
+        return x * 2.0 if x > 0 else x
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x), 7.0 * t if x > 0 else t
+
+    assert f(-1.0) == -1.0
+    assert lib.grad(f)(1.0) == 7.0
+    assert lib.grad(lib.grad(lambda x: f(x) * f(x)))(-1.0) == 2.0
+
+
+def test_a_derivative_that_is_defined_is_used_once_for_each_trace():
+    calls = []
+
+    @minijax.custom_vjp
+    def f(x):
+        return x
+
+    def fwd(x):
+        calls.append("fwd")
+        return x, None
+
+    def bwd(_, ct):
+        calls.append("bwd")
+        return (ct,)
+
+    f.defvjp(fwd, bwd)
+    step = minijax.jit(minijax.grad(lambda x: f(x) * f(x)))
+    step(2.0)
+    step(3.0)
+    assert calls == ["fwd", "fwd", "bwd", "bwd"]
+
+
+def vjp_with(lib, fwd=lambda x: (x["a"], x["a"]), bwd=lambda r, ct: ({"a": ct},)):
+    f = lib.custom_vjp(lambda x: x["a"])
+    f.defvjp(fwd, bwd)
+    return lib.grad(f)({"a": 1.0})
+
+
+def jvp_with(lib, rule):
+    f = lib.custom_jvp(lambda x: x * 1.0)
+    f.defjvp(rule)
+    return lib.grad(f)(1.0)
+
+
+FAULTS = {
+    "no rule": lambda lib, jnp: lib.custom_jvp(lambda x: x)(1.0),
+    "no rules": lambda lib, jnp: lib.custom_vjp(lambda x: x)(1.0),
+    "no pair of primals": lambda lib, jnp: jvp_with(lib, lambda p, t: t[0]),
+    "a tangent of another structure": lambda lib, jnp: jvp_with(lib, lambda p, t: (p[0], t)),
+    "a tangent of another shape": lambda lib, jnp: jvp_with(
+        lib, lambda p, t: (p[0], jnp.stack([t[0], t[0]]))
+    ),
+    "no pair": lambda lib, jnp: vjp_with(lib, fwd=lambda x: x["a"]),
+    "no tuple": lambda lib, jnp: vjp_with(lib, bwd=lambda r, ct: {"a": ct}),
+    "another structure": lambda lib, jnp: vjp_with(lib, bwd=lambda r, ct: ({"b": ct},)),
+    "too many": lambda lib, jnp: vjp_with(lib, bwd=lambda r, ct: ({"a": ct}, ct)),
+    "another shape": lambda lib, jnp: vjp_with(
+        lib, bwd=lambda r, ct: ({"a": jnp.stack([ct, ct])},)
+    ),
+    "forward mode": lambda lib, jnp: lib.jvp(by_vjp(lib, jnp), (X, X), (X, X)),
+    "no such argument": lambda lib, jnp: lib.custom_jvp(lambda x: x, nondiff_argnums=(3,)),
+    "formulas beside constants": lambda lib, jnp: lib.custom_jvp(
+        lambda n, x: x, nondiff_argnums=(0,)
+    ).defjvps(None, None),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_jax_refuses_is_refused(name):
+    kinds = []
+    for library in LIBRARIES:
+        try:
+            FAULTS[name](*library)
+        except (TypeError, ValueError, AttributeError) as error:
+            kinds.append(type(error))
+    if name == "no such argument" and len(kinds) < 2:
+        return
+    assert len(kinds) == 2
+    assert issubclass(kinds[0], kinds[1])
+
+
+def test_what_a_rule_does_not_know_of_is_said():
+    def outer(y):
+        f = minijax.custom_jvp(lambda x: x * y)
+        f.defjvp(lambda p, t: (p[0], t[0]))
+        return minijax.jit(lambda x: f(x))(2.0)
+
+    with pytest.raises(TypeError, match="closes over"):
+        minijax.grad(lambda y: minijax.jit(outer)(y))(1.0)

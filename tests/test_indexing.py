@@ -1,0 +1,309 @@
+"""Indexing, and `x.at[...]`, as JAX has them: values, dtypes, derivatives, what is refused."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax
+import minijax.numpy as mnp
+
+
+@pytest.fixture(autouse=True)
+def _with_64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+SHAPE = (4, 3, 5)
+X = np.arange(60.0).reshape(SHAPE)
+
+
+def same(ours, theirs):
+    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        assert x.shape == y.shape
+        assert x.dtype == y.dtype
+        assert x.weak_type == y.weak_type
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-12)
+
+
+def int_parts(size):
+    return st.integers(-size, size - 1)
+
+
+def slices(size):
+    bound = st.none() | st.integers(-size - 2, size + 2)
+    step = st.sampled_from([None, 1, 2, -1, -2, 7])
+    return st.builds(slice, bound, bound, step)
+
+
+@st.composite
+def indices(draw):
+    """An index of X: a part for each of the first axes, with new axes and an ellipsis."""
+    parts = []
+    common = draw(st.sampled_from([(2,), (3, 2), ()]))
+    for size in SHAPE[: draw(st.integers(0, 3))]:
+        kind = draw(st.sampled_from(["int", "slice", "slice", "array", "array", "mask"]))
+        rng = np.random.default_rng(draw(st.integers(0, 99)))
+        if kind == "int":
+            parts.append(draw(st.integers(-size, size - 1)))
+        elif kind == "slice":
+            parts.append(draw(slices(size)))
+        elif kind == "mask" and common:
+            parts.append(rng.permutation(np.arange(size) < 2))
+        else:
+            shape = draw(st.sampled_from([common, common[-1:], ()]))
+            parts.append(rng.integers(-size, size, shape))
+        if draw(st.integers(0, 5)) == 0:
+            parts.append(None)
+    if len(parts) and draw(st.booleans()):
+        parts.append(Ellipsis)
+    return tuple(parts)
+
+
+@given(index=indices())
+@settings(max_examples=100)
+def test_any_index_gives_what_numpy_gives(index):
+    out = mnp.asarray(X)[index]
+    np.testing.assert_array_equal(out, X[index], strict=True)
+    np.testing.assert_array_equal(minijax.jit(lambda x: x[index])(X), X[index], strict=True)
+
+
+@given(drawn=st.lists(indices(), min_size=8, max_size=8))
+@settings(max_examples=3)
+def test_under_jit_and_grad_indices_are_jaxs(drawn):
+    def f(lib):
+        def loss(x):
+            return sum((x[index] * np.cos(X)[index]).sum() for index in drawn)
+
+        return lib.jit(lib.value_and_grad(loss))(X), lib.jit(lambda x: [x[i] for i in drawn])(X)
+
+    same(f(minijax), f(jax))
+
+
+UPDATES = ["set", "add", "subtract", "multiply", "min", "max", "divide", "power"]
+
+
+NUMPYS = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "divide": np.divide,
+    "power": np.power,
+}
+
+
+@given(index=indices(), method=st.sampled_from(UPDATES), is_scalar=st.booleans())
+@settings(max_examples=100)
+def test_any_update_is_numpys(index, method, is_scalar):
+    shape = () if is_scalar or method == "set" else X[index].shape
+    values = np.random.default_rng(0).uniform(0.5, 1.5, shape)
+    expected = X.copy()
+    if method == "set":
+        expected[index] = values
+    else:
+        NUMPYS[method].at(expected, index, values)
+    out = getattr(mnp.asarray(X).at[index], method)(values)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(slice(None), 1), (np.array([1, 0]), slice(None, None, -2))],
+    ids=["slices", "arrays"],
+)
+def test_updates_have_jaxs_derivatives(index):
+    values = np.random.default_rng(0).uniform(0.5, 1.5, X[index].shape)
+
+    def gradients(lib):
+        def loss(x, v):
+            outs = [getattr(x.at[index], method)(v, unique_indices=True) for method in UPDATES]
+            return sum((out * out).sum() for out in outs)
+
+        return lib.jit(lib.grad(loss, (0, 1)))(X + 0.5, values)
+
+    same(gradients(minijax), gradients(jax))
+
+
+def test_where_updates_meet_the_derivatives_are_jaxs():
+    index, values = np.array([1, 1, 0]), np.array([2.0, 7.0, 1.0])
+
+    def gradients(lib, method):
+        def loss(x, v):
+            return (getattr(x.at[index], method)(v) ** 2).sum()
+
+        return lib.grad(loss, (0, 1))(np.array([1.0, 7.0, 3.0]), values)
+
+    for method in ("set", "add", "min", "max"):
+        same(gradients(minijax, method), gradients(jax, method))
+
+
+@pytest.mark.parametrize("mode", [None, "fill", "clip", "promise_in_bounds"])
+def test_out_of_bounds_is_as_in_jax(mode):
+    i = np.array([0, 5, -7])
+    for dtype in (np.float32, np.int32, np.uint8, np.bool_):
+        x = np.arange(3).astype(dtype)
+        ours, theirs = mnp.asarray(x), jnp.asarray(x)
+        for index in (i, 4, -9, (np.array([1, 3]),)):
+            same(ours.at[index].get(mode=mode), theirs.at[index].get(mode=mode))
+            if mode != "promise_in_bounds":
+                update = "drop" if mode == "fill" else mode
+                same(
+                    ours.at[index].set(dtype(1), mode=update),
+                    theirs.at[index].set(dtype(1), mode=update),
+                )
+        same(ours.at[i].get(mode="fill", fill_value=1), theirs.at[i].get(mode="fill", fill_value=1))
+        same(ours[5], theirs[5])
+        same(ours[i], theirs[i])
+    x, y = mnp.arange(3.0), jnp.arange(3.0)
+    options = {"mode": "fill", "wrap_negative_indices": False}
+    same(x.at[-1].get(**options), y.at[-1].get(**options))
+    same(x.at[np.array([-1, 1])].get(**options), y.at[np.array([-1, 1])].get(**options))
+    same(
+        x.at[-1].set(9.0, wrap_negative_indices=False),
+        y.at[-1].set(9.0, wrap_negative_indices=False),
+    )
+
+
+def test_a_traced_index_and_a_batch_of_indices_are_jaxs():
+    def f(lib):
+        def g(x, i, j):
+            return (
+                x[i],
+                x[i, 1:],
+                x[:, j],
+                x[i, ..., j],
+                x[0, i],
+                x.at[i].set(0),
+                x.at[:, j].add(x[:, :2]),
+            )
+
+        i, j = np.array([0, -1, 9]), np.array([[0, 1], [2, 0], [1, 1]])
+        traced = lib.jit(g)(X, 2, np.array([0, 2]))
+        square = X[:3, :3, 0]
+        jitted = lib.jit(lambda x, i, j: (x[i], x[i, 1:], x[:, j], x.at[i].set(0)))
+        return (
+            traced,
+            jitted(square, -1, j[0]),
+            lib.vmap(jitted, (None, 0, 0))(square, i, j),
+            lib.vmap(jitted, (0, 0, None))(X[:3, :, :3], i, j[0]),
+            lib.grad(lambda x: lib.vmap(jitted, (None, 0, 0))(x, i, j)[1].sum())(square),
+        )
+
+    same(f(minijax), f(jax))
+
+
+def test_arrays_are_iterated_and_unpacked():
+    def f(lib, np_of):
+        a, b, c, d = np_of.asarray(X)
+        p, q = lib.jit(lambda x: (list(x)[1], next(y * 2 for y in x)))(X)
+        return a, b, c, d, p, q, list(np_of.arange(120))
+
+    same(f(minijax, mnp), f(jax, jnp))
+    with pytest.raises(TypeError, match="scalar"):
+        iter(mnp.asarray(3.0))
+
+
+def test_apply_is_jaxs():
+    def f(lib, np_of):
+        x = np_of.asarray(X[:, :, 0])
+        return (
+            x.at[1].apply(np_of.sin),
+            x.at[np.array([0, 0, 1])].apply(lambda v: v * 2 + 1),
+            x.at[np.array([0, 2])].apply(np_of.cos, unique_indices=True),
+            x.at[::2, 1].apply(np_of.exp),
+            x.at[9].apply(np_of.exp),
+        )
+
+    same(f(minijax, mnp), f(jax, jnp))
+    with pytest.raises(NotImplementedError, match="unique_indices"):
+        minijax.grad(lambda x: x.at[np.array([0, 0])].apply(mnp.sin).sum())(X[0, 0])
+
+
+def test_numbers_are_converted_as_in_jax():
+    with jax.enable_x64(False), minijax.enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that 1.5 is no integer
+        for dtype in (np.int32, np.complex64):
+            x, y = mnp.ones(3, dtype), jnp.ones(3, dtype)
+            for value in (1.5, np.float32(2.5)):
+                for index in (0, np.array([1, 1]), slice(0, 2)):
+                    same(x.at[index].set(value), y.at[index].set(value))
+                    same(x.at[index].add(value), y.at[index].add(value))
+                    same(x.at[index].multiply(value), y.at[index].multiply(value))
+                    same(x.at[index].divide(2), y.at[index].divide(2))
+    with pytest.warns(FutureWarning, match="int32"):
+        mnp.ones(3, np.int32).at[0].set(1.5)
+    same(mnp.full(3, 2.0)[0], jnp.full(3, 2.0)[0])
+    same(mnp.asarray(2.0)[None], jnp.asarray(2.0)[None])
+
+
+REFUSED = {
+    "a list": lambda x: x[[0, 1]],
+    "a string": lambda x: x["a"],
+    "a float": lambda x: x[1.5],
+    "floats": lambda x: x[np.array([1.0])],
+    "too many": lambda x: x[0, 0, 0, 0],
+    "two ellipses": lambda x: x[..., ...],
+    "another mask": lambda x: x[np.zeros(9, bool)],
+    "no step": lambda x: x[::0],
+    "values of another shape": lambda x: x.at[0].set(np.zeros(7)),
+    "shapes that do not broadcast": lambda x: x[np.array([0, 1]), np.array([0, 1, 2])],
+    "an unknown mode": lambda x: x.at[0].get(mode="wrap"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_index_is_refused_with_jaxs_class_of_error(name):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011
+        REFUSED[name](jnp.asarray(X))
+    with pytest.raises((TypeError, IndexError, ValueError)) as ours:
+        REFUSED[name](mnp.asarray(X))
+    assert isinstance(ours.value, theirs.type) or issubclass(theirs.type, ours.type), ours.value
+
+
+def test_what_has_to_be_known_says_the_way_out():
+    with pytest.raises(IndexError, match="where"):
+        minijax.jit(lambda x: x[x > 0])(X)
+    with pytest.raises(minijax.errors.ConcretizationTypeError, match="size="):
+        minijax.jit(lambda x: x.at[x > 0].set(1))(X)
+    with pytest.raises(IndexError, match="dynamic_slice"):
+        minijax.jit(lambda x, i: x[i:])(X, 1)
+    same(  # known although differentiated
+        minijax.grad(lambda x: x[x > 30].sum())(X), jax.grad(lambda x: x[x > 30].sum())(X)
+    )
+
+
+def test_empty_indices_and_arrays():
+    for index in (np.zeros(0, int), slice(2, 2), (0, slice(0, 0)), np.zeros(4, bool)):
+        same(mnp.asarray(X)[index], jnp.asarray(X)[index])
+        same(mnp.asarray(X).at[index].set(1.0), jnp.asarray(X).at[index].set(1.0))
+    with pytest.raises(IndexError, match="size 0"):
+        mnp.zeros(0)[0]
+    same(mnp.asarray(X)[True], jnp.asarray(X)[True])
+    same(mnp.asarray(X)[False, 1], jnp.asarray(X)[False, 1])
+    same(mnp.asarray(X).at[True, 1].add(1.0), jnp.asarray(X).at[True, 1].add(1.0))
+
+
+def test_a_program_for_an_index_is_no_longer_than_jaxs():
+    def length(lib, f, *args):
+        return len(lib.make_jaxpr(f)(*args).jaxpr.eqns)
+
+    for f in (
+        lambda x, i: x[0],
+        lambda x, i: x[1:, None, 2],
+        lambda x, i: x[i],
+        lambda x, i: x[:, i, 1:3],
+        lambda x, i: x[np.array([0, 1])],
+        lambda x, i: x.at[0].set(1.0),
+        lambda x, i: x.at[i].set(1.0),
+        lambda x, i: x.at[:, i].add(1.0),
+    ):
+        assert length(minijax, f, X, 1) <= length(jax, f, X, 1)

@@ -1,0 +1,149 @@
+"""Where dtypes meet: the whole table is JAX's, for all dtypes and numbers, in 32 and 64 bits."""
+
+import itertools
+
+import jax
+import jax.numpy as jax_numpy
+import ml_dtypes
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+
+NARROW = ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "bfloat16"]
+NAMES = [
+    *["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"],
+    *["float16", "float32", "float64", "complex64", "complex128"],
+]
+VALUES = {
+    **{name: np.ones((), name) for name in NAMES},
+    **{name: np.ones((), getattr(ml_dtypes, name)) for name in NARROW},
+    "True": True,
+    "1": 1,
+    "1.0": 1.0,
+    "1j": 1j,
+}
+PAIRS = list(itertools.product(VALUES, repeat=2))
+ON_THE_DEVICE = [name for name in VALUES if name not in ("int4", "uint4")]
+
+both_widths = pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
+
+
+def of_jax(function, *args):
+    """The dtype and weakness of a result, or the class of the error."""
+    try:
+        aval = jax.eval_shape(function, *args)
+    except Exception as error:
+        return type(error).__name__
+    return np.dtype(aval.dtype), aval.weak_type
+
+
+def of_ours(function, *args):
+    try:
+        aval = minijax.eval_shape(function, *args)
+    except Exception as error:
+        return type(error).__name__
+    return np.dtype(aval.dtype), aval.weak_type
+
+
+@both_widths
+def test_result_type(x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for pair in PAIRS:
+            x, y = (VALUES[name] for name in pair)
+            try:
+                expected = jax.dtypes.result_type(x, y, return_weak_type_flag=True)
+            except jax.dtypes.TypePromotionError:
+                with pytest.raises(minijax.dtypes.TypePromotionError):
+                    minijax.dtypes.result_type(x, y)
+                continue
+            found = minijax.dtypes.result_type(x, y, return_weak_type_flag=True)
+            assert found == expected, pair
+
+
+@both_widths
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "maximum", "equal", "arctan2"])
+def test_functions_of_two(name, x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for pair in itertools.product(ON_THE_DEVICE, repeat=2):
+            args = [VALUES[name] for name in pair]
+            expected = of_jax(getattr(jax_numpy, name), *args)
+            found = of_ours(getattr(jnp, name), *args)
+            if name == "equal":  # booleans, which have no width to be weak about
+                found, expected = found[0], expected[0]
+            assert found == expected, pair
+
+
+@both_widths
+@pytest.mark.parametrize("name", ["sin", "exp", "sqrt", "abs", "negative", "square", "mean", "sum"])
+def test_functions_of_one(name, x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for name_of_value in ON_THE_DEVICE:
+            x = VALUES[name_of_value]
+            expected = of_jax(getattr(jax_numpy, name), x)
+            found = of_ours(getattr(jnp, name), x)
+            assert found == expected, name_of_value
+
+
+@both_widths
+def test_strict_promotion(x64):
+    with (
+        jax.enable_x64(x64),
+        minijax.enable_x64(x64),
+        jax.numpy_dtype_promotion("strict"),
+        minijax.numpy_dtype_promotion("strict"),
+    ):
+        for pair in itertools.product(ON_THE_DEVICE, repeat=2):
+            args = [VALUES[name] for name in pair]
+            found, expected = of_ours(jnp.add, *args), of_jax(jax_numpy.add, *args)
+            assert found == expected, pair
+
+
+def test_strict_promotion_is_asked_for_call_by_call():
+    x, y = jnp.arange(3), jnp.ones(3)
+    assert (x + y).dtype == np.promote_types(y.dtype, np.float32)
+    with minijax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="'strict'"):
+        _ = x + y
+
+
+def test_rank_promotion():
+    x, y = jnp.ones(2), jnp.ones((2, 2))
+    assert (x + y).shape == (2, 2)
+    with minijax.numpy_rank_promotion("raise"):
+        with pytest.raises(ValueError, match=r"\(2,\) and \(2, 2\) have different numbers of axes"):
+            _ = x + y
+        assert (x + 1).shape == (2,)
+    with minijax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="in front"):
+        _ = x + y
+
+
+KINDS = "generic number integer signedinteger unsignedinteger inexact floating complexfloating"
+
+
+@pytest.mark.parametrize("kind", KINDS.split())
+def test_issubdtype(kind):
+    theirs, ours = getattr(jax_numpy, kind), getattr(jnp, kind)
+    for name in [*NAMES, *NARROW]:
+        expected = jax_numpy.issubdtype(getattr(jax_numpy, name), theirs)
+        assert jnp.issubdtype(getattr(jnp, name), ours) == expected, name
+        assert jnp.issubdtype(np.dtype(getattr(jnp, name)), ours) == expected, name
+
+
+def test_isdtype():
+    kinds = "bool,signed integer,unsigned integer,integral,real floating,complex floating,numeric"
+    for name, kind in itertools.product([*NAMES, *NARROW], kinds.split(",")):
+        expected = jax_numpy.isdtype(getattr(jax_numpy, name), kind)
+        assert jnp.isdtype(getattr(jnp, name), kind) == expected
+        assert jnp.isdtype(getattr(jnp, name), (kind, "bool")) == (expected or name == "bool")
+    with pytest.raises(ValueError, match="found 'floaty'"):
+        jnp.isdtype("int8", "floaty")
+
+
+def test_limits():
+    for name in ("float16", "float32", "float64", "bfloat16", "float8_e4m3fn"):
+        ours, theirs = jnp.finfo(getattr(jnp, name)), jax_numpy.finfo(getattr(jax_numpy, name))
+        assert (ours.eps, ours.max, ours.tiny) == (theirs.eps, theirs.max, theirs.tiny)
+    for name in ("int4", "int8", "uint32"):
+        ours, theirs = jnp.iinfo(getattr(jnp, name)), jax_numpy.iinfo(getattr(jax_numpy, name))
+        assert (ours.min, ours.max, ours.bits) == (theirs.min, theirs.max, theirs.bits)

@@ -1,0 +1,143 @@
+"""`minijax.random` against `jax.random`: the same bits for the same key, dtype and shape."""
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+import minijax
+
+WIDTHS = [False, True]
+every_width = pytest.mark.parametrize("x64", WIDTHS, ids=["32", "64"])
+SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**63 - 1, -(2**63), np.uint64(2**63 + 3), np.int8(-3), True]
+
+
+def bits_of(x):
+    """The bits of an array, in which equal numbers differ that are not the same."""
+    x = np.asarray(x)
+    return x.view(f"u{x.dtype.itemsize}") if x.dtype.kind in "fV" and x.dtype.itemsize <= 8 else x
+
+
+def same(ours, theirs):
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    if ours.dtype.kind == "c":
+        ours, theirs = (x.view(x.real.dtype) for x in map(np.atleast_1d, (ours, theirs)))
+    np.testing.assert_array_equal(bits_of(ours), bits_of(theirs))
+
+
+def both(name, seed, *args, **kwargs):
+    """What the function `name` gives in both libraries, for the key of a seed."""
+    ours = getattr(minijax.random, name)(minijax.random.key(seed), *args, **kwargs)
+    theirs = getattr(jax.random, name)(jax.random.key(seed), *args, **kwargs)
+    return ours, theirs
+
+
+@every_width
+def test_keys_of_seeds(x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for seed in SEEDS:
+            theirs = jax.random.PRNGKey(seed)
+            same(minijax.random.PRNGKey(seed), theirs)
+            same(minijax.random.key_data(minijax.random.key(seed)), theirs)
+
+
+CASES = [
+    ("bits", [((7,),), ((2, 3), "uint8"), ((5,), "uint16"), ((2, 3), "uint32")]),
+    ("uniform", [((),), ((7,),), ((2, 3), "float16"), ((200,), ml_dtypes.bfloat16)]),
+    (
+        "normal",
+        [((),), ((500,),), ((2, 3), "float16"), ((200,), ml_dtypes.bfloat16), ((9,), "complex64")],
+    ),
+    ("rademacher", [((7,),), ((7,), "float32"), ((3, 2), "int8")]),
+    ("exponential", [((300,),), ((30,), "float16")]),
+    ("laplace", [((300,),), ((30,), "float16")]),
+    ("logistic", [((300,),), ((30,), "float16")]),
+    ("cauchy", [((300,),), ((30,), "float16")]),
+    ("gumbel", [((300,),), ((30,), "float16"), ((300,), None, "high"), ((30,), None, "low")]),
+    ("maxwell", [((30,),)]),
+    ("bernoulli", [(), (0.3, (200,)), (np.float32([0.1, 0.9]),), (0.01, (200,), "high")]),
+    (
+        "randint",
+        [
+            ((200,), 0, 10),
+            ((200,), -5, 2**31 - 1),
+            ((200,), 5, 3),
+            ((200,), 0, 256, "uint8"),
+            ((200,), 0, 300, "int8"),
+            ((200,), -(2**31), 2**31 - 1),
+            ((200,), 0, 70000, "int16"),
+            ((200,), 0, 2**31 - 1, "uint32"),
+            ((2, 3), np.array([0, 5, 9]), 20),
+            ((200,), 0, 1000, "int64"),
+            ((200,), np.uint32(3), np.uint32(2**32 - 1), "uint32"),
+            ((200,), np.int8(-3), np.int8(100)),
+        ],
+    ),
+    (
+        "truncated_normal",
+        [(-1.0, 2.0, (300,)), (np.float32([-1, 0]), 3.0), (-2.0, 2.0, (30,), "float16")],
+    ),
+    ("lognormal", [(0.5, (30,)), ()]),
+    ("pareto", [(1.5, (30,)), (np.float32([1.5, 2]),)]),
+    ("rayleigh", [(1.5, (30,)), (np.float32([1.5, 2]),)]),
+    ("weibull_min", [(1.5, 2.0, (30,))]),
+    ("triangular", [(0.0, 1.0, 3.0, (30,))]),
+    ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
+    ("wald", [(1.5, (30,))]),
+    ("geometric", [(0.3, (30,)), (0.3, (30,), "int16")]),
+]
+
+
+@every_width
+@pytest.mark.parametrize(("name", "calls"), CASES, ids=[name for name, _ in CASES])
+def test_the_same_bits(name, calls, x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for args in calls:
+            for seed in (0, 42):
+                same(*both(name, seed, *args))
+
+
+INITIALIZERS = [
+    ("normal", (), {}),
+    ("normal", (0.5,), {}),
+    ("uniform", (), {}),
+    ("truncated_normal", (), {"lower": -1.0}),
+    ("constant", (3.0,), {}),
+    ("variance_scaling", (2.0, "fan_geo_avg", "normal"), {}),
+    (
+        "variance_scaling",
+        (2.0, "fan_avg", "uniform"),
+        {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
+    ),
+    *[
+        (f"{name}_{kind}", (), {})
+        for name in ("lecun", "glorot", "he", "xavier", "kaiming")
+        for kind in ("normal", "uniform")
+    ],
+]
+
+
+@every_width
+def test_initializers(x64):
+    shape = (3, 4, 5, 2)
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for name, args, kwargs in INITIALIZERS:
+            ours, theirs = (
+                getattr(m.nn.initializers, name)(*args, **kwargs) for m in (minijax, jax)
+            )
+            same(ours(minijax.random.key(3), shape), theirs(jax.random.key(3), shape))
+            for dtype in ("float16", "complex64"):
+                if (name, dtype) not in [
+                    ("truncated_normal", "complex64"),
+                    ("uniform", "complex64"),
+                ]:
+                    same(
+                        ours(minijax.random.key(3), shape, dtype),
+                        theirs(jax.random.key(3), shape, dtype),
+                    )
+        for name in ("zeros", "ones"):
+            same(
+                getattr(minijax.nn.initializers, name)(None, shape),
+                getattr(jax.nn.initializers, name)(None, shape),
+            )
