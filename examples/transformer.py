@@ -114,7 +114,7 @@ def scores(parameters, text, heads):
     for block in parameters["blocks"]:
         before_attention, before_thought = block["norms"]
         x = x + attend(normalize(x, before_attention), block, heads)
-        x = x + nn.gelu(normalize(x, before_thought) @ block["widen"]) @ block["narrow"]
+        x = x + nn.silu(normalize(x, before_thought) @ block["widen"]) @ block["narrow"]
     return normalize(x, parameters["norm"]) @ parameters["scores"]
 
 
