@@ -55,7 +55,6 @@ CASES = [
     ("logistic", [((300,),), ((30,), "float16")]),
     ("cauchy", [((300,),), ((30,), "float16")]),
     ("gumbel", [((300,),), ((30,), "float16"), ((300,), None, "high"), ((30,), None, "low")]),
-    ("maxwell", [((30,),)]),
     ("bernoulli", [(), (0.3, (200,)), (np.float32([0.1, 0.9]),), (0.01, (200,), "high")]),
     (
         "randint",
@@ -69,7 +68,6 @@ CASES = [
             ((200,), 0, 70000, "int16"),
             ((200,), 0, 2**31 - 1, "uint32"),
             ((2, 3), np.array([0, 5, 9]), 20),
-            ((200,), 0, 1000, "int64"),
             ((200,), np.uint32(3), np.uint32(2**32 - 1), "uint32"),
             ((200,), np.int8(-3), np.int8(100)),
         ],
@@ -83,10 +81,75 @@ CASES = [
     ("rayleigh", [(1.5, (30,)), (np.float32([1.5, 2]),)]),
     ("weibull_min", [(1.5, 2.0, (30,))]),
     ("triangular", [(0.0, 1.0, 3.0, (30,))]),
-    ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
     ("wald", [(1.5, (30,))]),
+    ("gamma", [(0.5, (50,)), (np.float32([[1.5], [20.0]]), (2, 3)), (2.0, (5,), "float16")]),
+    ("loggamma", [(0.01, (50,))]),
+    ("beta", [(0.5, 2.0, (30,))]),
+    ("dirichlet", [(np.float32([0.5, 1, 2]), (10,)), (np.float32([[1, 2], [3, 4]]),)]),
+    ("chisquare", [(3.0, (30,))]),
+    ("t", [(3.0, (30,))]),
+    ("f", [(3.0, 4.0, (30,))]),
+    (
+        "poisson",
+        [(3.0, (50,)), (np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
+    ),
+    (
+        "permutation",
+        [
+            (10,),
+            (np.arange(24.0).reshape(4, 6), 1),
+            (np.arange(24).reshape(4, 6), 1, True),
+            (np.int32(7),),
+            (np.arange(3000),),
+            (1,),
+        ],
+    ),
+    (
+        "choice",
+        [
+            (10,),
+            (10, (2, 3)),
+            (10, (4,), False),
+            (np.arange(24.0).reshape(4, 6), (3, 2), True, None, 1),
+            (np.arange(24.0).reshape(4, 6), (3,), False, None, 1),
+            (5, (40,), True, np.float32([0.1, 0.2, 0, 0.3, 0.4])),
+            (5, (3,), False, np.float32([0.1, 0.2, 0.1, 0.2, 0.4])),
+            (np.arange(5) * 2, (2, 2), False, np.float32([0.1, 0.2, 0.1, 0.2, 0.4])),
+        ],
+    ),
+    (
+        "categorical",
+        [
+            (np.float32([[0, 1, 2], [3, 0, -1]]), -1, (2, 2), False),
+            (np.float32([[0, 1, 2], [3, 0, -1]]), -1, None, True, "high"),
+        ],
+    ),
+    (
+        "categorical",
+        [(np.float32([[0, 1, 2], [3, 0, -1]]),), (np.float32([[0, 1, 2], [3, 0, -1]]), 0, (5, 3))],
+    ),
     ("geometric", [(0.3, (30,)), (0.3, (30,), "int16")]),
 ]
+
+
+# Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
+# is in the program.
+NEARLY = [
+    ("ball", [(3, 2.0, (10,)), (2, 1.0, (3, 2))]),
+    ("maxwell", [((30,),)]),
+    ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
+    ("generalized_normal", [(1.5, (30,))]),
+]
+
+
+@every_width
+@pytest.mark.parametrize(("name", "calls"), NEARLY, ids=[name for name, _ in NEARLY])
+def test_nearly_the_same_numbers(name, calls, x64):
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        for args in calls:
+            ours, theirs = map(np.asarray, both(name, 0, *args))
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            np.testing.assert_allclose(ours, theirs, rtol=20 * np.finfo(ours.dtype).eps)
 
 
 @every_width

@@ -5,6 +5,7 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 
 # ruff: noqa: F401
 from minijax import (
+    ad_checkpoint,
     compilation_cache,
     core,
     custom_derivatives,
@@ -15,12 +16,16 @@ from minijax import (
     lax,
     nn,
     numpy,
+    ops,
     random,
+    scipy,
     stages,
     tree,
     tree_util,
     typing,
 )
+from minijax.ad_checkpoint import checkpoint, checkpoint_policies
+from minijax.ad_checkpoint import checkpoint as remat
 from minijax.array import Array
 from minijax.config import config
 from minijax.custom_derivatives import (
@@ -43,6 +48,7 @@ from minijax.devices import (
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
+from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
@@ -65,7 +71,10 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
     "closure_convert",
     "compilation_cache",
     "config",
@@ -99,13 +108,18 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "ops",
     "process_count",
     "process_index",
     "random",
+    "remat",
+    "scipy",
     "stages",
     "tree",
     "tree_util",

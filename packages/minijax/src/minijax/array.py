@@ -12,6 +12,7 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax.key_dtype import key_dtype
 from minijax_stage2 import ShapedArray, Tracer, float0
+from minijax_stage2.shaped_array import short_dtype
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
 
@@ -62,7 +63,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if self.aval.dtype != key_dtype:
             return super().__repr__()
         words = str(_words_of_keys(self)).replace("\n", "\n ")
-        return f"Array({self.shape}, dtype={self.aval.dtype.names[0]}) overlaying:\n {words}"
+        return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n {words}"
 
     def __str__(self) -> str:
         return repr(self) if self.aval.dtype == key_dtype else super().__str__()

@@ -5,7 +5,7 @@ mapped are brought to the device first, and what comes out is an Array, as in JA
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.array import Array
 from minijax.arrays import to_array, tree_to_arrays
+from minijax.axis_names import named_axes
 from minijax.evaluation import evaluated_by_library
 from minijax_stage1.source import name_of
-from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2 import Tracer, current_trace, tree_leaves, tree_map
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import typeof_named
@@ -146,11 +147,31 @@ def _on_arrays(function: Function) -> Function:
 
 
 # --8<-- [start:vmap]
-@_documented_as(stage2.vmap)
+_AXIS_NAME = """
+
+    With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
+    such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
+    devices; here there is one."""
+
+
+@_documented_as(stage2.vmap, _AXIS_NAME)
 def vmap(
-    fun: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
+    fun: Function,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
 ) -> Function:
-    mapped = stage2.vmap(fun, in_axes, out_axes, axis_size)
+    require_function("vmap", fun)
+
+    @functools.wraps(fun)
+    def with_axis(*args: Any, **kwargs: Any) -> Any:
+        size = current_trace().axis_size  # type: ignore[attr-defined]
+        with named_axes({axis_name: size}):
+            return fun(*args, **kwargs)
+
+    mapped = stage2.vmap(fun if axis_name is None else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
     @functools.wraps(fun)

@@ -96,12 +96,14 @@ class ArrayOperators:
             return array_methods[name].__get__(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def astype(self, dtype: Any) -> Any:
-        """The array with another dtype."""
-        return f.astype(self, dtype)
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        """The array with another dtype; options come with a later package."""
+        return array_methods["astype"](self, dtype, **options) if options else f.astype(self, dtype)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any, **options: Any) -> Any:
         """The array with another shape of the same size; one size may be -1."""
+        if options:
+            return array_methods["reshape"](self, *shape, **options)
         return f.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Any:

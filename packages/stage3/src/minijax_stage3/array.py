@@ -64,9 +64,9 @@ class Array(ArrayOperators):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype, copy=copy)
 
-    def item(self) -> Any:
-        """The number that an array of one element holds, as a Python number."""
-        return self.numpy().item()
+    def item(self, *index: int) -> Any:
+        """The number at an index, or the only one that there is, as a Python number."""
+        return self.numpy().item(*index)
 
     def tolist(self) -> Any:
         """The numbers in nested Python lists; a Python number for a scalar."""

@@ -20,6 +20,7 @@ from minijax.lax import (
     gathering,
     generic_reductions,
     linalg,
+    parallel,
     precision,
     products,
     reductions,
@@ -33,6 +34,7 @@ from minijax.lax import (
     window_gradients,
     windows,
 )
+from minijax.lax import fft as fft_module
 from minijax.lax import scan_reverse as _scan_reverse
 from minijax.lax import scan_rules as _scan_rules
 from minijax.lax import while_rules as _while_rules
@@ -49,8 +51,10 @@ from minijax.lax.convolutions import *
 from minijax.lax.cumulative import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.parallel import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
@@ -85,8 +89,10 @@ __all__ = [
     *cumulative.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *parallel.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,

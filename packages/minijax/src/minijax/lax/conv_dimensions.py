@@ -69,13 +69,15 @@ def conv_dimension_numbers(
         given if given is not None else default
         for given, default in zip(dimension_numbers, defaults, strict=True)
     ]
-    return conv_general_permutations(specs, ndim)
+    return _numbered(specs, ndim)
 
 
-def conv_general_permutations(
-    dimension_numbers: Sequence[str], ndim: int | None = None
-) -> ConvDimensionNumbers:
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimensionNumbers:
     """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it."""
+    return _numbered(dimension_numbers, None)
+
+
+def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensionNumbers:
     lhs, rhs, out = dimension_numbers
     names = [c for c in rhs if c not in "OI"]
     for role, spec, features in (

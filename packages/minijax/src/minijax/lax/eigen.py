@@ -214,7 +214,7 @@ def _jvp_eig(
 ) -> tuple[list[Any], list[Any]]:
     if left or (right and not derivatives):
         raise NotImplementedError(
-            "eig: eigenvectors have no derivatives; eigenvalues have, where they alone are found "
+            "eig: eigenvectors have no derivatives; eigenvalues have, computed alone "
             "(jnp.linalg.eigvals), and right eigenvectors with enable_eigvec_derivs=True"
         )
     (x,) = primals

@@ -12,9 +12,10 @@ import ml_dtypes
 import numpy as np
 
 from minijax.declare import declare
-from minijax.lax.structural import full
+from minijax.lax.slicing import concatenate
+from minijax.lax.structural import expand_dims, full
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
@@ -372,8 +373,27 @@ declare(
 )
 # --8<-- [end:gather]
 
+
+@operation(static="axes")
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+    """The elements of `src` at indices along several axes, which come first in the result.
+
+    Arguments:
+        src: the array.
+        idxs: vectors of integers, one for each of the axes, or an array of them.
+        axes: the axes.
+    """
+    columns = [expand_dims(idxs[i], 1) for i in range(len(axes))]
+    axes = tuple(axes)
+    shape = typeof(src).shape
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
+    sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    return gather(src, concatenate(columns, 1), numbers, sizes, mode="fill")
+
+
 __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "gather",
+    "index_take",
 ]

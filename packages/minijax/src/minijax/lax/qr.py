@@ -62,7 +62,7 @@ def qr(
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """The reflections that make `a` an upper triangle, below that triangle, and their factors."""
+    """The reflections that make an upper triangle of `a`, below that, and their factors."""
     packed, taus = bind(geqrf_p, matrices_of("geqrf", a))
     return packed, taus
 
@@ -178,7 +178,7 @@ def _types_of_qr(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
 def _jvp_qr(
     primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool
 ) -> tuple[list[Any], list[Any]]:
-    """`q^H dq` is antisymmetric and `dr` an upper triangle, which parts `q^H t r^-1` in two."""
+    """`q^H dq` is antisymmetric, `dr` an upper triangle: so `q^H t r^-1` is split."""
     (x,) = primals
     m, n = typeof(x).shape[-2:]
     if m < n or (full_matrices and m != n):

@@ -115,7 +115,7 @@ def _lower_triangular_solve(
 
 
 def _conjugate(b: FunctionBuilder, x: Value) -> Value:
-    (out,) = b.emit(f"chlo.conj {x.name} : {signature([x], [x.aval])}", x.aval)
+    (out,) = b.emit(f'"chlo.conj"({x.name}) : {signature([x], [x.aval])}', x.aval)
     return out
 
 
@@ -183,13 +183,11 @@ def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former."""
     factor = tril(out)
-    right = bind1(triangular_solve_p, factor, t, **_SOLVE, left_side=False, transpose_a=True)
-    both = bind1(triangular_solve_p, factor, right, **_SOLVE, left_side=True, transpose_a=False)
+    right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
+    both = triangular_solve(factor, right, left_side=True, lower=True)
     half = mul(eye_like(both), stage2.full_like(both, 0.5))
     return matmul(factor, mul(tril(both), sub(stage2.full_like(both, 1), half)))
 
-
-_SOLVE = {"lower": True, "conjugate_a": True, "unit_diagonal": False}
 
 declare(
     cholesky_p,

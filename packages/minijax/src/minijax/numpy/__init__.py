@@ -10,54 +10,108 @@ import numpy as np
 from minijax.array import Array as ndarray
 from minijax.dlpack import from_dlpack
 from minijax.numpy import (
+    applying,
     convolution,
     creation,
     cumulative,
+    differences,
     dtypes,
     elementwise,
+    fft,
+    files,
+    grids,
+    histograms,
+    inserting,
+    joining,
+    linalg,
     manipulation,
     nan_reductions,
+    padding,
+    polynomials,
     products,
+    ranges,
+    rearranging,
     reductions,
     scalar_types,
+    selection,
     sorting,
+    splitting,
+    statistics,
+    taking,
+    triangles,
 )
 from minijax.numpy import einsum as einsum_module
+from minijax.numpy.applying import *
 from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
+from minijax.numpy.differences import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
 from minijax.numpy.elementwise import *
+from minijax.numpy.files import *
+from minijax.numpy.grids import *
+from minijax.numpy.histograms import *
+from minijax.numpy.inserting import *
+from minijax.numpy.joining import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
+from minijax.numpy.padding import *
+from minijax.numpy.polynomials import *
 from minijax.numpy.products import *
+from minijax.numpy.ranges import *
+from minijax.numpy.rearranging import *
 from minijax.numpy.reductions import *
 from minijax.numpy.scalar_types import *
+from minijax.numpy.selection import *
 from minijax.numpy.sorting import *
+from minijax.numpy.splitting import *
+from minijax.numpy.statistics import *
+from minijax.numpy.taking import *
+from minijax.numpy.triangles import *
 
 e = np.e
 pi = np.pi
 inf = np.inf
 nan = np.nan
+newaxis = None
 
 __all__ = [
     "e",
+    "fft",
     "from_dlpack",
     "inf",
+    "linalg",
     "nan",
     "ndarray",
+    "newaxis",
     "pi",
+    *applying.__all__,
     *convolution.__all__,
     *creation.__all__,
     *cumulative.__all__,
+    *differences.__all__,
     *dtypes.__all__,
     *einsum_module.__all__,
     *elementwise.__all__,
+    *files.__all__,
+    *grids.__all__,
+    *histograms.__all__,
+    *inserting.__all__,
+    *joining.__all__,
     *manipulation.__all__,
     *nan_reductions.__all__,
+    *padding.__all__,
+    *polynomials.__all__,
     *products.__all__,
+    *ranges.__all__,
+    *rearranging.__all__,
     *reductions.__all__,
     *scalar_types.__all__,
+    *selection.__all__,
     *sorting.__all__,
+    *splitting.__all__,
+    *statistics.__all__,
+    *taking.__all__,
+    *triangles.__all__,
 ]

@@ -11,7 +11,8 @@ from minijax.dtypes import canonicalize_dtype
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.numpy.manipulation import broadcast_to, concatenate, expand_dims, moveaxis, stack
+from minijax.numpy.joining import concatenate, stack
+from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis
 from minijax.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints
@@ -124,6 +125,30 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Shape | None = 
     return lax.full_like(a, fill_value, dtype, shape)
 
 
+def empty(shape: Shape, dtype: Any = None) -> Any:
+    """An array whose elements may be anything; they are zeros."""
+    return zeros(shape, dtype)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
+    """As `empty`, in the shape and dtype of `prototype`, unless others are given."""
+    return zeros_like(prototype, dtype, shape)
+
+
+def identity(n: int, dtype: Any = None) -> Any:
+    """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere."""
+    return eye(n, dtype=dtype)
+
+
+@evaluated_by_library
+def copy(a: Any, order: str | None = None) -> Any:
+    """An Array of the same numbers, in memory of its own."""
+    if order not in ("K", None):
+        raise NotImplementedError(f"copy: order must be 'K' or None, found {order!r}")
+    a = asarray(a)
+    return a if isinstance(a, Tracer) else a.copy()
+
+
 @evaluated_by_library
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
@@ -213,9 +238,13 @@ __all__ = [
     "arange",
     "array",
     "asarray",
+    "copy",
+    "empty",
+    "empty_like",
     "eye",
     "full",
     "full_like",
+    "identity",
     "linspace",
     "ones",
     "ones_like",

@@ -30,7 +30,6 @@ log = lax.log
 log1p = lax.log1p
 sqrt = lax.sqrt
 
-where = lax.elementwise.where
 maximum = lax.max
 minimum = lax.min
 
@@ -198,5 +197,4 @@ __all__ = [
     "tan",
     "tanh",
     "true_divide",
-    "where",
 ]

@@ -222,14 +222,20 @@ def _bound(bound: Any) -> int | None:
         raise TypeError(f"the bounds of a slice must be integers, found {bound!r:.60}") from None
 
 
+def known_value(x: Any) -> Any:
+    """The value of `x` where it is known, or None."""
+    known = x.concrete() if isinstance(x, Tracer) else x
+    return None if known is unknown or isinstance(known, Tracer) else known
+
+
 def _known_mask(part: Any) -> np.ndarray[Any, Any]:
-    known = part.concrete() if isinstance(part, Tracer) else part
-    if known is unknown or isinstance(known, Tracer):
+    known = known_value(part)
+    if known is None:
         raise NonConcreteBooleanIndexError(
             f"an index of booleans decides a shape, so it must be known when the function is "
             f"traced; found {typeof(part)}, {part.why_unknown()}.\n"
-            "Use where(mask, x, y) to choose elements, x.at[...] with "
-            "where, or nonzero(mask, size=...) for a known number of indices."
+            "Use where(mask, x, y) to choose elements, x.at[...] with where, or "
+            "nonzero(mask, size=...) for a known number of indices."
         )
     return np.asarray(known)
 

@@ -1,13 +1,13 @@
-"""Changing the shape of arrays, cutting them and putting them together."""
+"""Changing the shape of arrays, and the order of their axes."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.arrays import require_no_out
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import promotion, typeof
 from minijax_stage2.functions import canonical_axes, ints
 
 Axes = int | Sequence[int]
@@ -21,6 +21,12 @@ def shape(a: Any) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of axes of `a`."""
     return typeof(a).ndim
+
+
+def size(a: Any, axis: Axes | None = None) -> int:
+    """The number of elements of `a`, or how many there are along `axis`."""
+    of_a = shape(a)
+    return math.prod([of_a[i] for i in canonical_axes("size", axis, len(of_a))])
 
 
 @operation(static=("dtype", "copy"))
@@ -40,7 +46,6 @@ def reshape(a: Any, shape: Axes, order: str = "C", *, copy: bool | None = None) 
             first.
         copy: makes no difference, for an Array is never written to.
     """
-    a = a
     if order == "C":
         return stage2.reshape(a, shape)
     if order != "F":
@@ -61,10 +66,52 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return stage2.transpose(a, axes)
 
 
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """`a` with its axes permuted."""
+    return transpose(a, axes)
+
+
+@operation
+def matrix_transpose(x: Any, /) -> Any:
+    """`x` with its last two axes exchanged.
+
+    Raises:
+        ValueError: it has less than two axes.
+    """
+    if ndim(x) < 2:
+        raise ValueError(f"matrix_transpose: expected at least two axes, found {typeof(x)}")
+    return swapaxes(x, -1, -2)
+
+
 @operation(static=("source", "destination"))
-def moveaxis(a: Any, source: int, destination: int) -> Any:
-    """`a` with one axis moved, the others in their order."""
-    return stage2.moveaxis(a, source, destination)
+def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
+    """`a` with some axes moved, the others in their order.
+
+    Arguments:
+        a: the array.
+        source: the axis, or axes, to move.
+        destination: where it stands, or they stand, in the result.
+    """
+    sources = canonical_axes("moveaxis", source, ndim(a))
+    destinations = canonical_axes("moveaxis", destination, ndim(a))
+    if len(sources) != len(destinations):
+        raise ValueError(
+            f"moveaxis: source and destination must be as many, found {source} and {destination}"
+        )
+    order = [axis for axis in range(ndim(a)) if axis not in sources]
+    for to, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(to, axis)
+    return transpose(a, order)
+
+
+@operation(static=("axis", "start"))
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """`a` with one axis moved before the axis `start`."""
+    (axis,) = canonical_axes("rollaxis", axis, ndim(a))
+    if not -ndim(a) <= start <= ndim(a):
+        raise ValueError(f"rollaxis: start {start} is out of range for {typeof(a)}")
+    start = start + ndim(a) if start < 0 else start
+    return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
 @operation(static=("axis1", "axis2"))
@@ -83,6 +130,21 @@ def broadcast_to(array: Any, shape: Axes) -> Any:
     return lax.structural.broadcast_to("broadcast_to", array, shape)
 
 
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """The arrays, each repeated to the shape in which they meet."""
+    common = broadcast_shapes(*map(shape, args))
+    return [broadcast_to(x, common) for x in args]
+
+
+def broadcast_shapes(*shapes: Axes) -> tuple[int, ...]:
+    """The shape in which arrays of these shapes meet, by numpy's rule.
+
+    Raises:
+        ValueError: two sizes of one axis differ and neither is 1.
+    """
+    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+
+
 @operation(static="axis")
 def expand_dims(a: Any, axis: Axes) -> Any:
     """`a` with axes of size 1, where `axis` says they stand in the result."""
@@ -97,47 +159,49 @@ def squeeze(a: Any, axis: Axes | None = None) -> Any:
     return lax.squeeze(a, axis)
 
 
-@operation(static=("axis", "dtype"))
-def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
-    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
-
-    The result has the dtype `dtype`, or else the one in which theirs meet.
-    """
-    if not len(arrays):
-        raise ValueError("concatenate: needs at least one array")
-    if axis is None:
-        return concatenate([ravel(a) for a in arrays], 0, dtype)
-    (along,) = canonical_axes("concatenate", axis, ndim(arrays[0]))
-    if dtype is not None:
-        arrays = [astype(a, dtype) for a in arrays]
-    return lax.concatenate(arrays, along)
+@operation
+def atleast_1d(*arys: Any) -> Any:
+    """The array with one axis if it had none; a list of arrays for several."""
+    return _each(arys, lambda x: expand_dims(x, 0) if ndim(x) == 0 else x)
 
 
-@operation(static=("axis", "out", "dtype"))
-def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
-    """The arrays, all of one shape, side by side along a new axis. `out` must be None."""
-    require_no_out("stack", out)
-    if not len(arrays):
-        raise ValueError("stack: needs at least one array")
-    shapes = {shape(a) for a in arrays}
-    if len(shapes) > 1:
-        raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
-    (new,) = canonical_axes("stack", axis, ndim(arrays[0]) + 1)
-    return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
+@operation
+def atleast_2d(*arys: Any) -> Any:
+    """The array with new axes in front, up to two; a list of arrays for several."""
+    return _each(arys, lambda x: expand_dims(x, range(2 - ndim(x))) if ndim(x) < 2 else x)
+
+
+@operation
+def atleast_3d(*arys: Any) -> Any:
+    """The array with new axes around its own, up to three; a list of arrays for several."""
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _each(arys, lambda x: expand_dims(x, new[ndim(x)]) if ndim(x) < 3 else x)
+
+
+def _each(arrays: Sequence[Any], change: Callable[[Any], Any]) -> Any:
+    changed = [change(x) for x in arrays]
+    return changed[0] if len(changed) == 1 else changed
 
 
 __all__ = [
     "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
-    "concatenate",
     "expand_dims",
+    "matrix_transpose",
     "moveaxis",
     "ndim",
+    "permute_dims",
     "ravel",
     "reshape",
+    "rollaxis",
     "shape",
+    "size",
     "squeeze",
-    "stack",
     "swapaxes",
     "transpose",
 ]

@@ -2,19 +2,26 @@
 
 # ruff: noqa: F403
 from minijax.random import bits as _bits
-from minijax.random import inversion, keys
+from minijax.random import counting, inversion, keys, selection
+from minijax.random import gamma as _gamma
 from minijax.random import normal as _normal
 from minijax.random import uniform as _uniform
 from minijax.random.bits import *
+from minijax.random.counting import *
+from minijax.random.gamma import *
 from minijax.random.inversion import *
 from minijax.random.keys import *
 from minijax.random.normal import *
+from minijax.random.selection import *
 from minijax.random.uniform import *
 
 __all__ = [
     *_bits.__all__,
-    *inversion.__all__,
-    *keys.__all__,
+    *_gamma.__all__,
     *_normal.__all__,
     *_uniform.__all__,
+    *counting.__all__,
+    *inversion.__all__,
+    *keys.__all__,
+    *selection.__all__,
 ]

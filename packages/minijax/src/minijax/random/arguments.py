@@ -1,8 +1,9 @@
 """What the distributions have in common: their dtypes, and the shapes of their results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from minijax import lax
@@ -17,20 +18,23 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 Shape = int | Sequence[int]
 
 
+finfo: Callable[[Any], Any] = ml_dtypes.finfo
+
+
 def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
     """The dtype of a result that is real; the default one if not given."""
-    dtype = default_float() if dtype is None else dtype_of_numbers(caller, dtype)
-    if not is_inexact(dtype) or dtype.kind == "c":
-        raise ValueError(f"{caller}: expected a dtype of real numbers, found {dtype}")
-    return dtype
+    found: np.dtype[Any] = default_float() if dtype is None else dtype_of_numbers(caller, dtype)
+    if not is_inexact(found) or found.kind == "c":
+        raise ValueError(f"{caller}: expected a dtype of real numbers, found {found}")
+    return found
 
 
 def int_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
     """The dtype of a result that is an integer; the default one if not given."""
-    dtype = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
-    if dtype.kind not in "iu":
-        raise TypeError(f"{caller}: expected a dtype of integers, found {dtype}")
-    return dtype
+    found: np.dtype[Any] = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
+    if found.kind not in "iu":
+        raise TypeError(f"{caller}: expected a dtype of integers, found {found}")
+    return found
 
 
 def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[int, ...]:

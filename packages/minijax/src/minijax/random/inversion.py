@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from minijax import lax
@@ -12,6 +11,7 @@ from minijax.operation import operation
 from minijax.random.arguments import (
     Shape,
     as_dtype,
+    finfo,
     float_dtype,
     int_dtype,
     result_shape,
@@ -35,7 +35,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the Laplace distribution with mean 0 and scale 1."""
     key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
-    low = dtype.type(-1 + ml_dtypes.finfo(dtype).epsneg)
+    low = dtype.type(-1 + finfo(dtype).epsneg)
     u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
@@ -52,7 +52,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the Cauchy distribution with median 0 and scale 1."""
     key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
-    low = dtype.type(ml_dtypes.finfo(dtype).eps)
+    low = dtype.type(finfo(dtype).eps)
     u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
     return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
 
@@ -84,7 +84,7 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
         for i in range(2)
     )
     # Near 0 the second number fills in the bits that the first has not.
-    fine = lax.mul(dtype.type(ml_dtypes.finfo(dtype).eps), low)
+    fine = lax.mul(dtype.type(finfo(dtype).eps), low)
     fine = lax.add(lax.add(high, fine), _tiny(dtype))
     u = jnp.where(lax.ge(high, dtype.type(0.5)), high, fine)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
@@ -147,7 +147,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
 
 def _tiny(dtype: np.dtype[Any]) -> Any:
     """The smallest number that is stored with all its digits."""
-    return dtype.type(ml_dtypes.finfo(dtype).tiny)
+    return dtype.type(finfo(dtype).tiny)
 
 
 __all__ = [

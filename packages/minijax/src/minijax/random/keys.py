@@ -25,7 +25,7 @@ IMPLEMENTATION = "threefry2x32"
 
 
 # --8<-- [start:key]
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A key made from an integer.
 
     Arguments:
@@ -48,7 +48,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     return _key(_seed("key", seed))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key in the older way, two words in an array of uint32; `key` makes the other one.
 
     The arguments and errors are those of `key`.

@@ -13,6 +13,8 @@ from minijax.random.keys import single_key
 from minijax.random.uniform import rademacher, uniform_numbers
 from minijax_stage2.shaped_array import dtype_of_numbers
 
+ONE = np.float32(1.0)
+
 
 # --8<-- [start:normal]
 @operation(static=("shape", "dtype"))
@@ -86,9 +88,7 @@ def truncated_normal(
 
 
 @operation(static=("shape", "dtype"))
-def lognormal(
-    key: Any, sigma: Any = np.float32(1.0), shape: Shape | None = None, dtype: Any = None
-) -> Any:
+def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`."""
     key, dtype = single_key("lognormal", key), float_dtype("lognormal", dtype)
     sizes = result_shape("lognormal", shape, sigma)

@@ -2,14 +2,21 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
-from minijax.random.arguments import Shape, as_dtype, float_dtype, int_dtype, new_key, result_shape
+from minijax.random.arguments import (
+    Shape,
+    as_dtype,
+    finfo,
+    float_dtype,
+    int_dtype,
+    new_key,
+    result_shape,
+)
 from minijax.random.bits import random_bits
 from minijax.random.keys import single_key
 from minijax_stage2 import typeof
@@ -36,7 +43,7 @@ def uniform(
 
     >>> from minijax import random
     >>> random.uniform(random.key(0), (2,))
-    Array([0.947667, 0.978589], dtype=float32)
+    Array([0.947667 , 0.9785799], dtype=float32)
     """
     key, dtype = single_key("uniform", key), float_dtype("uniform", dtype)
     sizes = result_shape("uniform", sizes_of("uniform", shape), minval, maxval)
@@ -50,7 +57,7 @@ def uniform_numbers(
 
     Random bits are made the fraction of a number from 1 to 2, for these are evenly spaced.
     """
-    info = ml_dtypes.finfo(dtype)
+    info = finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
     bits = random_bits(key, width, shape)
     words = np.dtype(f"uint{info.bits}")
@@ -166,7 +173,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
     )
-    fine = lax.mul(fine, dtype.type(ml_dtypes.finfo(dtype).eps))
+    fine = lax.mul(fine, dtype.type(finfo(dtype).eps))
     return lax.lt(fine, lax.sub(p, coarse))
 
 

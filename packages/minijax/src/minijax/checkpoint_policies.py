@@ -1,0 +1,90 @@
+"""Policies of `checkpoint`: which results of primitives are kept, and not computed again."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from minijax.declare import declare
+from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2.primitives import dot_general_p
+from minijax_stage2.vmap_rules import elementwise
+
+# Of a primitive, the types of its operands, and its parameters: whether to keep its results.
+Policy = Callable[..., bool]
+
+name_p = Primitive("name")
+declare(
+    name_p,
+    abstract_eval=lambda x, *, name: [x],
+    lower=lambda b, out_avals, x, *, name: [x],
+    vmap=elementwise(name_p),
+    jvp=[lambda t, out, x, *, name: bind1(name_p, t, name=name)],
+    transpose=[lambda ct, x, *, name: ct],
+)
+
+
+# --8<-- [start:policies]
+def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keeps all, as without `checkpoint`."""
+    return True
+
+
+def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keeps the arguments only, as without a policy."""
+    return False
+
+
+def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keeps products of matrices, which take most of the time and little of the memory."""
+    return prim is dot_general_p
+
+
+def dots_with_no_batch_dims_saveable(
+    prim: Primitive, *in_avals: ShapedArray, **params: Any
+) -> bool:
+    """Keeps products of matrices that are not products of a batch of matrices."""
+    if prim is not dot_general_p:
+        return False
+    _, (x_batch, y_batch) = params["dimension_numbers"]
+    return not x_batch and not y_batch
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
+    """Keeps what `checkpoint_name` gave one of these names."""
+    names = frozenset(names_which_can_be_saved)
+    return lambda prim, *in_avals, **params: prim is name_p and params["name"] in names
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
+    """Keeps what has a name other than these."""
+    names = frozenset(names_not_to_save)
+    return lambda prim, *in_avals, **params: prim is name_p and params["name"] not in names
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
+    """Keeps all but what has one of these names."""
+    names = frozenset(names_not_to_save)
+    return lambda prim, *in_avals, **params: not (prim is name_p and params["name"] in names)
+
+
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Keeps what either policy keeps."""
+    return lambda prim, *in_avals, **params: (
+        policy_1(prim, *in_avals, **params) or policy_2(prim, *in_avals, **params)
+    )
+
+
+# --8<-- [end:policies]
+
+checkpoint_policies = SimpleNamespace(
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=dots_saveable,
+    checkpoint_dots=dots_saveable,
+    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
+    checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
+    save_only_these_names=save_only_these_names,
+    save_any_names_but_these=save_any_names_but_these,
+    save_anything_except_these_names=save_anything_except_these_names,
+    save_from_both_policies=save_from_both_policies,
+)

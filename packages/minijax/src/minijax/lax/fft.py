@@ -1,0 +1,139 @@
+"""Fourier's transform."""
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.declare import declare
+from minijax.lax.complex_numbers import complex, conj, real
+from minijax.lax.slicing import pad
+from minijax.lax.structural import full, full_like
+from minijax.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage4 import UndefPrimal
+
+fft_p = Primitive("fft")
+
+
+class FftType(enum.IntEnum):
+    """The transform, its inverse, and those of real numbers, of which only one half is kept."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+# --8<-- [start:fft]
+@operation(static=("fft_type", "fft_lengths"))
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """Fourier's transform along the last axes.
+
+    Arguments:
+        x: the array; complex, or for RFFT real.
+        fft_type: an `FftType`, or its name.
+        fft_lengths: the sizes of these axes, one to three; for IRFFT those of the result.
+
+    Raises:
+        ValueError: they do not fit the array, or there is no such transform.
+        TypeError: the dtype does not fit the transform.
+    """
+    if isinstance(fft_type, str):
+        if fft_type.upper() not in FftType.__members__:
+            raise ValueError(f"fft: fft_type must be an FftType or its name, found {fft_type!r}")
+        fft_type = FftType[fft_type.upper()]
+    lengths = ints("fft: fft_lengths", fft_lengths)
+    kind = FftType(fft_type)
+    if kind != FftType.RFFT and typeof(x).dtype.kind != "c":
+        x = complex(x, full_like(x, 0))
+    return bind1(fft_p, x, fft_type=kind, fft_lengths=lengths)
+
+
+def _type_of_transform(
+    x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape
+) -> list[ShapedArray]:
+    takes_real, gives_real = fft_type == FftType.RFFT, fft_type == FftType.IRFFT
+    if x.dtype not in ((np.float32, np.float64) if takes_real else (np.complex64, np.complex128)):
+        kind = "real" if takes_real else "complex"
+        raise TypeError(f"fft: {fft_type.name} takes {kind} numbers of 32 bits or more, found {x}")
+    count = len(fft_lengths)
+    half = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1) if fft_lengths else ()
+    if not 1 <= count <= 3 or x.shape[-count:] != (half if gives_real else fft_lengths):
+        raise ValueError(f"fft: {fft_type.name} of lengths {fft_lengths} does not fit {x}")
+    lead = x.shape[:-count]
+    if takes_real:
+        return [ShapedArray(lead + half, np.result_type(x.dtype, np.complex64))]
+    if gives_real:
+        return [ShapedArray(lead + fft_lengths, np.finfo(x.dtype).dtype)]
+    return [x]
+
+
+def _lower_fft(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    fft_type: FftType,
+    fft_lengths: Shape,
+) -> list[Value]:
+    return b.emit(
+        f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "
+        f": {signature([x], out_avals)}",
+        *out_avals,
+    )
+
+
+def _vmap_fft(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return [bind1(fft_p, x, **params)], [0]
+
+
+# --8<-- [end:fft]
+
+
+# --8<-- [start:transpose]
+def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:
+    """The matrix of the transform is symmetric; what RFFT leaves out, and IRFFT adds, is zero."""
+    if fft_type in (FftType.FFT, FftType.IFFT):
+        return fft(ct, fft_type, fft_lengths)
+    n = fft_lengths[-1]
+    kept = n // 2 + 1
+    if fft_type == FftType.RFFT:
+        config = [(0, 0, 0)] * (typeof(ct).ndim - 1)
+        whole = pad(ct, full((), 0, typeof(ct).dtype), [*config, (0, n - kept, 0)])
+        return real(fft(whole, FftType.FFT, fft_lengths))
+    # All but the first, and for even n the last, stand for their mirror images too.
+    weights = np.full(kept, 2.0 / math.prod(fft_lengths))
+    weights[0] /= 2
+    if n % 2 == 0:
+        weights[-1] /= 2
+    out = fft(ct, FftType.RFFT, fft_lengths)
+    weights = np.asarray(weights, typeof(ct).dtype).astype(typeof(out).dtype)
+    return conj(stage2.mul(out, stage2.broadcast_to(weights, typeof(out).shape)))
+
+
+# --8<-- [end:transpose]
+
+declare(
+    fft_p,
+    abstract_eval=_type_of_transform,
+    lower=_lower_fft,
+    vmap=_vmap_fft,
+    jvp=(lambda t, out, x, **params: bind1(fft_p, t, **params),),
+    transpose=(_transpose_fft,),
+)
+
+__all__ = [
+    "FftType",
+    "fft",
+]

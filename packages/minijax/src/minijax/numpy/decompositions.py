@@ -1,0 +1,254 @@
+"""Decompositions of matrices, and eigenvalues, with numpy's names and results."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.lax import linalg
+from minijax.lax.matrices import eye_like, matrices_of, mH, mT
+from minijax.lax.precision import PrecisionLike
+from minijax.numpy import products
+from minijax.numpy.matrix_equations import inv
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import ints
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """Orthonormal columns, singular values in descending order, orthonormal rows."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+@operation(static=("upper", "symmetrize_input"))
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+    """The triangular `l` for which `l @ l^H` is `a`; with `upper`, the `u` for which `u^H @ u` is.
+
+    Arguments:
+        a: symmetric (Hermitian) positive definite matrices.
+        upper: which triangle to return.
+        symmetrize_input: whether to take the mean of each matrix and its transpose.
+
+    Returns:
+        The triangles; not numbers where a matrix is not positive definite.
+    """
+    lower = linalg.cholesky(mH(a) if upper else a, symmetrize_input=symmetrize_input)
+    return mH(lower) if upper else lower
+
+
+@operation(static="mode")
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The decomposition of matrices into orthonormal columns `Q` and an upper triangle `R`.
+
+    Arguments:
+        a: the matrices.
+        mode: "reduced"; "complete", for a square `Q`; "r", for `R` alone; or "raw", for LAPACK's
+            reflections, transposed, and their factors.
+
+    Raises:
+        ValueError: `mode` is none of these.
+    """
+    a = matrices_of("qr", a)
+    if mode == "raw":
+        packed, taus = linalg.geqrf(a)
+        return QRResult(mT(packed), taus)
+    if mode not in ("reduced", "r", "complete", "full"):
+        raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r' or 'raw', found {mode!r}")
+    q, r = linalg.qr(a, full_matrices=mode in ("complete", "full"))
+    return r if mode == "r" else QRResult(q, r)
+
+
+@operation(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
+    """The singular value decomposition of matrices.
+
+    Arguments:
+        a: the matrices.
+        full_matrices: whether `U` and `Vh` are square, rather than as small as suffices.
+        compute_uv: whether to return them.
+        hermitian: whether the matrices are symmetric; it makes no difference.
+        subset_by_index: from which singular value to which, exclusive.
+
+    Returns:
+        `U, S, Vh`, or `S` alone.
+    """
+    out = linalg.svd(
+        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
+    )
+    return SVDResult(*out) if compute_uv else out
+
+
+@operation
+def svdvals(x: Any, /) -> Any:
+    """The singular values of matrices, in descending order."""
+    return linalg.svd(x, compute_uv=False)
+
+
+@operation(static=("UPLO", "symmetrize_input"))
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+    """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
+
+    Arguments:
+        a: the matrices.
+        UPLO: "L" (by default) or "U": the triangle that is looked at, where they are not made
+            symmetric.
+        symmetrize_input: whether to take the mean of each matrix and its transpose.
+
+    Raises:
+        ValueError: `UPLO` is neither.
+    """
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"eigh: UPLO must be 'L' or 'U', found {UPLO!r}")
+    v, w = linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(w, v)
+
+
+@operation(static=("UPLO", "symmetrize_input"))
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; see `eigh`."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+@operation
+def eig(a: Any) -> EigResult:
+    """The eigenvalues and eigenvectors of square matrices, which are complex."""
+    return EigResult(*linalg.eig(a, compute_left_eigenvectors=False))
+
+
+@operation
+def eigvals(a: Any) -> Any:
+    """The eigenvalues of square matrices, which are complex."""
+    (w,) = linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    return w
+
+
+@operation(static="n")
+def matrix_power(a: Any, n: int) -> Any:
+    """Square matrices to the power `n`, an int that may be negative."""
+    (n,) = ints("matrix_power: n", n)
+    if typeof(a).ndim < 2 or typeof(a).shape[-1] != typeof(a).shape[-2]:
+        raise TypeError(f"matrix_power: takes square matrices, found {typeof(a)}")
+    if n < 0:
+        return matrix_power(inv(a), -n)
+    out = None
+    while n:
+        if n % 2:
+            out = a if out is None else products.matmul(out, a)
+        n //= 2
+        a = products.matmul(a, a) if n else a
+    return eye_like(a) if out is None else out
+
+
+@operation(static="precision")
+def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
+    """The product of matrices, in the order that is the least work.
+
+    The first and the last may be vectors.
+
+    Raises:
+        ValueError: there are less than two, or one between is no matrix.
+    """
+    arrays = list(arrays)
+    ndims = [typeof(x).ndim for x in arrays]
+    if len(arrays) < 2 or any(n != 2 for n in ndims[1:-1]) or not {ndims[0], ndims[-1]} <= {1, 2}:
+        raise ValueError(
+            f"multi_dot: takes two matrices at least, found {list(map(typeof, arrays))}"
+        )
+    sizes = [1 if ndims[0] == 1 else typeof(arrays[0]).shape[0]]
+    sizes += [typeof(x).shape[0] for x in arrays[1:]]
+    sizes.append(1 if ndims[-1] == 1 else typeof(arrays[-1]).shape[1])
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(arrays))}
+    for span in range(1, len(arrays)):
+        for i in range(len(arrays) - span):
+            j = i + span
+            best[i, j] = min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return arrays[i]
+        k = best[i, j][1]
+        return products.dot(product(i, k), product(k + 1, j), precision=precision)
+
+    return product(0, len(arrays) - 1)
+
+
+@operation(static="offset")
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of matrices in the last two axes; `offset` says how far above the main one."""
+    *lead, m, n = typeof(x).shape
+    size = max(min(m, n - offset) if offset >= 0 else min(m + offset, n), 0)
+    above, below = max(offset, 0), max(-offset, 0)
+    zeros = [0] * len(lead)
+    if not size:
+        return lax.full((*lead, 0), 0, typeof(x).dtype)
+    block = lax.slice(x, [*zeros, below, above], [*lead, below + size, above + size])
+    on_it = stage2.eq(
+        *(lax.broadcasted_iota("int32", typeof(block).shape, len(lead) + i) for i in (0, 1))
+    )
+    return lax.reduce_sum(lax.select(on_it, block, lax.full_like(block, 0)), [len(lead)])
+
+
+@operation(static=("offset", "dtype"))
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of matrices in the last two axes."""
+    from minijax.numpy.reductions import sum
+
+    return sum(diagonal(x, offset=offset), -1, dtype=dtype)
+
+
+@operation
+def matrix_transpose(x: Any, /) -> Any:
+    """The matrices in the last two axes, transposed."""
+    if typeof(x).ndim < 2:
+        raise ValueError(f"matrix_transpose: takes at least two axes, found {typeof(x)}")
+    return mT(x)
+
+
+__all__ = [
+    "cholesky",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "matrix_power",
+    "matrix_transpose",
+    "multi_dot",
+    "qr",
+    "svd",
+    "svdvals",
+    "trace",
+]

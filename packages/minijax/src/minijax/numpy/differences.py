@@ -1,0 +1,183 @@
+"""Differences of neighbours, slopes, and areas under a curve."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.numpy.dtypes import dtype_of_mean
+from minijax.numpy.reductions import sum
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.promotion import broadcast_to, cast, promote, result_type
+
+
+@operation(static=("n", "axis"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """The difference of each element from the one before it, `n` times over.
+
+    Arguments:
+        a: the array; of booleans, where neighbours differ.
+        n: how many times.
+        axis: the axis to go along.
+        prepend: a number or an array to put before `a` first.
+        append: a number or an array to put after it.
+
+    Raises:
+        ValueError: `a` is a scalar, or `n` is negative.
+    """
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, found {n}")
+    if typeof(a).ndim == 0:
+        raise ValueError(f"diff: expected an array with an axis, found {typeof(a)}")
+    (along,) = canonical_axes("diff", axis, typeof(a).ndim)
+    parts = [_edge(x, a, along) for x in (prepend, a, append) if x is not None]
+    if len(parts) > 1:
+        a = lax.concatenate(_of_one_dtype(*parts), along)
+    minus = lax.ne if typeof(a).dtype == np.bool_ else lax.sub
+    for _ in range(n):
+        size = typeof(a).shape[along]
+        if not size:
+            return a
+        later = lax.slice_in_dim(a, 1, size, axis=along)
+        a = minus(later, lax.slice_in_dim(a, 0, size - 1, axis=along))
+    return a
+
+
+def _edge(x: Any, a: Any, axis: int) -> Any:
+    """What is put at an end: a number as one more element along the axis."""
+    if typeof(x).ndim:
+        return x
+    shape = typeof(a).shape
+    return broadcast_to(x, (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+def _of_one_dtype(*operands: Any) -> list[Any]:
+    meeting = result_type(*map(typeof, operands))
+    return [cast(x, meeting) for x in operands]
+
+
+@operation
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours among all elements in one row.
+
+    Arguments:
+        ary: the array.
+        to_end: numbers to put after the differences.
+        to_begin: numbers to put before them.
+    """
+    dtype = typeof(ary).dtype
+    out = diff(lax.reshape(ary, (-1,)))
+    edges = [
+        None if x is None else lax.convert_element_type(lax.reshape(x, (-1,)), dtype)
+        for x in (to_begin, to_end)
+    ]
+    parts = [x for x in (edges[0], out, edges[1]) if x is not None]
+    return lax.concatenate(parts, 0) if len(parts) > 1 else out
+
+
+@operation(static=("axis", "edge_order"))
+def gradient(
+    f: Any,
+    *varargs: Any,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Any:
+    """The slope at each element, from its neighbours; at the ends from the one neighbour.
+
+    Arguments:
+        f: the array.
+        varargs: how far apart elements are: nothing (1), a number, or for each axis a number or
+            an array of coordinates.
+        axis: the axes to take slopes along; all if None.
+        edge_order: must be None.
+
+    Returns:
+        An array, or a list of them if there are several axes.
+
+    Raises:
+        ValueError: an axis has less than two elements.
+        TypeError: there are neither one nor as many distances as axes.
+    """
+    if edge_order is not None:
+        raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
+    f = lax.convert_element_type(f, dtype_of_mean(f))
+    axes = canonical_axes("gradient", axis, typeof(f).ndim)
+    if any(typeof(f).shape[i] < 2 for i in axes):
+        raise ValueError(f"gradient: each axis needs two elements, found {typeof(f)}")
+    distances = list(varargs) or [1.0]
+    if len(distances) == 1:
+        distances *= len(axes)
+    if len(distances) != len(axes):
+        raise TypeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
+    out = [_slope(f, i, h) for i, h in zip(axes, distances, strict=True)]
+    return out[0] if len(out) == 1 else out
+
+
+def _slope(f: Any, axis: int, h: Any) -> Any:
+    shape = typeof(f).shape
+    size = shape[axis]
+
+    def part(x: Any, start: int, limit: int) -> Any:
+        return lax.slice_in_dim(x, start, limit, axis=axis)
+
+    if typeof(h).ndim == 0:
+        inner = lax.div(lax.sub(part(f, 2, size), part(f, 0, size - 2)), lax.mul(2.0, h))
+        first = lax.div(lax.sub(part(f, 1, 2), part(f, 0, 1)), h)
+        last = lax.div(lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1)), h)
+        return lax.concatenate([first, inner, last], axis)
+    if typeof(h).shape != (size,):
+        raise ValueError(f"gradient: coordinates {typeof(h)} for an axis of {size} elements")
+    gaps = lax.convert_element_type(diff(h), typeof(f).dtype)
+    wide = tuple(size - 1 if i == axis else 1 for i in range(len(shape)))
+    steps = lax.div(diff(f, axis=axis), broadcast_to(lax.reshape(gaps, wide), _less(shape, axis)))
+    before, after = part(steps, 0, size - 2), part(steps, 1, size - 1)
+    gaps = broadcast_to(lax.reshape(gaps, wide), _less(shape, axis))
+    low, high = part(gaps, 0, size - 2), part(gaps, 1, size - 1)
+    inner = lax.div(lax.add(lax.mul(before, high), lax.mul(after, low)), lax.add(low, high))
+    return lax.concatenate([part(steps, 0, 1), inner, part(steps, size - 2, size - 1)], axis)
+
+
+def _less(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], shape[axis] - 1, *shape[axis + 1 :])
+
+
+@operation(static="axis")
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The area under a curve, by straight lines between its points.
+
+    Arguments:
+        y: the heights.
+        x: where they stand: one axis for all curves, or one number for each height.
+        dx: how far apart they are, without `x`.
+        axis: the axis to go along.
+    """
+    (along,) = canonical_axes("trapezoid", axis, typeof(y).ndim)
+    operands = [y, dx] if x is None else [y, x]
+    dtype = dtype_of_mean(lax.full((), 0, result_type(*map(typeof, operands)).dtype))
+    y = lax.convert_element_type(y, dtype)
+    shape = typeof(y).shape
+    if x is None:
+        gaps = lax.convert_element_type(dx, dtype)
+    else:
+        x = lax.convert_element_type(x, dtype)
+        gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
+        if typeof(x).ndim == 1:
+            gaps = lax.reshape(gaps, [-1 if i == along else 1 for i in range(len(shape))])
+    heights = lax.add(
+        lax.slice_in_dim(y, 1, shape[along], axis=along),
+        lax.slice_in_dim(y, 0, shape[along] - 1, axis=along),
+    )
+    return lax.mul(sum(lax.mul(*promote(gaps, heights)), along), 0.5)
+
+
+__all__ = [
+    "diff",
+    "ediff1d",
+    "gradient",
+    "trapezoid",
+]

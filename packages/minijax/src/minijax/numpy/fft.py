@@ -1,0 +1,255 @@
+"""Fourier's transform, with the names of `numpy.fft`.
+
+What the functions have in common: `n`, or `s` for several axes, cuts the axes to that size, or
+fills them up with zeros; `norm` is "backward" (by default), "ortho" or "forward" and says which
+direction is divided by the number of elements, or both by its square root.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.lax.fft import FftType
+from minijax.lax.fft import fft as transform
+from minijax.numpy.dtypes import default_float
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.promotion import to_inexact
+
+Axes = int | Sequence[int] | None
+OF_ONE = ("n", "axis", "norm")
+OF_SEVERAL = ("s", "axes", "norm")
+
+
+def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(
+            f"{caller}: norm must be None, 'backward', 'ortho' or 'forward', found {norm!r}"
+        )
+    a = to_inexact(a)
+    if typeof(a).dtype.itemsize < 4:
+        a = stage2.astype(a, np.float32)
+    if kind == FftType.RFFT and typeof(a).dtype.kind == "c":
+        raise TypeError(f"{caller}: takes real numbers, found {typeof(a)}")
+    if kind != FftType.RFFT and typeof(a).dtype.kind != "c":
+        a = lax.complex(a, lax.full_like(a, 0))
+    ndim = typeof(a).ndim
+    sizes = None if s is None else ints(f"{caller}: s", s)
+    if axes is None:
+        axes = range(ndim) if sizes is None else range(ndim - len(sizes), ndim)
+    axes = canonical_axes(caller, axes, ndim)
+    if not axes:
+        return a
+    if sizes is None:
+        sizes = tuple(typeof(a).shape[axis] for axis in axes)
+        if kind == FftType.IRFFT:
+            sizes = (*sizes[:-1], 2 * (sizes[-1] - 1))
+    if len(sizes) != len(axes) or any(size < 1 for size in sizes):
+        raise ValueError(f"{caller}: the sizes of the axes {axes} must be positive, found {sizes}")
+    taken = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes
+    others = [axis for axis in range(ndim) if axis not in axes]
+    order = [*others, *axes]
+    a = _resized(stage2.transpose(a, order), taken)
+    out = _in_parts(a, kind, sizes)
+    back = sorted(range(ndim), key=order.__getitem__)
+    return _scaled(stage2.transpose(out, back), kind, math.prod(sizes), norm)
+
+
+def _resized(a: Any, sizes: tuple[int, ...]) -> Any:
+    """The last axes with these sizes: cut, or filled up with zeros."""
+    shape = typeof(a).shape
+    lead = shape[: len(shape) - len(sizes)]
+    a = lax.slice(a, [0] * len(shape), (*lead, *map(min, shape[len(lead) :], sizes)))
+    found = typeof(a).shape[len(lead) :]
+    if found == sizes:
+        return a
+    config = [(0, 0, 0)] * len(lead)
+    config += [(0, size - n, 0) for size, n in zip(sizes, found, strict=True)]
+    return lax.pad(a, lax.full((), 0, typeof(a).dtype), config)
+
+
+def _in_parts(a: Any, kind: FftType, sizes: tuple[int, ...]) -> Any:
+    """The transform along any number of last axes, three at a time."""
+    if len(sizes) <= 3:
+        return transform(a, kind, sizes)
+    first, rest = sizes[:-3], sizes[-3:]
+    ndim = typeof(a).ndim
+    turned = [
+        *range(ndim - len(sizes)),
+        *range(ndim - 3, ndim),
+        *range(ndim - len(sizes), ndim - 3),
+    ]
+    back = sorted(range(ndim), key=turned.__getitem__)
+
+    def along_first(a: Any, kind: FftType) -> Any:
+        return stage2.transpose(_in_parts(stage2.transpose(a, turned), kind, first), back)
+
+    if kind == FftType.IRFFT:
+        return transform(along_first(a, FftType.IFFT), kind, rest)
+    out = transform(a, kind, rest)
+    return along_first(out, FftType.IFFT if kind == FftType.IFFT else FftType.FFT)
+
+
+def _scaled(out: Any, kind: FftType, count: int, norm: str | None) -> Any:
+    is_inverse = kind in (FftType.IFFT, FftType.IRFFT)
+    if norm in (None, "backward"):
+        return out
+    if norm == "ortho":
+        factor = math.sqrt(count) if is_inverse else 1 / math.sqrt(count)
+    else:
+        factor = count if is_inverse else 1 / count
+    return stage2.mul(out, stage2.full_like(out, factor))
+
+
+def _of_one(name: str, kind: FftType, doc: str) -> Any:
+    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+        if not isinstance(axis, int | np.integer):
+            raise ValueError(f"{name}: axis must be an int, found {axis!r}")
+        return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
+
+    return _named(function, name, doc, OF_ONE)
+
+
+def _of_two(name: str, kind: FftType, doc: str) -> Any:
+    def function(
+        a: Any,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] = (-2, -1),
+        norm: str | None = None,
+    ) -> Any:
+        if len(axes) != 2:
+            raise ValueError(f"{name}: takes two axes, found {axes}")
+        return _transformed(name, kind, a, s, axes, norm)
+
+    return _named(function, name, doc, OF_SEVERAL)
+
+
+def _of_several(name: str, kind: FftType, doc: str) -> Any:
+    def function(
+        a: Any,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
+        norm: str | None = None,
+    ) -> Any:
+        return _transformed(name, kind, a, s, axes, norm)
+
+    return _named(function, name, doc, OF_SEVERAL)
+
+
+def _named(function: Any, name: str, doc: str, static: tuple[str, ...]) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return operation(static=static)(function)
+
+
+# --8<-- [start:names]
+fft = _of_one("fft", FftType.FFT, "Fourier's transform along one axis.")
+ifft = _of_one("ifft", FftType.IFFT, "The inverse of `fft`.")
+rfft = _of_one("rfft", FftType.RFFT, "`fft` of real numbers, of which the first half is kept.")
+irfft = _of_one("irfft", FftType.IRFFT, "The inverse of `rfft`; `n` is the size of the result.")
+
+fft2 = _of_two("fft2", FftType.FFT, "Fourier's transform along two axes.")
+ifft2 = _of_two("ifft2", FftType.IFFT, "The inverse of `fft2`.")
+rfft2 = _of_two("rfft2", FftType.RFFT, "`fft2` of real numbers: half of the last axis is kept.")
+irfft2 = _of_two("irfft2", FftType.IRFFT, "The inverse of `rfft2`; `s` are sizes of the result.")
+
+fftn = _of_several("fftn", FftType.FFT, "Fourier's transform along several axes, or all.")
+ifftn = _of_several("ifftn", FftType.IFFT, "The inverse of `fftn`.")
+rfftn = _of_several("rfftn", FftType.RFFT, "`fftn` of real numbers: half of the last is kept.")
+irfftn = _of_several("irfftn", FftType.IRFFT, "The inverse of `rfftn`; `s` are of the result.")
+# --8<-- [end:names]
+
+
+@operation(static=OF_ONE)
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The real transform of numbers of which half is given; the rest are their conjugates."""
+    conjugate = lax.conj(a) if typeof(a).dtype.kind == "c" else a
+    return irfft(conjugate, n, axis, _other_direction(norm))
+
+
+@operation(static=OF_ONE)
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements."""
+    return lax.conj(rfft(a, n, axis, _other_direction(norm)))
+
+
+def _other_direction(norm: str | None) -> str | None:
+    return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
+
+
+def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
+    dtype = default_float() if dtype is None else dtype
+    return lax.div(lax.convert_element_type(numbers, dtype), lax.convert_element_type(n * d, dtype))
+
+
+@operation(static=("n", "dtype", "device"))
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: None = None) -> Any:
+    """The frequencies that the results of `fft` belong to, where samples are `d` apart."""
+    (n,) = ints("fftfreq: n", n)
+    _require_no_device("fftfreq", device)
+    counts = lax.iota("int32", n)
+    shifted = lax.select(lax.lt(counts, (n + 1) // 2), counts, lax.sub(counts, n))
+    return _frequencies("fftfreq", n, shifted, d, dtype)
+
+
+@operation(static=("n", "dtype", "device"))
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: None = None) -> Any:
+    """The frequencies that the results of `rfft` belong to, where samples are `d` apart."""
+    (n,) = ints("rfftfreq: n", n)
+    _require_no_device("rfftfreq", device)
+    return _frequencies("rfftfreq", n, lax.iota("int32", n // 2 + 1), d, dtype)
+
+
+def _require_no_device(caller: str, device: None) -> None:
+    if device is not None:
+        raise NotImplementedError(f"{caller}: device must be None")
+
+
+@operation(static="axes")
+def fftshift(x: Any, axes: Axes = None) -> Any:
+    """The array with frequency 0 in the middle of the axes `axes`, or all."""
+    return _rolled("fftshift", x, axes, 0)
+
+
+@operation(static="axes")
+def ifftshift(x: Any, axes: Axes = None) -> Any:
+    """The inverse of `fftshift`."""
+    return _rolled("ifftshift", x, axes, 1)
+
+
+def _rolled(caller: str, x: Any, axes: Axes, more: int) -> Any:
+    for axis in canonical_axes(caller, axes, typeof(x).ndim):
+        shape = typeof(x).shape
+        cut = (shape[axis] + 1 - more) // 2
+        zeros = [0] * len(shape)
+        begin, end = list(zeros), list(shape)
+        begin[axis] = end[axis] = cut
+        x = lax.concatenate([lax.slice(x, begin, shape), lax.slice(x, zeros, end)], axis)
+    return x
+
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]

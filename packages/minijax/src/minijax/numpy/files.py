@@ -1,0 +1,71 @@
+"""Arrays in files and in bytes, and as text: what numpy does, with Arrays."""
+
+import os
+from typing import IO, Any
+
+import numpy as np
+
+from minijax.array import array
+from minijax.evaluation import evaluated_by_library
+from minijax_stage2.shaped_array import is_value
+
+save = np.save
+savez = np.savez
+array_repr = np.array_repr
+array_str = np.array_str
+get_printoptions = np.get_printoptions
+printoptions = np.printoptions
+set_printoptions = np.set_printoptions
+
+
+@evaluated_by_library
+def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+    """What `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's."""
+    found = np.load(file, *args, **kwargs)
+    return array(found) if isinstance(found, np.ndarray) and is_value(found) else found
+
+
+@evaluated_by_library
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An Array of the numbers in a buffer of bytes. The arguments are numpy's."""
+    return array(np.frombuffer(buffer, dtype, count, offset).copy())
+
+
+@evaluated_by_library
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """Numpy's `fromfile` is refused: it cannot be traced; use `asarray(numpy.fromfile(...))`."""
+    raise NotImplementedError(
+        "fromfile: what a file holds is not known to a program; read it by numpy.fromfile, and "
+        "make an Array of it by asarray"
+    )
+
+
+@evaluated_by_library
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """Numpy's `fromiter` is refused, as in JAX; use `asarray(numpy.fromiter(...))`."""
+    raise NotImplementedError(
+        "fromiter: an iterator can be read only once, a traced program runs often; read it by "
+        "numpy.fromiter, and make an Array of it by asarray"
+    )
+
+
+@evaluated_by_library
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """An Array of the numbers written in a string. The arguments are numpy's."""
+    return array(np.fromstring(string, dtype, count, sep=sep))
+
+
+__all__ = [
+    "array_repr",
+    "array_str",
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "get_printoptions",
+    "load",
+    "printoptions",
+    "save",
+    "savez",
+    "set_printoptions",
+]

@@ -1,0 +1,245 @@
+"""Counting: how often numbers occur, and how many lie in each interval."""
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.evaluation import evaluated_by_library
+from minijax.lax.elementwise import where as choose
+from minijax.numpy.creation import asarray, linspace
+from minijax.numpy.differences import diff
+from minijax.numpy.dtypes import default_int, dtype_of_mean
+from minijax.numpy.reductions import max, min, sum
+from minijax.numpy.sorting import searchsorted
+from minijax.operation import operation
+from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
+from minijax_stage2.promotion import cast, result_type
+
+_ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
+
+
+@evaluated_by_library
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """How often each number from 0 on occurs in `x`.
+
+    Arguments:
+        x: integers in one row; negative ones count as 0.
+        weights: what each counts for; 1 if not given.
+        minlength: how many numbers to count at least.
+        length: how many numbers to count; without it, up to the largest in `x`, which then has
+            to be known. Larger numbers are not counted.
+
+    Raises:
+        TypeError: `x` is not of integers, or has not one axis.
+        ConcretizationTypeError: `x` is known only when the program runs, and there is no `length`.
+    """
+    aval = typeof(x)
+    if aval.dtype.kind not in "biu":
+        raise TypeError(f"bincount: x must be of integers, found {aval}")
+    if aval.ndim != 1:
+        raise ValueError(f"bincount: x must have one axis, found {aval}")
+    if length is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(
+                "bincount: the length of the result depends on the numbers in x, which are known "
+                "only when the program runs: give length="
+            )
+        largest = int(np.max(np.asarray(x), initial=-1))
+        length = builtins.max(largest + 1, minlength, 0)
+    else:
+        length = builtins.max(length, minlength)
+    return _bincount(x, weights, length)
+
+
+@operation(static="length")
+def _bincount(x: Any, weights: Any, length: int) -> Any:
+    if weights is None:
+        weights = lax.full(typeof(x).shape, 1, default_int())
+    elif typeof(weights).shape != typeof(x).shape:
+        raise ValueError(
+            f"bincount: weights must have the shape of x, {typeof(x).shape}, found "
+            f"{typeof(weights)}"
+        )
+    places = lax.convert_element_type(x, np.int32) if typeof(x).dtype.kind == "b" else x
+    return _add_at(length, lax.max(places, 0), weights)
+
+
+def _add_at(length: int, places: Any, weights: Any) -> Any:
+    """Zeros, with weights added at places; what is beyond the end is dropped."""
+    return lax.scatter_add(
+        lax.full((length,), 0, typeof(weights).dtype),
+        lax.reshape(places, (*typeof(places).shape, 1)),
+        weights,
+        _ADD_TO_ELEMENTS,
+        mode="drop",
+    )
+
+
+@evaluated_by_library
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The ends of the intervals of `histogram`, whose arguments these are."""
+    if isinstance(bins, str):
+        raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
+    if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
+        return asarray(bins)
+    return _equal_bins(a, None if range is None else asarray(range), int(bins))
+
+
+@operation(static="count")
+def _equal_bins(a: Any, range: Any, count: int) -> Any:
+    a = lax.convert_element_type(a, dtype_of_mean(a))
+    if range is None:
+        low, high = (min(a), max(a)) if typeof(a).size else (0.0, 1.0)
+    else:
+        range = lax.convert_element_type(range, typeof(a).dtype)
+        low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
+    is_point = lax.eq(low, high)
+    low, high = choose(is_point, lax.sub(low, 0.5), low), choose(is_point, lax.add(high, 0.5), high)
+    return linspace(low, high, count + 1, dtype=typeof(a).dtype)
+
+
+@evaluated_by_library
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> Any:
+    """How many elements lie in each interval, and the ends of the intervals.
+
+    Arguments:
+        a: the array.
+        bins: how many intervals of equal size, or an array of their ends in order.
+        range: the lowest and highest end; of all elements if not given.
+        weights: what each element counts for; an array of the shape of `a`.
+        density: whether to return shares, such that the area of the histogram is 1.
+
+    Returns:
+        The counts, and one end more than there are counts. The last interval has both its ends.
+    """
+    edges = histogram_bin_edges(a, bins, range, weights)
+    return _histogram(a, edges, weights, bool(density)), edges
+
+
+@operation(static="density")
+def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
+    if weights is not None and typeof(weights).shape != typeof(a).shape:
+        raise ValueError(
+            f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
+            f"{typeof(weights)}"
+        )
+    dtype = dtype_of_mean(a)
+    a = lax.reshape(lax.convert_element_type(a, dtype), (-1,))
+    if weights is None:
+        weights = lax.full(typeof(a).shape, 1, dtype)
+    else:
+        weights = lax.reshape(weights, (-1,))
+        meeting = result_type(typeof(a), typeof(weights))
+        weights = cast(weights, meeting)
+    count = typeof(edges).shape[0]
+    counts = lax.slice_in_dim(_add_at(count, _interval(a, edges), weights), 1, count)
+    if not density:
+        return counts
+    widths = lax.convert_element_type(diff(edges), typeof(counts).dtype)
+    return lax.div(lax.div(counts, widths), sum(counts))
+
+
+def _interval(a: Any, edges: Any) -> Any:
+    """The number of the interval of each element, from 1 on; 0 is below and the last above."""
+    count = typeof(edges).shape[0]
+    found = searchsorted(edges, a, "right")
+    last = lax.squeeze(lax.slice_in_dim(edges, count - 1, count), (0,))
+    return choose(lax.eq(a, last), count - 1, found)
+
+
+@evaluated_by_library
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> Any:
+    """How many points lie in each rectangle, and the ends of its sides along both axes.
+
+    Arguments:
+        x, y: the coordinates of the points.
+        bins: as in `histogram`, for both axes, or a pair with one for each.
+        range, weights, density: as in `histogramdd`.
+    """
+    if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
+        bins = [asarray(bins)] * 2
+    sample = lax.concatenate([lax.reshape(z, (-1, 1)) for z in (x, y)], 1)
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, *edges
+
+
+@evaluated_by_library
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> Any:
+    """How many points lie in each box of a grid, and the ends of its sides along each axis.
+
+    Arguments:
+        sample: a matrix with a point in each row.
+        bins: as in `histogram`, for all axes, or a sequence with one for each.
+        range: for each axis the lowest and the highest end, or None.
+        weights: what each point counts for.
+        density: whether to return shares, such that the volume of the histogram is 1.
+
+    Raises:
+        ValueError: `sample` is no matrix, or there is not one of `bins` or `range` for each axis.
+    """
+    if typeof(sample).ndim != 2:
+        raise ValueError(f"histogramdd: sample must be a matrix, found {typeof(sample)}")
+    points, axes = typeof(sample).shape
+    of_axis = [bins] * axes if isinstance(bins, int | np.integer) else list(bins)
+    ranges = [None] * axes if range is None else list(range)
+    if len(of_axis) != axes or len(ranges) != axes:
+        raise ValueError(
+            f"histogramdd: {axes} axes take as many of bins and range, found {len(of_axis)} and "
+            f"{len(ranges)}"
+        )
+    columns = [
+        lax.reshape(lax.slice_in_dim(sample, i, i + 1, axis=1), (points,))
+        for i in builtins.range(axes)
+    ]
+    edges = [
+        histogram_bin_edges(column, *pair)
+        for column, *pair in zip(columns, of_axis, ranges, strict=True)
+    ]
+    return _histogramdd(columns, edges, weights, bool(density)), edges
+
+
+@operation(static="density")
+def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
+    sizes = [typeof(ends).shape[0] + 1 for ends in edges]
+    place = lax.full(typeof(columns[0]).shape, 0, np.int32)
+    for column, ends, size in zip(columns, edges, sizes, strict=True):
+        place = lax.add(lax.mul(place, size), _interval(column, ends))
+    if weights is None:
+        weights = lax.full(typeof(place).shape, 1, default_int())
+    counts = lax.reshape(_add_at(math.prod(sizes), place, weights), sizes)
+    counts = lax.slice(counts, [1] * len(sizes), [size - 1 for size in sizes])
+    if density:
+        shape = typeof(counts).shape
+        counts = lax.div(counts, sum(counts))
+        for axis, ends in enumerate(edges):
+            widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))
+            counts = lax.div(counts, lax.convert_element_type(widths, typeof(counts).dtype))
+    return counts
+
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+]

@@ -1,0 +1,132 @@
+"""Leaving elements out of an array, and putting more in between."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.errors import ConcretizationTypeError
+from minijax.numpy.index_parsing import known_value
+from minijax.numpy.joining import concatenate
+from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, shape
+from minijax.numpy.selection import nonzero
+from minijax.numpy.taking import take
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.promotion import cast
+
+
+# --8<-- [start:delete]
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Any:
+    """`arr` without the elements at some indices of an axis.
+
+    Arguments:
+        arr: the array.
+        obj: the indices: an int, a slice, or an array of integers or booleans. Integers may be
+            traced if `assume_unique_indices`.
+        axis: the axis; if None, `arr` is one row of elements.
+        assume_unique_indices: a promise that no index occurs twice, nor out of bounds.
+
+    Raises:
+        ConcretizationTypeError: indices are traced, without that promise.
+        IndexError: an index is out of bounds.
+    """
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    (axis,) = canonical_axes("delete", axis, ndim(arr))
+    size = shape(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    known = known_value(obj)
+    if known is not None:
+        stays = _stays(np.asarray(known), size)
+        return take(arr, np.flatnonzero(stays).astype(np.int32), axis, mode="clip")
+    if not assume_unique_indices and ndim(obj):
+        raise ConcretizationTypeError(
+            "delete: how many indices there are decides a shape, so they must be known when the "
+            "function is traced; if none occurs twice, say assume_unique_indices=True"
+        )
+    indices = ravel(obj)
+    stays = lax.full((size,), True).at[indices].set(False)
+    (places,) = nonzero(stays, size=size - shape(indices)[0])
+    return take(arr, places, axis, mode="clip")
+
+
+def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    stays = np.ones(size, bool)
+    if indices.dtype == bool:
+        if indices.shape != (size,):
+            raise ValueError(f"delete: booleans must be one for each of {size} elements")
+    elif indices.size and not np.all((-size <= indices) & (indices < size)):
+        raise IndexError(f"delete: an index is out of bounds for an axis of size {size}")
+    stays[indices if indices.size else []] = False
+    return stays
+
+
+# --8<-- [end:delete]
+
+
+# --8<-- [start:insert]
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """`arr` with `values` before the elements at some indices of an axis.
+
+    Arguments:
+        arr: the array.
+        obj: the indices: an int, a slice, or an array of integers or booleans.
+        values: what to put in; broadcast to what the indices ask for.
+        axis: the axis; if None, `arr` is one row of elements.
+
+    Raises:
+        ConcretizationTypeError: indices are traced.
+        IndexError: an index is out of bounds.
+    """
+    if axis is None:
+        arr, axis = ravel(arr), 0
+        values = ravel(values) if ndim(values) > 1 else values
+    (axis,) = canonical_axes("insert", axis, ndim(arr))
+    size = shape(arr)[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(size)[obj]
+    known = known_value(obj)
+    if known is None:
+        raise ConcretizationTypeError(
+            "insert: where values go decides a program, so the indices must be known when the "
+            "function is traced"
+        )
+    indices = np.asarray(known)
+    indices = np.flatnonzero(indices) if indices.dtype == bool else indices
+    if indices.size and not np.all((-size <= indices) & (indices <= size)):
+        raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
+    values = cast(values, typeof(arr))
+    if indices.ndim == 0:  # all values go before one element
+        if ndim(values) == ndim(arr):
+            pass
+        elif ndim(values) == 0 or (axis and ndim(values) < ndim(arr)):
+            values = (
+                values
+                if not ndim(values)
+                else moveaxis(lax.expand_dims(values, range(ndim(arr) - ndim(values))), 0, axis)
+            )
+        else:
+            values = lax.expand_dims(values, range(ndim(arr) - ndim(values)))
+        count = shape(values)[axis] if ndim(values) else 1
+        indices = np.full(count, operator.index(indices[()]))
+    else:
+        count = indices.size
+    block = [count if i == axis else n for i, n in enumerate(shape(arr))]
+    values = broadcast_to(values, block)
+    wrapped = np.where(indices < 0, indices + size, indices).ravel()
+    if wrapped.size == 1 and count != 1:
+        wrapped = np.repeat(wrapped, count)
+    # Where the elements of both stand, were they one after the other, in the order of the result.
+    order = np.argsort(np.concatenate([np.arange(size) + 0.5, wrapped]), kind="stable")
+    both = concatenate([arr, values], axis)
+    return take(both, order.astype(np.int32), axis, mode="clip", unique_indices=True)
+
+
+# --8<-- [end:insert]
+
+__all__ = ["delete", "insert"]

@@ -1,0 +1,140 @@
+"""Putting arrays together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax import lax
+from minijax.arrays import require_no_out
+from minijax.numpy.manipulation import (
+    astype,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    expand_dims,
+    ndim,
+    ravel,
+    shape,
+    transpose,
+)
+from minijax.operation import operation
+from minijax_stage2.functions import canonical_axes
+
+
+@operation(static=("axis", "dtype"))
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
+    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
+
+    The result has the dtype `dtype`, or else the one in which theirs meet.
+    """
+    if not len(arrays):
+        raise ValueError("concatenate: needs at least one array")
+    if axis is None:
+        return concatenate([ravel(a) for a in arrays], 0, dtype)
+    (along,) = canonical_axes("concatenate", axis, ndim(arrays[0]))
+    if dtype is not None:
+        arrays = [astype(a, dtype) for a in arrays]
+    return lax.concatenate(arrays, along)
+
+
+@operation(static=("axis", "out", "dtype"))
+def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """The arrays, all of one shape, side by side along a new axis. `out` must be None."""
+    require_no_out("stack", out)
+    if not len(arrays):
+        raise ValueError("stack: needs at least one array")
+    shapes = {shape(a) for a in arrays}
+    if len(shapes) > 1:
+        raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
+    (new,) = canonical_axes("stack", axis, ndim(arrays[0]) + 1)
+    return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
+
+
+@operation(static="axis")
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """The arrays one after the other along `axis`; each as one row of numbers where it is None."""
+    return concatenate(arrays, axis)
+
+
+@operation(static="dtype")
+def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """The arrays one after the other along their second axis; along the first if it is the only."""
+    arrays = [atleast_1d(x) for x in tup]
+    return concatenate(arrays, 0 if arrays and ndim(arrays[0]) == 1 else 1, dtype)
+
+
+@operation(static="dtype")
+def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """The arrays one after the other along their first axis; vectors are rows."""
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+
+
+@operation(static="dtype")
+def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """The arrays one after the other along their third axis."""
+    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+
+
+@operation
+def column_stack(tup: Sequence[Any]) -> Any:
+    """The arrays side by side; vectors are columns."""
+    return concatenate([x if ndim(x) >= 2 else transpose(atleast_2d(x)) for x in tup], 1)
+
+
+@operation(static="axis")
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """`values` after `arr` along `axis`; both as rows of numbers where it is None."""
+    return concatenate([arr, values], axis)
+
+
+# --8<-- [start:block]
+@operation
+def block(arrays: Any) -> Any:
+    """An array put together from nested lists of blocks.
+
+    The innermost lists are joined along the last axis, those around them along the last but one,
+    and so on.
+
+    Raises:
+        ValueError: a list is empty, or lists are nested to different depths.
+    """
+    depth = _depth(arrays)
+    axes = max(depth, _most_axes(arrays))
+
+    def join(part: Any, level: int) -> Any:
+        if not isinstance(part, list):
+            return expand_dims(part, range(axes - ndim(part)))
+        return concatenate([join(x, level + 1) for x in part], axes - depth + level)
+
+    return join(arrays, 0) if depth else arrays
+
+
+# --8<-- [end:block]
+
+
+def _depth(part: Any) -> int:
+    if isinstance(part, tuple):
+        raise TypeError("block: blocks are nested in lists, found a tuple")
+    if not isinstance(part, list):
+        return 0
+    depths = {_depth(x) for x in part}
+    if len(depths) != 1:
+        found = "an empty list" if not depths else f"depths {sorted(depths)}"
+        raise ValueError(f"block: all lists must be nested to one depth, found {found}")
+    return 1 + depths.pop()
+
+
+def _most_axes(part: Any) -> int:
+    return max(map(_most_axes, part)) if isinstance(part, list) else ndim(part)
+
+
+__all__ = [
+    "append",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+]

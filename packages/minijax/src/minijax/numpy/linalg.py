@@ -1,0 +1,73 @@
+"""Linear algebra, with the names of `numpy.linalg`."""
+
+# ruff: noqa: F403
+from typing import Any
+
+from minijax.lax.precision import PrecisionLike
+from minijax.numpy import decompositions, matrix_equations, norms, products
+from minijax.numpy.decompositions import *
+from minijax.numpy.matrix_equations import *
+from minijax.numpy.norms import *
+from minijax.numpy.products import HOW, vecdot
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+
+@operation(static="axis")
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The vectors perpendicular to those of `x1` and `x2`, which have three elements."""
+    if not typeof(x1).shape[axis] == typeof(x2).shape[axis] == 3:
+        raise ValueError(f"cross: vectors must have 3 elements, found {typeof(x1)}, {typeof(x2)}")
+    return products.cross(x1, x2, axis=axis)
+
+
+@operation(static=("precision", "preferred_element_type"))
+def matmul(
+    x1: Any, x2: Any, /, *, precision: PrecisionLike = None, preferred_element_type: Any = None
+) -> Any:
+    """The matrix product, over leading axes that broadcast."""
+    return products.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+@operation
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The products of each element of the vector `x1` with each of `x2`, as a matrix."""
+    if typeof(x1).ndim != 1 or typeof(x2).ndim != 1:
+        raise ValueError(f"outer: takes vectors, found {typeof(x1)} and {typeof(x2)}")
+    return products.outer(x1, x2)
+
+
+@operation(static=("axes", *HOW))
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: Any = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The sums of products over several axes, as `minijax.numpy.tensordot` has it."""
+    return products.tensordot(
+        x1,
+        x2,
+        axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+__all__ = [
+    "cross",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vecdot",
+    *decompositions.__all__,
+    *matrix_equations.__all__,
+    *norms.__all__,
+]

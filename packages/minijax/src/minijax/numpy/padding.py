@@ -1,0 +1,272 @@
+"""Padding: more elements around an array."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.numpy.joining import concatenate
+from minijax.numpy.manipulation import broadcast_to, ndim, shape
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import cast, to_inexact
+
+Width = tuple[int, int]  # how many elements before and after
+
+# The options of numpy.pad that each mode takes, with their defaults.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "constant": {"constant_values": 0},
+    "edge": {},
+    "empty": {},
+    "linear_ramp": {"end_values": 0},
+    "maximum": {"stat_length": None},
+    "mean": {"stat_length": None},
+    "median": {"stat_length": None},
+    "minimum": {"stat_length": None},
+    "reflect": {"reflect_type": "even"},
+    "symmetric": {"reflect_type": "even"},
+    "wrap": {},
+}
+
+
+# --8<-- [start:pad]
+def pad(
+    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Any:
+    """`array` with more elements before and after its own, along each axis.
+
+    Arguments:
+        array: the array.
+        pad_width: how many: a number for all, a pair (before, after) for all axes, a pair for
+            each axis, or a dict from axes to these.
+        mode: what they are. "constant" are `constant_values`, 0 by default; "edge" the element
+            at the edge; "empty" anything; "linear_ramp" goes from there to `end_values`;
+            "maximum", "mean", "median" and "minimum" are those of `stat_length` elements there,
+            or all; "reflect" and "symmetric" mirror the elements without or with that at the
+            edge, with `reflect_type` "odd" turned about it; "wrap" begins anew. Or a function
+            `(vector, width, axis, kwargs)` that returns a padded vector with its padding set.
+        kwargs: the options of the mode.
+
+    Raises:
+        ValueError: widths are negative or do not fit, or an option is not one of the mode.
+        NotImplementedError: there is no such mode.
+    """
+    axes = ndim(array)
+    widths = _pairs("pad_width", _from_dict(pad_width, axes), axes)
+    if any(n < 0 for width in widths for n in width):
+        raise ValueError(f"pad: pad_width must not be negative, found {pad_width}")
+    if callable(mode):
+        return _pad_by(array, widths, mode, kwargs)
+    if mode not in OPTIONS:
+        raise NotImplementedError(f"pad: mode must be one of {', '.join(OPTIONS)}, found {mode!r}")
+    unknown = set(kwargs) - set(OPTIONS[mode])
+    if unknown:
+        raise ValueError(f"pad: mode {mode!r} does not take {', '.join(sorted(unknown))}")
+    options = OPTIONS[mode] | kwargs
+    if mode in ("constant", "linear_ramp"):
+        (values,) = options.values()
+        if not ndim(values) if hasattr(values, "aval") else not np.shape(values):
+            return _pad_with_values(array, [(0, 0)] * axes, values, widths=widths, mode=mode)
+        elif not hasattr(values, "aval"):
+            values = [tuple(row) for row in np.broadcast_to(np.asarray(values), (axes, 2)).tolist()]
+        return _pad_with_values(array, list(values), widths=widths, mode=mode)
+    if mode in ("maximum", "mean", "median", "minimum"):
+        length = options["stat_length"]
+        options = {"lengths": None if length is None else _pairs("stat_length", length, axes)}
+        if length is not None and any(n < 1 for pair in options["lengths"] for n in pair):
+            raise ValueError(f"pad: stat_length must be positive, found {length}")
+    return _pad(array, widths=widths, mode=mode, **options)
+
+
+# --8<-- [end:pad]
+
+
+def _from_dict(widths: Any, axes: int) -> Any:
+    if not isinstance(widths, dict):
+        return widths
+    each: list[Any] = [(0, 0)] * axes
+    for axis, width in widths.items():
+        each[axis] = (width, width) if np.ndim(width) == 0 else tuple(width)
+    return each
+
+
+def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
+    """One pair of ints for each axis, from all that numpy takes for it."""
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "iu" and numbers.size:
+        raise TypeError(f"pad: {name} must be ints, found {given!r:.60}")
+    try:
+        each = np.broadcast_to(numbers.astype(int), (axes, 2))
+    except ValueError:
+        raise ValueError(
+            f"pad: {name} must be a number, a pair, or a pair for each of {axes} axes, found "
+            f"{given!r:.60}"
+        ) from None
+    return tuple((int(before), int(after)) for before, after in each)
+
+
+@operation(static=("widths", "mode"))
+def _pad_with_values(
+    x: Any, values: Any, value: Any = None, *, widths: tuple[Width, ...], mode: str
+) -> Any:
+    dtype = typeof(x)
+    if value is not None:  # one for all
+        values = [(value, value)] * ndim(x)
+    given = [value for pair in values for value in pair]
+    if mode == "constant" and all(value is given[0] for value in given[1:]):
+        fill = cast(given[0] if given else 0, dtype)
+        return lax.pad(x, fill, [(*width, 0) for width in widths])
+    for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
+        before, after = (cast(pair[i], dtype) for i in range(2))
+        if mode == "constant":
+            for i, value in enumerate((before, after)):
+                config = [(0, 0, 0)] * ndim(x)
+                config[axis] = (width[0], 0, 0) if i == 0 else (0, width[1], 0)
+                x = lax.pad(x, value, config)
+        else:
+            size = shape(x)[axis]
+            first = lax.slice_in_dim(x, 0, 1, axis=axis)
+            last = lax.slice_in_dim(x, size - 1, size, axis=axis)
+            start = _ramp(before, first, width[0], axis)
+            end = lax.rev(_ramp(after, last, width[1], axis), [axis])
+            x = concatenate([start, x, end], axis)
+    return x
+
+
+def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
+    """Numbers at equal distances from `end` on, up to `edge`, exclusive."""
+    sizes = [count if i == axis else n for i, n in enumerate(shape(edge))]
+    if not count:
+        return lax.full(sizes, 0, typeof(edge).dtype)
+    inexact = typeof(to_inexact(edge))
+    begin, goal = cast(end, inexact), cast(edge, inexact)
+    index = cast(lax.broadcasted_iota(np.int32, sizes, axis), inexact)
+    step = lax.div(lax.sub(goal, begin), cast(count, inexact))
+    out = lax.add(begin, lax.mul(index, step))
+    if typeof(edge).dtype.kind in "iu":
+        out = lax.floor(out)
+    return cast(out, typeof(edge))
+
+
+@operation(static=("widths", "mode", "lengths", "reflect_type"))
+def _pad(
+    x: Any,
+    *,
+    widths: tuple[Width, ...],
+    mode: str,
+    lengths: tuple[Width, ...] | None = None,
+    reflect_type: str = "even",
+) -> Any:
+    for axis, width in enumerate(widths):
+        size = shape(x)[axis]
+        if width == (0, 0):
+            continue
+        if not size and mode != "empty":
+            raise ValueError(f"pad: mode {mode!r} cannot pad axis {axis}, which has no elements")
+        if mode == "empty":
+            x = lax.pad(x, cast(0, typeof(x)), _along(axis, width, ndim(x)))
+        elif mode in ("maximum", "mean", "median", "minimum"):
+            x = _pad_with_statistic(
+                x, axis, width, mode, None if lengths is None else lengths[axis]
+            )
+        elif reflect_type == "odd":
+            x = _pad_turned(x, axis, width, 1 if mode == "reflect" else 0)
+        else:
+            # numpy says which element each is; what lies in a row is cut out at once.
+            places = np.pad(np.arange(size), width, mode=mode)  # type: ignore[call-overload]
+            x = concatenate([_run(x, axis, *run) for run in _runs(places)], axis)
+    return x
+
+
+def _along(axis: int, width: Width, ndim: int) -> list[tuple[int, int, int]]:
+    return [(*width, 0) if i == axis else (0, 0, 0) for i in range(ndim)]
+
+
+def _runs(places: np.ndarray[Any, Any]) -> list[tuple[int, int, int]]:
+    """Places as runs `(start, count, step)` of step 1, -1 or 0."""
+    runs = []
+    begin = 0
+    while begin < len(places):
+        end = begin + 1
+        step = int(places[end] - places[begin]) if end < len(places) else 1
+        if abs(step) <= 1:
+            while end < len(places) and places[end] - places[end - 1] == step:
+                end += 1
+        runs.append((int(places[begin]), end - begin, step if end - begin > 1 else 1))
+        begin = end
+    return runs
+
+
+def _run(x: Any, axis: int, start: int, count: int, step: int) -> Any:
+    if step == 0:
+        sizes = [count if i == axis else n for i, n in enumerate(shape(x))]
+        return broadcast_to(lax.slice_in_dim(x, start, start + 1, axis=axis), sizes)
+    if step == 1:
+        return lax.slice_in_dim(x, start, start + count, axis=axis)
+    return lax.rev(lax.slice_in_dim(x, start - count + 1, start + 1, axis=axis), [axis])
+
+
+def _pad_turned(x: Any, axis: int, width: Width, skipped: int) -> Any:
+    """Mirrors the elements, and turns them about the one at the edge, as often as needed."""
+    before, after = width
+    while before or after:
+        size = shape(x)[axis]
+        most = max(size - skipped, 1)
+        left, right = min(before, most), min(after, most)
+        first = lax.slice_in_dim(x, 0, 1, axis=axis)
+        last = lax.slice_in_dim(x, size - 1, size, axis=axis)
+        if size == 1 and skipped:
+            start = broadcast_to(first, [left if i == axis else n for i, n in enumerate(shape(x))])
+            end = broadcast_to(last, [right if i == axis else n for i, n in enumerate(shape(x))])
+        else:
+            start = lax.rev(lax.slice_in_dim(x, skipped, skipped + left, axis=axis), [axis])
+            limit = size - skipped
+            end = lax.rev(lax.slice_in_dim(x, limit - right, limit, axis=axis), [axis])
+            start, end = (
+                lax.sub(lax.mul(edge, cast(2, typeof(x))), part)
+                for edge, part in ((first, start), (last, end))
+            )
+        x = concatenate([start, x, end], axis)
+        before, after = before - left, after - right
+    return x
+
+
+def _pad_with_statistic(x: Any, axis: int, width: Width, mode: str, lengths: Width | None) -> Any:
+    import minijax.numpy as jnp
+
+    size = shape(x)[axis]
+    statistic = {
+        "maximum": jnp.max,
+        "mean": jnp.mean,
+        "minimum": jnp.min,
+        "median": lambda *args, **kwargs: jnp.median(*args, **kwargs),
+    }[mode]
+    first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
+    parts = []
+    for count, start in ((first, 0), (last, size - last)):
+        part = lax.slice_in_dim(x, start, start + count, axis=axis)
+        found = statistic(part, axis=axis, keepdims=True)
+        if typeof(x).dtype.kind in "iu" and mode in ("mean", "median"):
+            found = jnp.round(found)
+        parts.append(cast(found, typeof(x)))
+    sides = [
+        broadcast_to(part, [count if i == axis else n for i, n in enumerate(shape(x))])
+        for part, count in zip(parts, width, strict=True)
+    ]
+    return concatenate([sides[0], x, sides[1]], axis)
+
+
+def _pad_by(
+    x: Any, widths: Sequence[Width], function: Callable[..., Any], kwargs: dict[str, Any]
+) -> Any:
+    """Pads with zeros, and has a function set them in each vector along each axis."""
+    from minijax.numpy.applying import apply_along_axis
+
+    x = lax.pad(x, cast(0, typeof(x)), [(*width, 0) for width in widths])
+    for axis, width in enumerate(widths):
+        x = apply_along_axis(function, axis, x, width, axis, kwargs)
+    return x
+
+
+__all__ = ["pad"]

@@ -1,0 +1,243 @@
+"""Repeating elements, reversing and rotating them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.errors import ConcretizationTypeError
+from minijax.numpy.index_parsing import known_value
+from minijax.numpy.joining import concatenate
+from minijax.numpy.manipulation import (
+    Axes,
+    broadcast_to,
+    expand_dims,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+    transpose,
+)
+from minijax.numpy.taking import remainder, take
+from minijax.operation import operation
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, ints
+
+
+@operation(static="axis")
+def flip(m: Any, axis: Axes | None = None) -> Any:
+    """`m` with its elements in reverse order along some axes; along all if None."""
+    return lax.rev(m, canonical_axes("flip", axis, ndim(m)))
+
+
+@operation
+def fliplr(m: Any) -> Any:
+    """`m` with its elements in reverse order along the second axis."""
+    return flip(m, 1)
+
+
+@operation
+def flipud(m: Any) -> Any:
+    """`m` with its elements in reverse order along the first axis."""
+    return flip(m, 0)
+
+
+@operation(static=("k", "axes"))
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    """`m` rotated by `k` right angles, from the first of two axes towards the second."""
+    first, second = canonical_axes("rot90", axes, ndim(m))
+    order = list(range(ndim(m)))
+    order[first], order[second] = second, first
+    match k % 4:
+        case 0:
+            return m
+        case 1:
+            return transpose(flip(m, second), order)
+        case 2:
+            return flip(m, (first, second))
+        case _:
+            return flip(transpose(m, order), second)
+
+
+# --8<-- [start:roll]
+def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
+    """`a` with its elements moved on by `shift`; those that reach the end begin anew.
+
+    Arguments:
+        a: the array.
+        shift: by how much, or for each axis by how much; may be traced.
+        axis: along which axis, or axes; if None, as if all elements stood in a row.
+    """
+    if isinstance(shift, list | np.ndarray):
+        shift = tuple(np.asarray(shift).ravel().tolist()) if np.ndim(shift) else int(shift)
+    if not is_evaluating() and _is_static(shift):
+        return _roll(a, axis=axis, static_shift=shift)
+    return _roll(a, shift, axis=axis)
+
+
+def _is_static(shift: Any) -> bool:
+    return all(
+        isinstance(by, int | np.integer) for by in (shift if isinstance(shift, tuple) else (shift,))
+    )
+
+
+@operation(static=("axis", "static_shift"))
+def _roll(a: Any, shift: Any = None, *, axis: Axes | None, static_shift: Any = None) -> Any:
+    if axis is None:
+        return reshape(_roll(ravel(a), shift, axis=0, static_shift=static_shift), shape(a))
+    axes = ints("roll: axis", axis)
+    shift = shift if static_shift is None else static_shift
+    if not isinstance(shift, tuple) and typeof(shift).ndim:
+        shift = tuple(lax.index_in_dim(shift, i, 0, False) for i in range(shape(shift)[0]))
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    if len(axes) == 1:
+        axes = axes * len(shifts)
+    if len(shifts) != len(axes):
+        raise ValueError(
+            f"roll: shift and axis must be as many, found {len(shifts)} and {len(axes)}"
+        )
+    for by, along in zip(shifts, axes, strict=True):
+        (along,) = canonical_axes("roll", along, ndim(a))
+        size = shape(a)[along]
+        if size:
+            a = _rolled(a, by, along, size)
+    return a
+
+
+def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
+    if isinstance(by, int | np.integer):
+        start = -int(by) % size
+        if not start:
+            return a
+        parts = (
+            lax.slice_in_dim(a, start, None, axis=axis),
+            lax.slice_in_dim(a, 0, start, axis=axis),
+        )
+        return concatenate(parts, axis)
+    start = remainder(lax.neg(by), size)
+    twice = concatenate([a, a], axis)
+    return lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
+
+
+# --8<-- [end:roll]
+
+
+# --8<-- [start:repeat]
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Any:
+    """Each element of `a`, or along an axis of it, repeated in its place.
+
+    Arguments:
+        a: the array.
+        repeats: how often; for all elements, or for each.
+        axis: along which axis; if None, `a` is one row of elements.
+        total_repeat_length: the size of the result along that axis, where `repeats` is not known
+            when the program is made. What is too much is cut off; the last element fills up.
+
+    Raises:
+        ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` not given.
+        ValueError: `repeats` has another size than the axis.
+    """
+    if axis is None:
+        a, axis = ravel(a), 0
+    if not ndim(a):
+        a = reshape(a, (1,))
+    (axis,) = canonical_axes("repeat", axis, ndim(a))
+    size = shape(a)[axis]
+    known = known_value(repeats)
+    if known is None and total_repeat_length is None:
+        raise ConcretizationTypeError(
+            "repeat: the repeats decide a shape, so they must be known when the function is "
+            "traced. Give total_repeat_length= where the size of the result is known."
+        )
+    if known is None:
+        return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)
+    counts = np.asarray(known)
+    if counts.ndim > 1 or (counts.ndim and counts.size not in (1, size)):
+        raise ValueError(
+            f"repeat: repeats must be one number, or one for each of {size} elements along axis "
+            f"{axis}, found shape {counts.shape}"
+        )
+    if counts.size == 1 and total_repeat_length is None:
+        return _repeat_all(a, count=int(counts.reshape(())), axis=axis)
+    indices = np.repeat(np.arange(size), np.broadcast_to(counts.ravel(), (size,)))
+    if total_repeat_length is not None:
+        indices = indices[:total_repeat_length]
+        last = indices[-1:] if len(indices) else np.zeros(1, int)
+        lacking = np.full(total_repeat_length - len(indices), max(size - 1, 0) if size else last)
+        indices = np.concatenate([indices, lacking])
+    return take(a, indices.astype(np.int32), axis, mode="clip", indices_are_sorted=True)
+
+
+@operation(static=("count", "axis"))
+def _repeat_all(a: Any, *, count: int, axis: int) -> Any:
+    sizes = list(shape(a))
+    repeated = lax.broadcast_in_dim(
+        a,
+        [*sizes[: axis + 1], count, *sizes[axis + 1 :]],
+        [i + (i > axis) for i in range(len(sizes))],
+    )
+    sizes[axis] *= count
+    return reshape(repeated, sizes)
+
+
+@operation(static=("axis", "length"))
+def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int) -> Any:
+    """The element at a place is the one before which so many repeats end up to there."""
+    size = shape(a)[axis]
+    repeats = broadcast_to(repeats, (size,))
+    ends = expand_dims(lax.cumsum(repeats), 1)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    zeros = lax.full((length,), 0, np.int32)
+    ones = lax.full((size,), 1, np.int32)
+    index = lax.cumsum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
+    return take(a, lax.min(index, max(size - 1, 0)), axis, mode="clip", indices_are_sorted=True)
+
+
+# --8<-- [end:repeat]
+
+
+@operation(static="reps")
+def tile(A: Any, reps: Axes) -> Any:
+    """`A` put side by side with itself, so often along each axis."""
+    counts = ints("tile: reps", reps)
+    axes = max(ndim(A), len(counts))
+    sizes = (1,) * (axes - ndim(A)) + shape(A)
+    counts = (1,) * (axes - len(counts)) + counts
+    if all(count == 1 for count in counts):
+        return reshape(A, sizes)
+    spread = [n for pair in zip(counts, sizes, strict=True) for n in pair]
+    own = [2 * i + 1 for i in range(axes - ndim(A), axes)]
+    repeated = lax.broadcast_in_dim(A, spread, own)
+    return reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
+
+
+@operation(static="new_shape")
+def resize(a: Any, new_shape: Axes) -> Any:
+    """The elements of `a` in another shape, over and over as often as needed."""
+    sizes = ints("resize: new_shape", new_shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"resize: sizes must not be negative, found {sizes}")
+    row = ravel(a)
+    count, total = shape(row)[0], int(np.prod(sizes, dtype=np.int64))
+    if not count or not total:
+        return lax.full(sizes, 0, typeof(a).dtype)
+    times = -(-total // count)
+    return reshape(lax.slice_in_dim(tile(row, times), 0, total), sizes)
+
+
+__all__ = [
+    "flip",
+    "fliplr",
+    "flipud",
+    "repeat",
+    "resize",
+    "roll",
+    "rot90",
+    "tile",
+]

@@ -1,0 +1,94 @@
+"""Cutting arrays into parts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax import lax
+from minijax.numpy.manipulation import ndim, shape
+from minijax.operation import operation
+from minijax_stage2.functions import canonical_axes, ints
+
+Sections = int | Sequence[int]
+
+
+# --8<-- [start:split]
+@operation(static=("indices_or_sections", "axis"))
+def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
+    """The parts of `ary` along `axis`.
+
+    Arguments:
+        ary: the array.
+        indices_or_sections: how many parts, all of one size; or the indices where to cut.
+        axis: the axis.
+
+    Raises:
+        ValueError: parts of one size are not possible; `array_split` makes some larger.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+@operation(static=("indices_or_sections", "axis"))
+def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
+    """As `split`, but the first parts are larger by one where the size asks for it."""
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
+    (axis,) = canonical_axes(name, axis, ndim(ary))
+    size = shape(ary)[axis]
+    if isinstance(sections, tuple | list):
+        cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
+        starts, limits = [0, *cuts], [*cuts, size]
+    else:
+        (count,) = ints(f"{name}: indices_or_sections", sections)
+        if count <= 0:
+            raise ValueError(f"{name}: the number of parts must be positive, found {count}")
+        each, more = divmod(size, count)
+        if more and name == "split":
+            raise ValueError(
+                f"split: axis {axis} of size {size} has no {count} parts of one size; array_split "
+                "makes some larger by one"
+            )
+        limits = [(i + 1) * each + min(i + 1, more) for i in range(count)]
+        starts = [0, *limits[:-1]]
+    return [
+        lax.slice_in_dim(ary, start, max(start, limit), axis=axis)
+        for start, limit in zip(starts, limits, strict=True)
+    ]
+
+
+# --8<-- [end:split]
+
+
+@operation(static="indices_or_sections")
+def hsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+    """`split` along the second axis; along the first if it is the only one."""
+    return _split("split", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
+
+
+@operation(static="indices_or_sections")
+def vsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+    """`split` along the first axis."""
+    return _split("split", ary, indices_or_sections, 0)
+
+
+@operation(static="indices_or_sections")
+def dsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+    """`split` along the third axis."""
+    return _split("split", ary, indices_or_sections, 2)
+
+
+@operation(static="axis")
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The elements of `x` along `axis`, which they lack.
+
+    Raises:
+        ValueError: `x` is a scalar.
+    """
+    if not ndim(x):
+        raise ValueError("unstack: a scalar has no axis to take apart")
+    (axis,) = canonical_axes("unstack", axis, ndim(x))
+    return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
+
+
+__all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]

@@ -1,0 +1,222 @@
+"""Diagonals and triangles of matrices."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.array import array
+from minijax.evaluation import evaluated_by_library
+from minijax.numpy.dtypes import default_float, default_int
+from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
+from minijax.numpy.selection import nonzero
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import Shape
+
+Indices = tuple[Any, ...]
+
+
+# --8<-- [start:diagonal]
+@operation(static=("offset", "axis1", "axis2"))
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of `a` in two of its axes, along a new last axis.
+
+    Arguments:
+        a: the array.
+        offset: which diagonal: so many columns to the right.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+    """
+    first, second = canonical_axes("diagonal", (axis1, axis2), ndim(a))
+    a = moveaxis(a, (first, second), (-2, -1))
+    rows, columns = shape(a)[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    count = max(min(rows - down, columns - right), 0)
+    lead = shape(a)[:-2]
+    if not count:
+        return lax.full((*lead, 0), 0, typeof(a).dtype)
+    # In one row of elements those of a diagonal are at equal distances.
+    start = down * columns + right
+    row = reshape(a, (*lead, rows * columns))
+    limit = start + (count - 1) * (columns + 1) + 1
+    return lax.slice_in_dim(row, start, limit, columns + 1, axis=-1)
+
+
+@operation(static="k")
+def diag(v: Any, k: int = 0) -> Any:
+    """The `k`-th diagonal of a matrix, or the matrix with the vector `v` as its `k`-th diagonal.
+
+    Raises:
+        ValueError: `v` is neither vector nor matrix.
+    """
+    if ndim(v) == 2:
+        return diagonal(v, k)
+    if ndim(v) != 1:
+        raise ValueError(f"diag: expected a vector or a matrix, found {typeof(v)}")
+    (count,) = shape(v)
+    size = count + abs(k)
+    if not count:
+        return lax.full((size, size), 0, typeof(v).dtype)
+    # The elements at equal distances in one row of zeros, which is then cut into rows.
+    start = max(k, 0) + max(-k, 0) * size
+    end = size * size - start - (count + (count - 1) * size)
+    row = lax.pad(v, cast(0, typeof(v)), [(start, end, size)])
+    return reshape(row, (size, size))
+
+
+# --8<-- [end:diagonal]
+
+
+@operation(static="k")
+def diagflat(v: Any, k: int = 0) -> Any:
+    """The matrix with all elements of `v` on its `k`-th diagonal."""
+    return diag(ravel(v), k)
+
+
+@operation(static=("n", "ndim"))
+def diag_indices(n: int, ndim: int = 2) -> Indices:
+    """The indices of the diagonal of an array of `ndim` axes of size `n`."""
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, found {n} and {ndim}")
+    return (lax.iota(default_int(), n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> Indices:
+    """The indices of the diagonal of `arr`, whose axes all have one size."""
+    sizes = set(shape(arr))
+    if ndim(arr) < 2 or len(sizes) != 1:
+        raise ValueError(f"diag_indices_from: expected axes of one size, found {typeof(arr)}")
+    return diag_indices(sizes.pop(), ndim(arr))
+
+
+@operation(static=("wrap", "inplace"))
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """`a` with `val`, over and over, on its diagonal. `inplace` must be False.
+
+    Raises:
+        ValueError: `a` has less than two axes, or more, of several sizes.
+        NotImplementedError: `inplace` or `wrap` is True.
+    """
+    if inplace or wrap:
+        raise NotImplementedError(
+            "fill_diagonal: an Array is never written to: say inplace=False, and use what is "
+            f"returned; wrap must be False; found inplace={inplace}, wrap={wrap}"
+        )
+    sizes = shape(a)
+    if len(sizes) < 2 or (len(sizes) > 2 and len(set(sizes)) > 1):
+        raise ValueError(f"fill_diagonal: expected a matrix or axes of one size, found {typeof(a)}")
+    count = min(sizes)
+    step = 1 + sum(int(np.prod(sizes[i:])) for i in range(1, len(sizes)))
+    if not count:
+        return a
+    if ndim(val):
+        val = ravel(val)
+        times = -(-count // max(typeof(val).size, 1))
+        repeated = broadcast_to(val, (times, typeof(val).size))
+        val = lax.slice_in_dim(ravel(repeated), 0, count)
+    return reshape(ravel(a).at[: (count - 1) * step + 1 : step].set(val), sizes)
+
+
+# --8<-- [start:tri]
+def _below(rows: int, columns: int, k: int) -> Any:
+    """For each element of a matrix whether it is on the `k`-th diagonal or below."""
+    row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
+    column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
+    return lax.ge(lax.add(row, np.int32(k)) if k else row, column)
+
+
+@operation(static=("N", "M", "k", "dtype"))
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above."""
+    (rows,) = ints("tri: N", N)
+    (columns,) = (rows,) if M is None else ints("tri: M", M)
+    return lax.convert_element_type(
+        _below(rows, columns, k), default_float() if dtype is None else dtype
+    )
+
+
+@operation(static="k")
+def tril(m: Any, k: int = 0) -> Any:
+    """The matrix, or matrices, `m` with zeros above the `k`-th diagonal."""
+    return _masked("tril", m, k, m, lax.full_like(m, 0))
+
+
+@operation(static="k")
+def triu(m: Any, k: int = 0) -> Any:
+    """The matrix, or matrices, `m` with zeros below the `k`-th diagonal."""
+    return _masked("triu", m, k - 1, lax.full_like(m, 0), m)
+
+
+def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
+    if ndim(m) < 2:
+        raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
+    is_below = _below(*shape(m)[-2:], k)
+    return lax.select(broadcast_to(is_below, shape(m)), below, above)
+
+
+# --8<-- [end:tri]
+
+
+@evaluated_by_library
+def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
+    row, column = (array(x.astype(default_int())) for x in numbers)
+    return row, column
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns."""
+    return _indices(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns."""
+    return _indices(np.triu_indices(n, k, m))
+
+
+def _sizes_of_matrix(name: str, arr: Any) -> Shape:
+    sizes = tuple(arr.shape) if hasattr(arr, "shape") else shape(arr)
+    if len(sizes) != 2:
+        raise ValueError(f"{name}: expected a matrix, found shape {sizes}")
+    return sizes
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`tril_indices` of a matrix like `arr`."""
+    rows, columns = _sizes_of_matrix("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`triu_indices` of a matrix like `arr`."""
+    rows, columns = _sizes_of_matrix("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """The indices where `mask_func(matrix of ones, k)` is not zero; `size` is that of `nonzero`."""
+    rows, columns = nonzero(mask_func(lax.full((n, n), 1), k), size=size)
+    return rows, columns
+
+
+__all__ = [
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "fill_diagonal",
+    "mask_indices",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+]

@@ -1,0 +1,289 @@
+"""Linear algebra, with the names of `scipy.linalg`.
+
+`overwrite_a` and the like, and `check_finite`, make no difference: an Array is never written to,
+and what is not finite gives what is not a number.
+"""
+
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.lax import linalg
+from minijax.lax.lu import square_factors
+from minijax.lax.matrices import eye, inverse_permutation, matrices_of, mT, permute_rows, triu
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+
+def _static(*names: str) -> Any:
+    return operation(static=names)
+
+
+@_static("lower", "overwrite_a", "check_finite")
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`."""
+    return jnp.linalg.cholesky(a, upper=not lower)
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
+    """The triangle of `cholesky` and `lower`, for `cho_solve`."""
+    return cholesky(a, lower), lower
+
+
+@_static("lower")
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    c, b = (to_inexact(x) for x in meet(c, b))
+    first = {"left_side": True, "lower": lower}
+    back = {"transpose_a": True, "conjugate_a": True}
+    x = linalg.triangular_solve(c, b, **first, **({} if lower else back))
+    return linalg.triangular_solve(c, x, **first, **(back if lower else {}))
+
+
+def cho_solve(
+    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """The solutions x of `a @ x = b`, from `cho_factor(a)`."""
+    c, lower = c_and_lower
+    return _cho_solve(c, b, bool(lower))
+
+
+@_static("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite")
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """The solutions x of `a @ x = b` for triangular matrices `a`.
+
+    Arguments:
+        a: the matrices, of which one triangle is looked at.
+        b: vectors, or matrices whose columns are right-hand sides.
+        trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for it conjugated.
+        lower: whether the triangle is the lower one.
+        unit_diagonal: whether the diagonal of `a` is taken to be ones.
+
+    Raises:
+        ValueError: there is no such `trans`.
+    """
+    op = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}.get(trans)
+    if op is None:
+        raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', found {trans}")
+    a, b = (to_inexact(x) for x in meet(a, b))
+    return linalg.triangular_solve(
+        a,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=op > 0,
+        conjugate_a=op == 2,
+        unit_diagonal=unit_diagonal,
+    )
+
+
+@_static("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a")
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Any:
+    """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos"."""
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
+    if assume_a != "pos":
+        return jnp.linalg.solve(a, b)
+    a = matrices_of("solve", a, square=True)
+    return cho_solve((cholesky(a, True), True), b)
+
+
+@_static("overwrite_a", "check_finite")
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """The factors in one matrix, and the exchanged rows, for `lu_solve`."""
+    factors, pivots, _ = linalg.lu(a)
+    return factors, pivots
+
+
+@_static("trans", "overwrite_b", "check_finite")
+def lu_solve(
+    lu_and_piv: tuple[Any, Any],
+    b: Any,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solutions x of `a @ x = b`, from `lu_factor(a)`; `trans` as in `solve_triangular`."""
+    factors, pivots = lu_and_piv
+    factors, b = (to_inexact(x) for x in meet(factors, b))
+    permutation = linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
+    is_vector = typeof(b).ndim == 1
+    x = lax.expand_dims(b, [1]) if is_vector else b
+    if trans == 0:
+        x = solve_triangular(factors, permute_rows(x, permutation), 0, True, True)
+        x = solve_triangular(factors, x)
+    else:
+        x = solve_triangular(factors, x, trans)
+        x = solve_triangular(factors, x, trans, True, True)
+        x = permute_rows(x, inverse_permutation(permutation))
+    return lax.squeeze(x, [1]) if is_vector else x
+
+
+@_static("permute_l", "overwrite_a", "check_finite")
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, ...]:
+    """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`."""
+    a = matrices_of("lu", a)
+    *lead, m, n = typeof(a).shape
+    k = min(m, n)
+    factors, _, permutation = linalg.lu(a)
+    lower, _ = square_factors(factors)
+    zeros = [0] * len(lead)
+    lower = lax.slice(lower, [*zeros, 0, 0], [*lead, m, k])
+    upper = triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
+    p = mT(permute_rows(eye((*lead, m, m), typeof(a).dtype), permutation))
+    return (jnp.matmul(p, lower), upper) if permute_l else (p, lower, upper)
+
+
+@_static("overwrite_a", "lwork", "mode", "pivoting", "check_finite")
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """The QR decomposition; `mode` is "full", "economic" or "r"."""
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', found {mode!r}")
+    q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(rest) if mode == "r" else (q, *rest)
+
+
+@_static("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver")
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition: `u`, `s`, `vh`, or `s` alone."""
+    return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+@_static(
+    "lower",
+    "eigvals_only",
+    "overwrite_a",
+    "overwrite_b",
+    "turbo",
+    "eigvals",
+    "type",
+    "check_finite",
+)
+def eigh(
+    a: Any,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None."""
+    if b is not None or eigvals is not None or type != 1:
+        raise NotImplementedError("eigh: b and eigvals must be None, and type must be 1")
+    v, w = linalg.eigh(a, lower=lower)
+    return w if eigvals_only else (w, v)
+
+
+@_static("overwrite_a", "check_finite")
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverse of square matrices."""
+    return jnp.linalg.inv(a)
+
+
+@_static("overwrite_a", "check_finite")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinants of square matrices."""
+    return jnp.linalg.det(a)
+
+
+@operation
+def block_diag(*arrs: Any) -> Any:
+    """A matrix with these matrices along its diagonal, and zeros elsewhere."""
+    blocks = [x if typeof(x).ndim == 2 else lax.reshape(x, (1, -1)) for x in meet(*arrs)]
+    width = sum(typeof(x).shape[1] for x in blocks)
+    rows, start = [], 0
+    for block in blocks:
+        columns = typeof(block).shape[1]
+        config = [(0, 0, 0), (start, width - start - columns, 0)]
+        rows.append(lax.pad(block, lax.full((), 0, typeof(block).dtype), config))
+        start += columns
+    return lax.concatenate(rows, 0)
+
+
+@operation
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
+
+    Each diagonal holds one number.
+    """
+    if r is None:
+        r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
+    c, r = meet(c, r)
+    m, n = typeof(c).shape[-1], typeof(r).shape[-1]
+    if typeof(c).ndim != 1 or typeof(r).ndim != 1:
+        raise NotImplementedError("toeplitz: takes vectors")
+    if m == 0 or n == 0:
+        return lax.full((m, n), 0, typeof(c).dtype)
+    first = lax.slice(c, [0], [1])
+    row = lax.concatenate([first, lax.slice(r, [1], [n])], 0)
+    if m == 1:
+        return lax.expand_dims(row, [0])
+    # From the last number of the column to the last of the row, over and over: rows that are one
+    # number shorter than that begin one number earlier each.
+    numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
+    size = m + n - 1
+    over = lax.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
+    rows = lax.reshape(lax.slice(over, [m - 1], [m - 1 + m * (size - 1)]), (m, size - 1))
+    return lax.slice(rows, [0, 0], [m, n])
+
+
+__all__ = [
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eigh",
+    "inv",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "toeplitz",
+]

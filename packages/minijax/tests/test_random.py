@@ -1,0 +1,204 @@
+"""`minijax.random`: known answers of the cipher, and the laws of keys and distributions."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import eval_shape, grad, jit, jvp, lax, random, tree, typeof, vjp, vmap
+from minijax.core import typecheck_jaxpr
+from minijax.key_dtype import is_subdtype, key_dtype, prng_key
+from minijax.random.threefry import threefry2x32
+
+KEY = random.key(0)
+
+
+def words(keys):
+    return np.asarray(random.key_data(keys))
+
+
+def equal(x, y):
+    np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+# Random123's file of known answers: counter, key, result, of 20 rounds.
+@pytest.mark.parametrize(
+    ("count", "key", "expected"),
+    [
+        (0x00000000_00000000, (0x00000000, 0x00000000), 0x6B200159_99BA4EFE),
+        (0xFFFFFFFF_FFFFFFFF, (0xFFFFFFFF, 0xFFFFFFFF), 0x1CB996FC_BB002BE7),
+        (0x243F6A88_85A308D3, (0x13198A2E, 0x03707344), 0xC4923A9C_483DF7A0),
+    ],
+)
+def test_threefry_gives_the_known_answers(count, key, expected):
+    keys = random.wrap_key_data(np.array(key, np.uint32))
+    out = jit(lambda k, c: threefry2x32(k, c, np.uint64))(keys, np.uint64(count))
+    assert int(out) == expected
+
+
+def test_keys_are_the_high_and_low_words_of_their_seed():
+    equal(random.PRNGKey(5), [0, 5])
+    equal(random.PRNGKey(2**40 + 5), [2**8, 5])
+    equal(random.PRNGKey(-1), [2**32 - 1] * 2)
+    with minijax.enable_x64(False):
+        equal(random.PRNGKey(2**40 + 5), [0, 5])
+        equal(random.PRNGKey(-1), [0, 2**32 - 1])
+
+
+def test_both_kinds_of_keys_make_the_same():
+    raw = random.PRNGKey(0)
+    equal(words(random.split(KEY, 3)), random.split(raw, 3))
+    equal(words(random.fold_in(KEY, 3)), random.fold_in(raw, 3))
+    equal(random.bits(KEY, (3,)), random.bits(raw, (3,)))
+    equal(words(random.wrap_key_data(raw)), raw)
+
+
+def test_split_and_fold_in_encrypt_numbers():
+    keys = words(random.split(KEY, 5))
+    assert len({tuple(key) for key in keys}) == 5
+    equal(keys[:2], words(random.split(KEY)))  # however many are made
+    equal(keys[3], words(random.fold_in(KEY, 3)))
+    equal(words(random.split(KEY, (5, 1)))[:, 0], keys)
+    assert random.split(KEY, 0).shape == (0,)
+
+
+def test_keys_are_arrays():
+    keys = random.split(KEY, 4)
+    assert isinstance(keys, minijax.Array)
+    assert (keys.shape, keys.ndim, keys.size, keys.dtype) == ((4,), 1, 4, key_dtype)
+    assert is_subdtype(keys.dtype, prng_key)
+    assert not is_subdtype(keys.dtype, np.floating)
+    assert not is_subdtype(np.uint32, prng_key)
+    equal(words(keys.reshape(2, 2)), words(keys).reshape(2, 2, 2))
+    equal(words(jnp.concatenate([keys, keys])), np.concatenate([words(keys)] * 2))
+    equal(words(jnp.where(True, keys, KEY)), words(keys))
+    equal(keys == keys[1], [False, True, False, False])
+    equal(words(keys[jnp.array([2, 0])]), words(keys)[[2, 0]])
+    for other in (copy.deepcopy(keys), pickle.loads(pickle.dumps(keys)), random.clone(keys)):
+        equal(words(other), words(keys))
+    assert "key<fry>" in repr(keys)
+    assert str(typeof(keys)) == "key<fry>[4]"
+
+
+def test_keys_pass_through_every_transformation():
+    keys = random.split(KEY, 3)
+    loop = [words(random.split(key)) for key in keys]
+    equal(words(vmap(random.split)(keys)), loop)
+    equal(words(jit(vmap(random.split))(keys)), loop)
+    equal(vmap(random.split)(random.key_data(keys)), loop)
+    equal(words(vmap(random.fold_in, (None, 0))(KEY, jnp.arange(3))), words(keys))
+    equal(words(vmap(random.key)(jnp.arange(3))), [[0, 0], [0, 1], [0, 2]])
+    last, firsts = lax.scan(lambda key, _: tuple(random.split(key)), KEY, None, length=3)
+    assert last.dtype == firsts.dtype == key_dtype
+    equal(
+        words(lax.fori_loop(0, 2, lambda i, key: random.fold_in(key, i), KEY)),
+        words(random.fold_in(random.fold_in(KEY, 0), 1)),
+    )
+    equal(words(lax.cond(True, lambda k: random.fold_in(k, 1), lambda k: k, KEY)), words(keys[1]))
+    equal(words(tree.map(lambda k: random.fold_in(k, 1), {"a": KEY})["a"]), words(keys[1]))
+    shape = eval_shape(random.split, KEY)
+    assert (shape.shape, shape.dtype) == ((2,), key_dtype)
+    assert eval_shape(vmap(random.split), shape).shape == (2, 2)
+    equal(words(jit(lambda: random.split(keys[0]))()), loop[0])  # closed over
+    typecheck_jaxpr(minijax.make_jaxpr(random.normal)(KEY).jaxpr)
+
+
+def test_keys_have_no_tangent_and_hinder_none():
+    def noisy(x, key):
+        return x * random.normal(key)
+
+    noise = random.normal(KEY)
+    assert grad(noisy)(2.0, KEY) == noise
+    dx, dkey = vjp(noisy, 2.0, KEY)[1](jnp.ones(()))
+    assert dx == noise
+    assert dkey.dtype == minijax.core.Zero.like(KEY).aval.dtype
+    assert jvp(noisy, (2.0, KEY), (1.0, dkey))[1] == noise
+
+
+def test_distributions_have_derivatives_in_their_parameters():
+    u = random.uniform(KEY)
+    assert grad(lambda low: random.uniform(KEY, minval=low))(0.0) == pytest.approx(float(1 - u))
+    assert grad(lambda high: random.uniform(KEY, maxval=high))(1.0) == pytest.approx(float(u))
+    h, f = 1e-6, lambda b: random.pareto(KEY, b)
+    assert grad(f)(1.5) == pytest.approx(float(f(1.5 + h) - f(1.5 - h)) / (2 * h), rel=1e-6)
+    with pytest.raises(NotImplementedError, match="no derivative with respect to its parameters"):
+        grad(lambda a: random.gamma(KEY, a))(2.0)
+
+
+MOMENTS = [
+    (lambda k, s: random.uniform(k, s, minval=-1, maxval=3), 1, 4 / 3),
+    (random.normal, 0, 1),
+    (random.exponential, 1, 1),
+    (random.laplace, 0, 2),
+    (random.gumbel, 0.5772, np.pi**2 / 6),
+    (lambda k, s: random.bernoulli(k, 0.3, s), 0.3, 0.21),
+    (lambda k, s: random.randint(k, s, -3, 4), 0, 4),
+    (lambda k, s: random.gamma(k, 2.5, s), 2.5, 2.5),
+    (lambda k, s: random.poisson(k, 3.0, s), 3, 3),
+    (lambda k, s: random.poisson(k, 30.0, s), 30, 30),
+    (lambda k, s: random.geometric(k, 0.5, s), 2, 2),
+    (lambda k, s: random.categorical(k, jnp.log(jnp.array([0.5, 0.5])), shape=s), 0.5, 0.25),
+    (lambda k, s: random.choice(k, 2, s, p=jnp.array([0.25, 0.75])), 0.75, 0.1875),
+]
+
+
+@pytest.mark.parametrize(("draw", "mean", "variance"), MOMENTS)
+def test_moments(draw, mean, variance):
+    n = 4000
+    numbers = np.asarray(draw(KEY, (n,))).astype(float)
+    assert abs(numbers.mean() - mean) < 5 * np.sqrt(variance / n)
+    assert numbers.var() == pytest.approx(variance, rel=0.2)
+
+
+def test_a_permutation_keeps_what_it_permutes():
+    x = np.arange(12).reshape(3, 4)
+    equal(np.sort(np.asarray(random.permutation(KEY, 50))), np.arange(50))
+    columns = np.asarray(random.permutation(KEY, x, axis=1))
+    equal(np.sort(columns, axis=1), x)
+    assert len({tuple(row - row[0]) for row in columns}) == 1  # all rows in the same order
+    equal(np.sort(np.asarray(random.permutation(KEY, x, 1, independent=True)), axis=1), x)
+    assert len(set(np.asarray(random.choice(KEY, 20, (20,), replace=False)).tolist())) == 20
+
+
+WRONG = [
+    (lambda: random.split(0), TypeError, "expected a key"),
+    (lambda: random.split(None), TypeError, "expected a key"),
+    (lambda: random.normal(np.zeros(2, np.int32)), TypeError, "two words of uint32"),
+    (lambda: random.normal(np.zeros(3, np.uint32)), TypeError, "two words of uint32"),
+    (lambda: random.normal(random.split(KEY)), ValueError, "map `normal` over them by vmap"),
+    (lambda: random.key(1.5), TypeError, "a seed is an integer"),
+    (lambda: random.key([1, 2]), TypeError, "map `key` by vmap"),
+    (lambda: random.key(2**63), OverflowError, "64 bits at most"),
+    (lambda: random.key(0, impl="dice"), ValueError, "expected impl 'threefry2x32'"),
+    (lambda: random.key(0, impl="rbg"), NotImplementedError, "'threefry2x32' only"),
+    (lambda: random.fold_in(KEY, -1), OverflowError, "from 0 to"),
+    (lambda: random.bits(KEY, dtype="int32"), ValueError, "unsigned"),
+    (lambda: random.uniform(KEY, dtype="int32"), ValueError, "real numbers"),
+    (lambda: random.randint(KEY, (), 0, 1, "float32"), TypeError, "of integers"),
+    (lambda: random.uniform(KEY, (3,), minval=np.zeros(2)), ValueError, "do not broadcast"),
+    (lambda: random.bernoulli(KEY, 0.5, mode="top"), ValueError, "'low' or 'high'"),
+    (lambda: random.permutation(KEY, 1.5), TypeError, "an integer"),
+    (lambda: random.choice(KEY, 3, (4,), replace=False), ValueError, "without replacement"),
+    (lambda: random.choice(KEY, 3, (4,), p=np.ones(2)), ValueError, "p must have shape"),
+    (lambda: KEY + 1, TypeError, "no numbers"),
+    (lambda: KEY + KEY, TypeError, "expected numbers"),
+    (lambda: jnp.exp(KEY), TypeError, "expected numbers"),
+    (lambda: np.asarray(KEY), TypeError, "random.key_data"),
+    (lambda: grad(lambda k: 1.0)(KEY), TypeError, "key<fry>"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error", "message"), WRONG)
+def test_errors(wrong, error, message):
+    with pytest.raises(error, match=message):
+        wrong()
+
+
+def test_a_deleted_key():
+    key = random.key(1)
+    key.delete()
+    with pytest.raises(RuntimeError, match="its numbers are gone"):
+        random.normal(key)

@@ -1,0 +1,119 @@
+"""`checkpoint` changes what is kept, and no number."""
+
+from functools import partial
+
+import jax
+import jax.ad_checkpoint
+import numpy as np
+import pytest
+from libraries import assert_same
+
+import minijax
+import minijax.numpy
+
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+RNG = np.random.default_rng(3)
+X, W = RNG.standard_normal((5, 4)), RNG.standard_normal((4, 4))
+POLICIES = {
+    "none given": lambda policies: None,
+    "everything_saveable": lambda policies: policies.everything_saveable,
+    "nothing_saveable": lambda policies: policies.nothing_saveable,
+    "dots_saveable": lambda policies: policies.dots_saveable,
+    "checkpoint_dots": lambda policies: policies.checkpoint_dots,
+    "no batch dims": lambda policies: policies.dots_with_no_batch_dims_saveable,
+    "names": lambda policies: policies.save_only_these_names("inner"),
+    "names but": lambda policies: policies.save_any_names_but_these("inner"),
+    "except": lambda policies: policies.save_anything_except_these_names("inner"),
+    "both": lambda policies: policies.save_from_both_policies(
+        policies.dots_saveable, policies.save_only_these_names("inner")
+    ),
+}
+
+
+def layer(lib, jnp, w, x, name="inner"):
+    h = lib.ad_checkpoint.checkpoint_name(jnp.dot(jnp.sin(x), w), name)
+    return jnp.tanh(h) * jnp.cos(x)
+
+
+@pytest.mark.parametrize("name", ["none given", "everything_saveable", "both"])
+def test_derivatives_are_the_same(name):
+    def everything(lib, jnp, wrap):
+        f = wrap(partial(layer, lib, jnp))
+
+        def loss(w, x):
+            x, ys = lib.lax.scan(lambda x, _: (f(w, x), x), x, None, length=3)
+            return jnp.sum(lib.jit(f)(w, x)) + jnp.sum(ys)
+
+        w, x = jnp.asarray(W), jnp.asarray(X)
+        gradient = lib.grad(loss, (0, 1))
+        return [
+            f(w, x),
+            lib.jvp(f, (w, x), (w, x)),
+            gradient(w, x),
+            lib.vmap(gradient, (0, None))(jnp.stack([w, w.T]), x),
+            lib.grad(lambda w: jnp.sum(lib.vmap(loss, (None, 0))(w, jnp.stack([x, -x]))))(w),
+            lib.grad(lambda w: jnp.sum(gradient(w, x)[0] ** 2))(w),
+            lib.jvp(lambda w: gradient(w, x), (w,), (w.T,)),
+        ]
+
+    def run(lib, jnp, wrap):
+        outs = lib.jit(lambda: everything(lib, jnp, wrap))()
+        return [np.asarray(x) for x in jax.tree.leaves(lib.tree.map(np.asarray, outs))]
+
+    with minijax.enable_x64(True):
+        policy = POLICIES[name](minijax.checkpoint_policies)
+        ours = run(minijax, minijax.numpy, partial(minijax.checkpoint, policy=policy))
+        assert_same(ours, run(minijax, minijax.numpy, lambda f: f), 1e-10)
+    if name == "both":
+        policy = POLICIES[name](jax.checkpoint_policies)
+        theirs = run(jax, jax.numpy, partial(jax.checkpoint, policy=policy))
+        assert_same(ours, theirs, 1e-10)
+
+
+def test_what_is_kept_is_what_the_policy_says():
+    jnp = minijax.numpy
+
+    def kept(policy):
+        f = minijax.checkpoint(partial(layer, minijax, jnp), policy=policy)
+        jaxpr = minijax.make_jaxpr(minijax.grad(lambda w, x: jnp.sum(f(w, x)), 1))(W, X)
+        forward, _ = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "checkpoint"]
+        return len(forward.outvars) - 1
+
+    policies = minijax.checkpoint_policies
+    assert kept(None) == kept(policies.nothing_saveable) == 0
+    assert kept(policies.dots_saveable) == kept(policies.save_only_these_names("inner")) == 1
+    assert kept(policies.save_only_these_names("other")) == 0
+    assert kept(policies.everything_saveable) > 1
+    assert {name: kept(make(policies)) > 0 for name, make in POLICIES.items()} == {
+        name: name not in ("none given", "nothing_saveable", "names but") for name in POLICIES
+    }
+
+
+def test_a_deep_network_takes_less_memory():
+    jnp = minijax.numpy
+    ws, x = [np.full((32, 32), 0.1, np.float32)] * 12, np.ones((256, 32), np.float32)
+
+    def step(wrap):
+        f = wrap(lambda w, x: jnp.sin(jnp.sin(jnp.dot(x, w))))
+
+        def loss(ws, x):
+            for w in ws:
+                x = f(w, x)
+            return jnp.sum(x)
+
+        compiled = minijax.jit(minijax.grad(loss)).lower(ws, x).compile()
+        return compiled(ws, x), compiled.memory_analysis().temp_size_in_bytes
+
+    (plain, much), (again, little) = step(lambda f: f), step(minijax.checkpoint)
+    np.testing.assert_allclose(plain[0], again[0], rtol=1e-5)
+    assert little < 0.65 * much
+
+
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+def test_arguments_that_are_no_arrays(lib, jnp):
+    @partial(lib.checkpoint, static_argnums=(1,))
+    def f(x, kind, *, scale=1.0):
+        return jnp.sin(x) * scale if kind == "sin" else x
+
+    assert lib.grad(f)(0.0, "sin", scale=3.0) == 3.0
+    assert lib.grad(lib.remat(f, static_argnums=1))(0.0, "other") == 1.0

@@ -1,0 +1,208 @@
+"""Collectives over the named axes of vmap compute what those of JAX do, however transformed."""
+
+import jax
+import numpy as np
+import pytest
+from libraries import assert_same
+
+import minijax
+import minijax.numpy
+
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+XS = np.random.default_rng(2).standard_normal((4, 4, 8))
+
+
+@pytest.fixture(autouse=True)
+def _64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+# Each is a function of a library, its numpy, and one example: an array of shape (4, 8).
+FUNCTIONS = {
+    "psum": lambda lib, jnp, x: lib.lax.psum(x, "i"),
+    "psum of a tree": lambda lib, jnp, x: lib.lax.psum({"a": x, "b": [x * x]}, "i")["b"][0],
+    "psum of what is shared": lambda lib, jnp, x: lib.lax.psum(jnp.ones(8), "i") * x,
+    "psum of a number": lambda lib, jnp, x: x * lib.lax.psum(2, "i"),
+    "psum of booleans": lambda lib, jnp, x: x * lib.lax.psum(x > 0, "i"),
+    "pmean": lambda lib, jnp, x: x - lib.lax.pmean(x, axis_name="i"),
+    "pmax": lambda lib, jnp, x: x + lib.lax.pmax(lib.lax.stop_gradient(x), "i"),
+    "pmin": lambda lib, jnp, x: x * lib.lax.pmin(lib.lax.stop_gradient(x), "i"),
+    "axis_index": lambda lib, jnp, x: x * lib.lax.axis_index("i"),
+    "axis_size": lambda lib, jnp, x: x * lib.lax.axis_size("i"),
+    "all_gather": lambda lib, jnp, x: jnp.sum(lib.lax.all_gather(x, "i") * x, 0),
+    "all_gather elsewhere": lambda lib, jnp, x: jnp.sum(
+        lib.lax.all_gather(jnp.sin(x), "i", axis=-1) * jnp.arange(4.0), -1
+    ),
+    "all_gather tiled": lambda lib, jnp, x: lib.lax.all_gather(x, "i", axis=1, tiled=True),
+    "psum_scatter": lambda lib, jnp, x: lib.lax.psum_scatter(jnp.sin(x), "i"),
+    "psum_scatter tiled": lambda lib, jnp, x: lib.lax.psum_scatter(
+        x * x, "i", scatter_dimension=1, tiled=True
+    ),
+    "all_to_all": lambda lib, jnp, x: lib.lax.all_to_all(jnp.sin(x), "i", 0, 1),
+    "all_to_all back": lambda lib, jnp, x: lib.lax.all_to_all(x.T, "i", 1, 0) * 2.0,
+    "all_to_all tiled": lambda lib, jnp, x: lib.lax.all_to_all(x * x, "i", 1, 0, tiled=True),
+    "pswapaxes": lambda lib, jnp, x: lib.lax.pswapaxes(x, "i", 0) * x,
+    "ppermute": lambda lib, jnp, x: lib.lax.ppermute(
+        x, "i", [(i, (i + 1) % 4) for i in range(4)]
+    ) * x,
+    "pshuffle": lambda lib, jnp, x: lib.lax.pshuffle(x, "i", [2, 0, 3, 1]),
+    "in jit": lambda lib, jnp, x: lib.jit(lambda x: jnp.sin(lib.lax.psum(x, "i")) * x)(x),
+    "in scan": lambda lib, jnp, x: lib.lax.scan(
+        lambda c, row: (c + lib.lax.pmean(c * row, "i"), c), jnp.ones(8), x
+    )[0],
+    "in cond": lambda lib, jnp, x: lib.lax.cond(
+        lib.lax.psum(jnp.sum(x), "i") > 0,
+        lambda x: lib.lax.psum(x, "i") * x,
+        lambda x: x - lib.lax.pmean(x, "i"),
+        x,
+    ),
+    "in vmap": lambda lib, jnp, x: lib.vmap(lambda row: lib.lax.psum(row, "i") * row)(x),
+}  # fmt: skip
+
+
+def normalised(lib, jnp, x):
+    """As batch normalisation does, with a rule of its own that speaks of the axis, too."""
+
+    @lib.custom_vjp
+    def f(x):
+        return x - lib.lax.pmean(x, "i")
+
+    def fwd(x):
+        return f(x), lib.lax.axis_index("i")
+
+    def bwd(i, ct):
+        return (ct * i + lib.lax.psum(ct, "i"),)
+
+    f.defvjp(fwd, bwd)
+    return f(jnp.sin(x))
+
+
+def with_jvp(lib, jnp, x):
+    f = lib.custom_jvp(lambda x: lib.lax.psum(x, "i"))
+    f.defjvp(lambda p, t: (f(*p), 2.0 * lib.lax.psum(t[0], "i") * lib.lax.axis_index("i")))
+    return f(jnp.sin(x))
+
+
+FUNCTIONS |= {"with a vjp": normalised, "with a jvp": with_jvp}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_collective_under_every_transformation(name):
+    def everything(lib, jnp):
+        def f(x):
+            return FUNCTIONS[name](lib, jnp, x)
+
+        def loss(x):
+            return jnp.sum(jnp.sin(f(x)))
+
+        def mapped(f, **options):
+            return lib.vmap(f, axis_name="i", **options)
+
+        xs = jnp.asarray(XS)
+        more = jnp.stack([xs, xs * 2.0, 1.0 - xs])
+        outs = [
+            mapped(f)(xs),
+            lib.grad(lambda xs: jnp.sum(jnp.sin(mapped(f)(xs))))(xs),
+            lib.vmap(mapped(f))(more),
+            mapped(lib.vmap(f), in_axes=1)(more),
+            mapped(lambda x: lib.vmap(f, axis_name="j")(jnp.stack([x, x * 2.0])))(xs),
+        ]
+        if name not in ("all_to_all", "all_to_all back"):  # which JAX refuses
+            outs.append(lib.vmap(mapped(lib.grad(loss)), 1, 1)(jnp.moveaxis(more, 0, 1)))
+        if name != "with a vjp":
+            outs.append(lib.jvp(mapped(f), (xs,), (xs * xs,)))
+        return outs
+
+    ours, theirs = (
+        lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))() for lib, jnp in LIBRARIES
+    )
+    flat = [
+        [np.asarray(x) for x in jax.tree.leaves(list(map(list_of, outs)))]
+        for outs in (ours, theirs)
+    ]
+    assert_same(*flat, 1e-9)
+
+
+def list_of(x):
+    return list(map(np.asarray, x)) if isinstance(x, tuple) else np.asarray(x)
+
+
+@pytest.mark.parametrize("name", ["all_to_all", "all_to_all back"])
+def test_the_transpose_of_an_exchange(name):
+    """<f(x), y> = <x, fT(y)>, summed over the examples."""
+
+    def both(x, y):
+        def f(x):
+            return FUNCTIONS[name](minijax, minijax.numpy, x)
+
+        out, dot = minijax.jvp(f, (x,), (x * x,))
+        return minijax.numpy.sum(dot * out) - minijax.numpy.sum(
+            minijax.vjp(f, x)[1](out)[0] * x * x
+        )
+
+    differences = minijax.vmap(both, axis_name="i")(XS, XS)
+    assert abs(float(minijax.numpy.sum(differences))) < 1e-10
+
+
+def test_who_gets_nothing_gets_zeros():
+    def f(x):
+        return minijax.lax.ppermute(x, "i", [(0, 2), (3, 1)])
+
+    found = minijax.vmap(f, axis_name="i")(np.arange(4.0) + 1)
+    np.testing.assert_array_equal(found, [0.0, 4.0, 1.0, 0.0])
+    gradient = minijax.vmap(lambda x, ct: minijax.vjp(f, x)[1](ct)[0], axis_name="i")(found, found)
+    np.testing.assert_array_equal(gradient, [1.0, 0.0, 0.0, 4.0])
+
+
+def test_several_axes():
+    def everything(lib, jnp):
+        lax = lib.lax
+
+        def f(x):
+            both = ("i", "j")
+            return {
+                "sum": lax.psum(x, both),
+                "mean": lax.pmean(x, both),
+                "inner": lax.psum(x, "j") + lax.pmax(x, "i"),
+                "index": lax.axis_index(both),
+                "size": lax.axis_size(both) * x,
+            }
+
+        xs = jnp.asarray(XS)
+        return lib.vmap(lib.vmap(f, axis_name="j"), axis_name="i")(xs)
+
+    ours, theirs = (everything(*library) for library in LIBRARIES)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert_same([np.asarray(ours[name])], [np.asarray(theirs[name])], 1e-12)
+
+
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES, ids=["minijax", "jax"])
+def test_an_axis_that_has_no_name_here(lib, jnp):
+    for f in (lambda x: lib.lax.psum(x, "k"), lambda x: lib.lax.axis_index("k") * x):
+        with pytest.raises(NameError, match="unbound axis name: k"):
+            f(1.0)
+        with pytest.raises(NameError, match="unbound axis name: k"):
+            lib.vmap(lib.jit(f), axis_name="i")(jnp.arange(3.0))
+
+
+def test_a_jitted_function_belongs_to_no_axis():
+    """What was traced for one axis is not taken for another, nor where there is none."""
+    f = minijax.jit(lambda x: x + minijax.lax.psum(x, "i"))
+    for size in (2, 3):
+        xs = np.arange(float(size))
+        np.testing.assert_allclose(minijax.vmap(f, axis_name="i")(xs), xs + xs.sum())
+    with pytest.raises(NameError):
+        f(1.0)
+
+
+def test_options_of_vmap():
+    def f(x, y=1.0, *, z=2.0):
+        return {"sum": x + y * z, "count": minijax.lax.psum(1, "i")}
+
+    outs = minijax.vmap(
+        f, (-1, None), {"sum": -1, "count": None}, axis_name="i", axis_size=4, spmd_axis_name="data"
+    )(np.ones((3, 4)), 5.0, z=np.arange(4.0))
+    assert outs["sum"].shape == (3, 4)
+    assert outs["count"] == 4

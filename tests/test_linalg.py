@@ -1,0 +1,310 @@
+"""Linear algebra agrees with JAX's: values, dtypes, derivatives in both modes, batches."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from libraries import assert_same
+
+import minijax
+import minijax.numpy as mnp
+from minijax import lax
+
+F32, F64, C64, C128, I32 = map(
+    np.dtype, (np.float32, np.float64, np.complex64, np.complex128, np.int32)
+)
+TOLERANCE = {F32: 2e-4, C64: 2e-4, F64: 1e-10, C128: 1e-10}
+
+
+@pytest.fixture(autouse=True)
+def _in_64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+def draw(shape, dtype=F64, seed=0):
+    rng = np.random.default_rng([seed, *shape])
+    x = rng.normal(size=shape)
+    if dtype.kind == "c":
+        x = x + 1j * rng.normal(size=shape)
+    return np.asarray(x).astype(dtype)
+
+
+def positive(shape, dtype=F64):
+    x = draw(shape, dtype)
+    return x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(shape[-1], dtype=dtype)
+
+
+def leaves(tree):
+    return jax.tree.leaves(tree)
+
+
+# What depends on the matrices alone: not on the signs or phases that LAPACK happens to choose.
+# For each: the function of a library's numpy, and the matrices it takes.
+def of_linalg(name, *args, **kwargs):
+    return lambda np_: lambda x: getattr(np_.linalg, name)(x, *args, **kwargs)
+
+
+def general(dtype=F64):
+    return draw((3, 3), dtype)
+
+
+def tall(dtype=F64):
+    return draw((2, 5, 3), dtype)
+
+
+def wide(dtype=F64):
+    return draw((3, 5), dtype)
+
+
+FUNCTIONS = {
+    "cholesky": (of_linalg("cholesky"), lambda d: positive((2, 4, 4), d)),
+    "cholesky upper": (of_linalg("cholesky", upper=True), lambda d: positive((4, 4), d)),
+    "inv": (of_linalg("inv"), general),
+    "det 2": (of_linalg("det"), lambda d: draw((2, 2), d)),
+    "det 3": (of_linalg("det"), lambda d: draw((2, 3, 3), d)),
+    "det 5": (of_linalg("det"), lambda d: draw((2, 5, 5), d)),
+    "slogdet": (of_linalg("slogdet"), lambda d: draw((2, 4, 4), d)),
+    "eigvalsh": (of_linalg("eigvalsh"), lambda d: positive((2, 4, 4), d)),
+    "eigvalsh U": (of_linalg("eigvalsh", UPLO="U"), lambda d: positive((4, 4), d)),
+    "eigvals": (lambda np_: lambda x: np_.linalg.eigvals(x), lambda d: positive((4, 4), d)),
+    "svdvals": (of_linalg("svdvals"), tall),
+    "svd": (of_linalg("svd", full_matrices=False), tall),
+    "svd wide": (of_linalg("svd", full_matrices=False), wide),
+    "svd square": (of_linalg("svd"), general),
+    "qr": (of_linalg("qr"), tall),
+    "qr r": (of_linalg("qr", mode="r"), tall),
+    "eigh": (of_linalg("eigh"), lambda d: positive((2, 4, 4), d)),
+    "pinv tall": (of_linalg("pinv"), tall),
+    "pinv wide": (of_linalg("pinv"), wide),
+    "norm": (of_linalg("norm"), tall),
+    "norm axis": (of_linalg("norm", axis=-1, keepdims=True), tall),
+    "norm 3": (of_linalg("norm", ord=3, axis=1), tall),
+    "norm 1": (of_linalg("norm", ord=1, axis=0), wide),
+    "norm inf": (of_linalg("norm", ord=np.inf, axis=(1, 2)), tall),
+    "norm nuc": (of_linalg("norm", ord="nuc", axis=(0, 2), keepdims=True), tall),
+    "norm 2": (of_linalg("norm", ord=2), wide),
+    "matrix_norm": (of_linalg("matrix_norm", ord=-1), tall),
+    "vector_norm": (of_linalg("vector_norm", axis=(0, 1)), tall),
+    "cond": (of_linalg("cond"), general),
+    "cond 1": (of_linalg("cond", p=1), general),
+    "matrix_power": (of_linalg("matrix_power", 3), general),
+    "matrix_power -2": (of_linalg("matrix_power", -2), general),
+    "diagonal": (of_linalg("diagonal", offset=1), tall),
+    "trace": (of_linalg("trace", offset=-1), tall),
+    "tensorinv": (of_linalg("tensorinv", ind=1), lambda d: draw((6, 2, 3), d)),
+}
+every_function = pytest.mark.parametrize("case", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+@every_function
+def test_values_and_derivatives(case):
+    function, make = case
+    for dtype in (F64, C64):
+        x = make(dtype)
+        found, expected = function(mnp)(x), function(jnp)(x)
+        assert_same(leaves(tuple_of(found)), leaves(tuple_of(expected)), TOLERANCE[dtype])
+        t = make(dtype) * 0.5 + 1
+
+        def derivatives(lib, np_, x=x, t=t):
+            def f(x):
+                return tuple_of(function(np_)(x))
+
+            def compute(x):
+                out, out_tangent = lib.jvp(f, (x,), (t,))
+                pull = lib.vjp(f, x)[1]
+                return out_tangent, pull(out)[0]
+
+            return compute
+
+        found = minijax.jit(derivatives(minijax, mnp))(x)
+        expected = derivatives(jax, jnp)(x)
+        assert_same(leaves(found), leaves(expected), 20 * TOLERANCE[dtype])
+
+
+def tuple_of(x):
+    return tuple(x) if isinstance(x, tuple) else (x,)
+
+
+@every_function
+def test_batches(case):
+    function, make = case
+    x = make(F64)
+    xs = np.stack([x, x * 2, x + np.eye(*x.shape[-2:])], 1)
+    found = minijax.jit(minijax.vmap(lambda x: tuple_of(function(mnp)(x)), 1))(xs)
+    loop = [tuple_of(function(mnp)(xs[:, i])) for i in range(3)]
+    expected = [np.stack([np.asarray(x) for x in parts]) for parts in zip(*loop, strict=True)]
+    assert_same(found, expected, 1e-10)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, C64, C128], ids=str)
+def test_decompositions(dtype):
+    """Where the factors are determined up to signs only, they are LAPACK's in both libraries."""
+    x, s = draw((2, 5, 3), dtype), positive((2, 4, 4), dtype)
+    for name, matrix, options in [
+        ("qr", x, {}),
+        ("qr", np.swapaxes(x, 1, 2), {"mode": "complete"}),
+        ("qr", x, {"mode": "complete"}),
+        ("qr", x, {"mode": "raw"}),
+        ("svd", x, {}),
+        ("svd", x, {"compute_uv": False}),
+        ("svd", np.swapaxes(x, 1, 2), {"full_matrices": False}),
+        ("eigh", s, {}),
+        ("eigh", s, {"UPLO": "U", "symmetrize_input": False}),
+        ("eig", draw((2, 4, 4), dtype), {}),
+    ]:
+        ours = getattr(mnp.linalg, name)(matrix, **options)
+        theirs = getattr(jnp.linalg, name)(matrix, **options)
+        assert_same(leaves(tuple_of(ours)), leaves(tuple_of(theirs)), TOLERANCE[dtype])
+        if isinstance(theirs, tuple):
+            assert ours._fields == theirs._fields
+    for name, options in [
+        ("lu", {}),
+        ("qr", {"pivoting": True, "full_matrices": False}),
+        ("svd", {"full_matrices": False}),
+    ]:
+        ours, theirs = getattr(lax.linalg, name), getattr(jax.lax.linalg, name)
+        assert_same(ours(x, **options), theirs(x, **options), TOLERANCE[dtype])
+    square = draw((2, 4, 4), dtype)
+    assert_same(lax.linalg.schur(square), jax.lax.linalg.schur(square), TOLERANCE[dtype])
+    assert_same(lax.linalg.eig(square), jax.lax.linalg.eig(square), TOLERANCE[dtype])
+    packed, taus = lax.linalg.geqrf(x)
+    ours = lax.linalg.householder_product(packed, taus)
+    theirs = jax.lax.linalg.householder_product(np.asarray(packed), np.asarray(taus))
+    assert_same([ours], [theirs], TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", [F32, C128], ids=str)
+def test_derivatives_of_lu(dtype):
+    for shape in [(4, 4), (3, 5), (2, 5, 3)]:
+        x, t = draw(shape, dtype), draw(shape, dtype, 1)
+        ours = minijax.jvp(lambda x: lax.linalg.lu(x)[0], (x,), (t,))
+        theirs = jax.jvp(lambda x: jax.lax.linalg.lu(x)[0], (x,), (t,))
+        assert_same(ours, theirs, 10 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("options", range(16))
+def test_triangular_solve(options):
+    left_side, lower, transpose_a, unit_diagonal = (bool(options >> i & 1) for i in range(4))
+    kwargs = {
+        "left_side": left_side,
+        "lower": lower,
+        "transpose_a": transpose_a,
+        "unit_diagonal": unit_diagonal,
+        "conjugate_a": lower,
+    }
+    a = draw((2, 3, 3), C128) + 3 * np.eye(3)
+    b = draw((2, 3, 4) if left_side else (2, 4, 3), C128)
+    primals, tangents = (a, b), (draw(a.shape, C128, 1), draw(b.shape, C128, 1))
+
+    def everything(lib, solve):
+        out, out_tangent = lib.jvp(solve, primals, tangents)
+        return [out, out_tangent, *lib.vjp(solve, *primals)[1](out)]
+
+    ours = everything(minijax, lambda a, b: lax.linalg.triangular_solve(a, b, **kwargs))
+    theirs = everything(jax, lambda a, b: jax.lax.linalg.triangular_solve(a, b, **kwargs))
+    assert_same(ours, theirs, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((3, 3), (3,)),
+        ((3, 3), (3, 2)),
+        ((2, 3, 3), (3, 2)),
+        ((4, 1, 3, 3), (2, 3, 1)),
+        ((2, 3, 3), (3,)),
+    ],
+)
+def test_solve(a, b):
+    for dtype in (F64, C64):
+        a_, b_ = draw(a, dtype), draw(b, dtype)
+        tangents = draw(a, dtype, 1), draw(b, dtype, 1)
+
+        def everything(lib, solve, primals=(a_, b_), tangents=tangents):
+            out, out_tangent = lib.jvp(solve, primals, tangents)
+            pulled = lib.vjp(solve, *primals)[1](out)
+            again = lib.jvp(lambda *xs: lib.vjp(solve, *xs)[1](out), primals, tangents)[1]
+            return [out, out_tangent, *pulled, *again]
+
+        ours = everything(minijax, mnp.linalg.solve)
+        assert_same(ours, everything(jax, jnp.linalg.solve), 30 * TOLERANCE[dtype])
+
+
+def test_lstsq_rank_and_products_of_many():
+    for a in (draw((5, 3)), draw((3, 5)), draw((5, 2)) @ draw((2, 3))):
+        for b in (draw((a.shape[0],)), draw((a.shape[0], 2))):
+            for rcond in (None, 1e-6):
+                ours, theirs = mnp.linalg.lstsq(a, b, rcond), jnp.linalg.lstsq(a, b, rcond)
+                assert_same(ours[2:], theirs[2:], 1e-10)
+                assert_same(ours[:1], theirs[:1], 1e-8)
+                if a.shape[0] > a.shape[1]:
+                    assert_same(ours[1:2], theirs[1:2], 1e-10)
+        assert_same([mnp.linalg.matrix_rank(a)], [jnp.linalg.matrix_rank(a)], 0)
+        ours, theirs = mnp.linalg.matrix_rank(a, rtol=0.5), jnp.linalg.matrix_rank(a, rtol=0.5)
+        assert_same([ours], [theirs], 0)
+    xs = [draw((2, 7)), draw((7, 3)), draw((3, 4)), draw((4,))]
+    assert_same([mnp.linalg.multi_dot(xs)], [jnp.linalg.multi_dot(xs)], 1e-10)
+    a, b = draw((2, 3, 6)), draw((2, 3))
+    assert_same([mnp.linalg.tensorsolve(a, b)], [jnp.linalg.tensorsolve(a, b)], 1e-9)
+    x, y = draw((4, 3)), draw((4, 3), seed=1)
+    for name in ("cross", "vecdot", "outer", "matmul"):
+        args = {"outer": (x[0], y[:, 0]), "matmul": (x, y.T)}.get(name, (x, y))
+        ours, theirs = getattr(mnp.linalg, name)(*args), getattr(jnp.linalg, name)(*args)
+        assert_same([ours], [theirs], 1e-10)
+
+
+def test_what_cannot_be_computed_is_not_a_number():
+    bad = np.array([[1.0, 2.0], [2.0, 1.0]])
+    assert_same([mnp.linalg.cholesky(bad)], [jnp.linalg.cholesky(bad)], 1e-10)
+    nan = np.full((3, 3), np.nan)
+    for name in ("eigvalsh", "svdvals"):
+        assert np.all(np.isnan(np.asarray(getattr(mnp.linalg, name)(nan))))
+    singular = np.ones((2, 2))
+    assert_same(
+        [mnp.linalg.solve(singular, np.ones(2))], [jnp.linalg.solve(singular, np.ones(2))], 0
+    )
+    assert_same(mnp.linalg.slogdet(np.zeros((4, 4))), jnp.linalg.slogdet(np.zeros((4, 4))), 0)
+    assert_same([mnp.linalg.det(np.ones((4, 4)))], [jnp.linalg.det(np.ones((4, 4)))], 1e-10)
+
+
+def test_types():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for x in (np.eye(3, dtype=np.int32), np.eye(3, dtype=np.float64), np.eye(3) * 1j):
+            for name in ("inv", "det", "cholesky", "eigvals", "svdvals", "norm", "pinv"):
+                ours, theirs = getattr(mnp.linalg, name)(x), getattr(jnp.linalg, name)(x)
+                assert ours.dtype == theirs.dtype, name
+
+
+WRONG = [
+    (lambda np_: np_.linalg.inv(np.ones((2, 3))), ValueError),
+    (lambda np_: np_.linalg.inv(np.ones(3)), ValueError),
+    (lambda np_: np_.linalg.solve(np.ones((3, 3)), np.ones(4)), ValueError),
+    (lambda np_: np_.linalg.qr(np.ones((3, 3)), mode="half"), ValueError),
+    (lambda np_: np_.linalg.eigh(np.eye(3), UPLO="X"), ValueError),
+    (lambda np_: np_.linalg.norm(np.ones((2, 2)), ord="x"), ValueError),
+    (lambda np_: np_.linalg.norm(np.ones(2), ord="fro"), ValueError),
+    (lambda np_: np_.linalg.norm(np.ones((2, 2, 2)), ord=2), ValueError),
+    (lambda np_: np_.linalg.matrix_power(np.ones((2, 3)), 2), TypeError),
+    (lambda np_: np_.linalg.cholesky(np.ones((2, 3))), ValueError),
+]
+
+
+@pytest.mark.parametrize(("call", "error"), WRONG)
+def test_wrong_arguments(call, error):
+    with pytest.raises(error, match=":"):
+        call(mnp)
+    with pytest.raises(Exception):  # noqa: B017, PT011  # JAX's classes vary
+        call(jnp)
+
+
+def test_derivatives_that_are_not_there_say_so():
+    x = draw((4, 3))
+    for function in (
+        lambda x: mnp.linalg.svd(x)[0],
+        lambda x: mnp.linalg.qr(x, mode="complete")[0],
+        lambda x: mnp.linalg.qr(x.T)[0],
+        lambda x: mnp.linalg.eig(x[:3])[1],
+    ):
+        with pytest.raises(NotImplementedError, match="derivative"):
+            minijax.jvp(function, (mnp.asarray(x),), (mnp.asarray(x),))
