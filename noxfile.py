@@ -182,6 +182,19 @@ def demo(session: nox.Session) -> None:
     session.run("python", "examples/digits.py", *session.posargs)
 
 
+EXAMPLES = ("convolution", "transformer", "gaussian_process", "predators")
+
+
+@nox.session(reuse_venv=True)
+def examples(session: nox.Session) -> None:
+    """Runs the longer examples; `-- transformer` runs one, `-- --quick` takes seconds for each."""
+    install(session, LIBRARY, *group("demo"))
+    chosen = [name for name in session.posargs if name in EXAMPLES]
+    options = [arg for arg in session.posargs if arg not in EXAMPLES]
+    for name in chosen or EXAMPLES:
+        session.run("python", f"examples/{name}.py", *options)
+
+
 @nox.session(reuse_venv=True)
 def bench(session: nox.Session) -> None:
     """Measures minijax and JAX side by side."""

@@ -35,3 +35,45 @@ def test_digits():
     ):
         assert re.search(line, result.stdout, re.MULTILINE), line
     assert picture.stat().st_size > 10_000
+
+
+def number(pattern, text):
+    found = re.search(pattern, text, re.MULTILINE)
+    assert found, f"{pattern}\n{text}"
+    return float(found[1])
+
+
+def printed_by(example, picture=None):
+    result = run(example, "--quick")
+    assert result.returncode == 0, result.stdout + result.stderr
+    if picture is not None:
+        assert re.search(r"^picture +none: matplotlib|" + re.escape(picture), result.stdout)
+    return result.stdout
+
+
+def test_convolution():
+    printed = printed_by("convolution.py")
+    assert number(r"^test accuracy +(0\.\d+) of 359 images$", printed) >= 0.95
+    assert number(r"^loss .* ([\d.]+) at last$", printed) < 0.5
+
+
+def test_transformer():
+    printed = printed_by("transformer.py")
+    surprise = number(r"^surprise +([\d.]+) at", printed)
+    alone = number(r"^by counting +([\d.]+) for letters", printed)
+    after_one = number(r", ([\d.]+) for pairs of letters$", printed)
+    assert after_one < surprise < alone  # 100 steps are a beginning
+
+
+def test_gaussian_process():
+    printed = printed_by("gaussian_process.py", "gaussian_process.png")
+    assert number(r"^error +([\d.]+) parts per million", printed) < 3
+    first = number(r"^surprise +([\d.]+) at first", printed)
+    assert number(r"^surprise .* ([\d.]+) at last$", printed) < first
+
+
+def test_predators():
+    """The rates are those that others find, who sample instead: 0.55, 0.028, 0.024 and 0.80."""
+    printed = printed_by("predators.py", "predators.png")
+    for name, wanted in {"growth": 0.55, "eaten": 0.028, "fed": 0.024, "death": 0.80}.items():
+        assert number(rf"^{name} +([\d.]+) \+-", printed) == pytest.approx(wanted, rel=0.1)

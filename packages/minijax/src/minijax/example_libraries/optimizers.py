@@ -1,0 +1,390 @@
+"""Optimizers and schedules of their step sizes, by the names of `jax.example_libraries.optimizers`.
+
+An optimizer is three functions: `init_fn(params)` gives a state, `update_fn(step, grads, state)`
+the next one, and `params_fn(state)` the parameters in it. A state is a pytree of arrays, so that
+all three can be jitted, scanned over, and mapped.
+
+>>> init, update, get_params = sgd(0.1)
+>>> print(get_params(update(0, {"w": 1.0}, init({"w": 2.0})))["w"])
+1.9
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import minijax.numpy as jnp
+from minijax import tree
+from minijax.tree_util import register_pytree_node, tree_leaves
+
+Schedule = Callable[[Any], Any]  # a step's number to its step size
+
+
+class OptimizerState(NamedTuple):
+    """What an optimizer remembers: for each parameter a pytree of arrays, kept flat."""
+
+    packed_state: Any  # for each parameter the leaves of its state
+    tree_def: Any  # the structure of the parameters
+    subtree_defs: Any  # for each parameter the structure of its state
+
+
+register_pytree_node(
+    OptimizerState,
+    lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
+    lambda structures, children: OptimizerState(children[0], *structures),
+)
+
+
+class Optimizer(NamedTuple):
+    """The three functions that are an optimizer."""
+
+    init_fn: Callable[..., Any]
+    update_fn: Callable[..., Any]
+    params_fn: Callable[..., Any]
+
+
+# --8<-- [start:optimizer]
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+    """Decorator: makes an optimizer of one array an optimizer of pytrees of arrays.
+
+    Arguments:
+        opt_maker: a function that returns `init(x)`, `update(i, g, state)` and `get_params(state)`
+            for one array; the state may be any pytree.
+
+    Returns:
+        A function of the same arguments that returns an `Optimizer`.
+
+    Raises:
+        TypeError: when updating, if gradients and parameters differ in structure, or `update`
+            changes the structure of the state.
+    """
+
+    @functools.wraps(opt_maker)
+    def tree_opt_maker(*args: Any, **kwargs: Any) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def init_tree(params: Any) -> OptimizerState:
+            leaves, structure = tree.flatten(params)
+            return _pack(structure, [init(x) for x in leaves])
+
+        def update_tree(i: Any, grads: Any, opt_state: OptimizerState) -> OptimizerState:
+            leaves, structure = tree.flatten(grads)
+            if structure != opt_state.tree_def:
+                raise TypeError(
+                    "optimizer: the gradients must have the structure of the parameters\n"
+                    f"  parameters: {opt_state.tree_def}\n  gradients:  {structure}"
+                )
+            states = _states(opt_state)
+            new = _pack(structure, [update(i, *each) for each in zip(leaves, states, strict=True)])
+            if new.subtree_defs != opt_state.subtree_defs:
+                raise TypeError(
+                    "optimizer: `update` must keep the structure of the state\n"
+                    f"  given:    {opt_state.subtree_defs}\n  returned: {new.subtree_defs}"
+                )
+            return new
+
+        def params_of(opt_state: OptimizerState) -> Any:
+            return tree.unflatten(opt_state.tree_def, map(get_params, _states(opt_state)))
+
+        return Optimizer(init_tree, update_tree, params_of)
+
+    return tree_opt_maker
+
+
+# --8<-- [end:optimizer]
+
+
+def _pack(structure: Any, states: list[Any]) -> OptimizerState:
+    flat = [tree.flatten(state) for state in states]
+    return OptimizerState(
+        tuple(leaves for leaves, _ in flat), structure, tuple(subtree for _, subtree in flat)
+    )
+
+
+def _states(opt_state: OptimizerState) -> list[Any]:
+    return list(map(tree.unflatten, opt_state.subtree_defs, opt_state.packed_state))
+
+
+def _with_zeros(count: int, update: Callable[..., Any]) -> tuple[Any, Any, Any]:
+    """The functions for one array whose state is itself and `count` arrays that begin as zeros."""
+
+    def init(x0: Any) -> Any:
+        return (x0, *(jnp.zeros_like(x0) for _ in range(count)))
+
+    return init, update, lambda state: state[0]
+
+
+# The optimizers. In all of them, step_size is a positive number or a schedule.
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """Gradient descent: against the gradient, `step_size` times its length."""
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, x: Any) -> Any:
+        return x - step_size(i) * g
+
+    return (lambda x0: x0), update, (lambda x: x)
+
+
+@optimizer
+def momentum(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with a velocity, of which each step keeps the part `mass`."""
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - step_size(i) * velocity, velocity
+
+    return _with_zeros(1, update)
+
+
+@optimizer
+def nesterov(step_size: Any, mass: Any) -> Any:
+    """As `momentum`, but each step goes where the velocity of the next one points."""
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - step_size(i) * (mass * velocity + g), velocity
+
+    return _with_zeros(1, update)
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+    """Steps divided, number by number, by the root of the sum of all squared gradients so far.
+
+    Arguments:
+        step_size: positive number, or a schedule.
+        momentum: the part of the last step that is kept.
+    """
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, m = state
+        squares = squares + jnp.square(g)
+        scale = jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0.0)
+        m = (1.0 - momentum) * (g * scale) + momentum * m
+        return x - step_size(i) * m, squares, m
+
+    return _with_zeros(2, update)
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+    """Steps divided, number by number, by the root of a running mean of squared gradients.
+
+    Arguments:
+        step_size: positive number, or a schedule.
+        gamma: the part of the mean that is kept.
+        eps: what is added to the mean, so that nothing is divided by zero.
+    """
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean = state
+        mean = mean * gamma + jnp.square(g) * (1.0 - gamma)
+        return x - step_size(i) * g / jnp.sqrt(mean + eps), mean
+
+    return _with_zeros(1, update)
+
+
+@optimizer
+def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+    """As `rmsprop`, and each step keeps the part `momentum` of the last one."""
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, m = state
+        mean = mean * gamma + jnp.square(g) * (1.0 - gamma)
+        m = momentum * m + step_size(i) * g / jnp.sqrt(mean + eps)
+        return x - m, mean, m
+
+    return _with_zeros(2, update)
+
+
+@optimizer
+def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+    """Steps of a running mean of gradients, divided by the root of one of their squares.
+
+    Arguments:
+        step_size: positive number, or a schedule.
+        b1: the part of the mean of gradients that is kept.
+        b2: the part of the mean of squares that is kept.
+        eps: what is added to the root, so that nothing is divided by zero.
+    """
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        m_hat = m / _weight_so_far(b1, i, m)
+        v_hat = v / _weight_so_far(b2, i, m)
+        return x - step_size(i) * m_hat / (jnp.sqrt(v_hat) + eps), m, v
+
+    return _with_zeros(2, update)
+
+
+@optimizer
+def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+    """As `adam`, but divided by the largest gradient, of which each step forgets a little."""
+    step_size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, largest = state
+        m = (1 - b1) * g + b1 * m
+        largest = jnp.maximum(b2 * largest, jnp.abs(g))
+        step = step_size(i) / _weight_so_far(b1, i, m) * m / (largest + eps)
+        return x - step, m, largest
+
+    return _with_zeros(2, update)
+
+
+def _weight_so_far(kept: Any, i: Any, like: Any) -> Any:
+    """The sum of the weights in a running mean that began with zero, after step i."""
+    return 1 - jnp.asarray(kept, like.dtype) ** (i + 1)
+
+
+# Schedules: functions of the number of the step.
+
+
+def constant(step_size: Any) -> Schedule:
+    """The same step size always."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """Multiplied by `decay_rate` every `decay_steps` steps, gradually."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """Divided by `1 + decay_rate * i / decay_steps`; with `staircase`, by whole `decay_steps`."""
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+) -> Schedule:
+    """From `step_size` to `final_step_size` in `decay_steps` steps, as a power; then constant."""
+
+    def schedule(step_num: Any) -> Any:
+        left = (1 - jnp.minimum(step_num, decay_steps) / decay_steps) ** power
+        return left * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """`values[0]` up to step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
+
+    Raises:
+        ValueError: one of them is no sequence of numbers, or `values` is not one longer.
+    """
+    boundaries, values = jnp.array(boundaries), jnp.array(values)
+    if boundaries.ndim != 1 or values.ndim != 1 or len(values) != len(boundaries) + 1:
+        raise ValueError(
+            "piecewise_constant: values must be a sequence of numbers, one longer than boundaries; "
+            f"found shapes {values.shape} and {boundaries.shape}"
+        )
+    return lambda i: values[jnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A schedule as it is, a number as the constant schedule.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if callable(scalar_or_schedule):
+        schedule: Schedule = scalar_or_schedule
+        return schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(
+        "make_schedule: a step size is a number or a function of the step's number; "
+        f"found {type(scalar_or_schedule).__name__}"
+    )
+
+
+# Gradients.
+
+
+def l2_norm(tree: Any) -> Any:
+    """The root of the sum of all squares in a pytree of arrays."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """The gradients, made shorter so that their `l2_norm` is at most `max_norm`."""
+    norm = l2_norm(grad_tree)
+    return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+# States as pytrees that can be written down.
+
+
+class JoinPoint:
+    """Stands in a pytree of parameters where a parameter was, and holds its state."""
+
+    def __init__(self, subtree: Any):
+        self.subtree = subtree
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """The state as a pytree like the parameters, with a `JoinPoint` for each of them."""
+    return tree.unflatten(opt_state.tree_def, map(JoinPoint, _states(opt_state)))
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state of which `unpack_optimizer_state` made the pytree.
+
+    Raises:
+        TypeError: a leaf of the pytree is no `JoinPoint`.
+    """
+    marks, structure = tree.flatten(marked_pytree)
+    for mark in marks:
+        if not isinstance(mark, JoinPoint):
+            raise TypeError(
+                "pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state "
+                f"makes them; found {type(mark).__name__}"
+            )
+    return _pack(structure, [mark.subtree for mark in marks])
+
+
+__all__ = [
+    "JoinPoint",
+    "Optimizer",
+    "OptimizerState",
+    "adagrad",
+    "adam",
+    "adamax",
+    "clip_grads",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "l2_norm",
+    "make_schedule",
+    "momentum",
+    "nesterov",
+    "optimizer",
+    "pack_optimizer_state",
+    "piecewise_constant",
+    "polynomial_decay",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "unpack_optimizer_state",
+]
