@@ -43,7 +43,6 @@ NOT_YET = {
     "out_dtype": "lax.mul",
     "sum_match": "vmap",
     "to": "lax.all_gather",
-    "x": "nn.logmeanexp",
 }
 # Context managers that set an option; JAX has one signature for all of them.
 OF_SETTINGS = {"default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion"}

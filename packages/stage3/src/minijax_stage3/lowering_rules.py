@@ -58,8 +58,9 @@ def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
         x, y = b.spread(x, out.shape), b.spread(y, out.shape)
-        kinds = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED"}
-        kind = kinds.get(x.aval.dtype.kind, "FLOAT")
+        dtype = x.aval.dtype
+        kinds = {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}
+        kind = "UNSIGNED" if dtype.names else kinds.get(dtype.kind, "FLOAT")  # bits, with names
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 

@@ -1,17 +1,14 @@
-"""Functions that choose among elements: `where`, the larger or the smaller, `clip`."""
+"""Functions that choose among elements: the larger, the smaller, `clip`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from minijax import lax
-from minijax.lax import elementwise
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.comparisons import greater, less
 from minijax.numpy.floating_point import isnan
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 
-where = elementwise.where
 maximum = lax.max
 minimum = lax.min
 
@@ -45,30 +42,10 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
     return arr if max is None else lax.min(max, arr)
 
 
-@operation
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """Element by element from the first array whose condition holds, or `default`.
-
-    Raises:
-        ValueError: there are not as many conditions as choices, or none.
-    """
-    if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(
-            "select: expected as many conditions as choices, and at least one, found "
-            f"{len(condlist)} and {len(choicelist)}"
-        )
-    *choices, default = promote(*choicelist, default)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        default = choose(condition, choice, default)
-    return default
-
-
 __all__ = [
     "clip",
     "fmax",
     "fmin",
     "maximum",
     "minimum",
-    "select",
-    "where",
 ]
