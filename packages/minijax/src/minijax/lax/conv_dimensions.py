@@ -65,6 +65,7 @@ def conv_dimension_numbers(
         )
     spatial = "".join(chr(ord("0") + i) for i in range(ndim - 2))
     defaults = ("NC" + spatial, "OI" + spatial, "NC" + spatial)
+    given: Any
     specs = [
         given if given is not None else default
         for given, default in zip(dimension_numbers, defaults, strict=True)

@@ -1,17 +1,15 @@
-"""Functions that choose among elements: `where`, the larger or the smaller, `clip`."""
+"""Functions that choose among elements: the larger or the smaller, `clip`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from minijax import lax
-from minijax.lax import elementwise
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.comparisons import greater, less
 from minijax.numpy.floating_point import isnan
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 
-where = elementwise.where
 maximum = lax.max
 minimum = lax.min
 
@@ -70,5 +68,4 @@ __all__ = [
     "maximum",
     "minimum",
     "select",
-    "where",
 ]
