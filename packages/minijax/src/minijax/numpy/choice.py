@@ -1,6 +1,5 @@
 """Functions that choose among elements: the larger or the smaller, `clip`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from minijax import lax
@@ -43,29 +42,10 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
     return arr if max is None else lax.min(max, arr)
 
 
-@operation
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """Element by element from the first array whose condition holds, or `default`.
-
-    Raises:
-        ValueError: there are not as many conditions as choices, or none.
-    """
-    if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(
-            "select: expected as many conditions as choices, and at least one, found "
-            f"{len(condlist)} and {len(choicelist)}"
-        )
-    *choices, default = promote(*choicelist, default)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        default = choose(condition, choice, default)
-    return default
-
-
 __all__ = [
     "clip",
     "fmax",
     "fmin",
     "maximum",
     "minimum",
-    "select",
 ]
