@@ -1,4 +1,4 @@
-"""Functions of each element: values, dtypes, derivatives are JAX's, for every kind of numbers."""
+"""Functions of each element: values, dtypes and derivatives are JAX's, for all kinds of numbers."""
 
 import jax
 import jax.numpy as jax_numpy
@@ -41,18 +41,16 @@ SECOND = {
 }
 
 UNARY = """abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh around asin
-    asinh
-    atan atanh bitwise_count bitwise_invert bitwise_not cbrt ceil conj conjugate cos cosh deg2rad
-    degrees exp exp2 expm1 fabs floor frexp i0 imag invert iscomplex isfinite isinf isnan isneginf
-    isposinf isreal log log10 log1p log2 logical_not modf nan_to_num negative positive rad2deg
-    radians real reciprocal rint round sign signbit sin sinc sinh spacing sqrt square tan tanh
-    trunc"""
+    asinh atan atanh bitwise_count bitwise_invert bitwise_not cbrt ceil conj conjugate cos cosh
+    deg2rad degrees exp exp2 expm1 fabs floor frexp i0 imag invert iscomplex isfinite isinf isnan
+    isneginf isposinf isreal log log10 log1p log2 logical_not modf nan_to_num negative positive
+    rad2deg radians real reciprocal rint round sign signbit sin sinc sinh spacing sqrt square tan
+    tanh trunc"""
 BINARY = """add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift
-    bitwise_xor
-    copysign divide divmod equal float_power floor_divide fmax fmin fmod gcd greater greater_equal
-    heaviside hypot lcm ldexp left_shift less less_equal logaddexp logaddexp2 logical_and logical_or
-    logical_xor maximum minimum mod multiply nextafter not_equal pow power remainder right_shift
-    subtract true_divide"""
+    bitwise_xor copysign divide divmod equal float_power floor_divide fmax fmin fmod gcd greater
+    greater_equal heaviside hypot lcm ldexp left_shift less less_equal logaddexp logaddexp2
+    logical_and logical_or logical_xor maximum minimum mod multiply nextafter not_equal pow power
+    remainder right_shift subtract true_divide"""
 # Where constants of JAX's make what would be weak strong.
 STRONG = ("divmod", "floor_divide", "heaviside", "hypot", "log10", "log2", "logaddexp2", "spacing")
 
@@ -121,13 +119,10 @@ POINTS = {
     "i0": np.array([0.3, -2.2]),
 }
 SMOOTH = """abs arccos arccosh arcsin arcsinh arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1
-    fabs
-    i0 log log10 log1p log2 modf frexp reciprocal sin sinc sinh sqrt square tan tanh floor sign
-    round
-    nan_to_num"""
+    fabs i0 log log10 log1p log2 modf frexp reciprocal sin sinc sinh sqrt square tan tanh floor
+    sign round nan_to_num"""
 SMOOTH_OF_TWO = """add arctan2 copysign divide float_power floor_divide fmax fmin fmod heaviside
-    hypot
-    logaddexp logaddexp2 maximum minimum mod multiply power remainder subtract"""
+    hypot logaddexp logaddexp2 maximum minimum mod multiply power remainder subtract"""
 
 
 @pytest.mark.parametrize("name", SMOOTH.split())

@@ -7,7 +7,7 @@ what the steps of its program would give; XLA sees the program.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.evaluation import library_number_types
+from minijax.number_types import library_number_types
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shaped_array import set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim

@@ -65,9 +65,10 @@ def conv_dimension_numbers(
         )
     spatial = "".join(chr(ord("0") + i) for i in range(ndim - 2))
     defaults = ("NC" + spatial, "OI" + spatial, "NC" + spatial)
+    named: Sequence[Any] = dimension_numbers
     specs = [
         given if given is not None else default
-        for given, default in zip(dimension_numbers, defaults, strict=True)
+        for given, default in zip(named, defaults, strict=True)
     ]
     return _numbered(specs, ndim)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax.lax.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.composition import leading_batch
 from minijax.declare import declare
-from minijax.lax import lapack
 from minijax.lax.lu import solve
 from minijax.lax.matrices import (
     check_matrices,

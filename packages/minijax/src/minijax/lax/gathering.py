@@ -288,7 +288,7 @@ def default_fill_value(dtype: np.dtype[Any]) -> Any:
         return np.nan
     if dtype.kind == "b":
         return True
-    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    limits = ml_dtypes.iinfo(dtype)
     return limits.max if limits.min == 0 else limits.min
 
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+import minijax.lax.bits as bits
+import minijax.lax.choice as choice
+import minijax.lax.elementwise as elementwise
+import minijax.lax.reductions as reductions
 from minijax.array import Array
 from minijax.declare import declare, reduction
 from minijax.evaluation import evaluated_by_library
-from minijax.lax import bits, choice, elementwise, reductions
 from minijax.lax.computations import operation_of, region, stage_computation, vectorised
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice

@@ -1,10 +1,11 @@
 """The decompositions of matrices, with the names of `jax.lax.linalg`."""
 
 # ruff: noqa: F403
-from minijax.lax import eigen, triangular
-from minijax.lax import lu as lu_module
-from minijax.lax import qr as qr_module
-from minijax.lax import svd as svd_module
+import minijax.lax.eigen as eigen
+import minijax.lax.lu as lu_module
+import minijax.lax.qr as qr_module
+import minijax.lax.svd as svd_module
+import minijax.lax.triangular as triangular
 from minijax.lax.eigen import *
 from minijax.lax.lu import *
 from minijax.lax.qr import *

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax.lax.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.composition import leading_batch, lower_by
 from minijax.declare import declare
-from minijax.lax import lapack
 from minijax.lax.control import stop_gradient
 from minijax.lax.matrices import (
     check_matrices,

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import minijax.lax.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.composition import leading_batch
 from minijax.declare import declare
-from minijax.lax import lapack
 from minijax.lax.elementwise import div, eq, mul, where
 from minijax.lax.matrices import (
     check_matrices,

@@ -7,8 +7,10 @@ is the transpose of the other. Where elements tie, the first is selected.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import minijax.lax.choice as choice
+import minijax.lax.elementwise as elementwise
+import minijax.lax.reductions as reductions
 from minijax.declare import declare
-from minijax.lax import choice, elementwise, reductions
 from minijax.lax.computations import region, stage_computation
 from minijax.lax.structural import full
 from minijax.lax.windows import (
@@ -98,8 +100,8 @@ def _examples_first(axis_size: int, values: Values, dims: Sequence[BatchDim]) ->
 def _vmap_gather(
     axis_size: int, values: Values, dims: Sequence[BatchDim], *, select: str, **window: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    operands = _examples_first(axis_size, values, dims)
-    return [_gather(*operands, select, **for_examples(window))], [0]
+    tangents, operand = _examples_first(axis_size, values, dims)
+    return [_gather(tangents, operand, select, **for_examples(window))], [0]
 
 
 declare(

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import minijax.lax.elementwise as elementwise
 from minijax.declare import declare
 from minijax.evaluation import evaluated_by_library
-from minijax.lax import elementwise
 from minijax.lax.computations import operation_of, region, stage_computation, vectorised
 from minijax.lax.generic_reductions import check_inits, evaluate_with_program, halves, is_number
 from minijax.lax.slicing import pad, slice
@@ -372,7 +372,7 @@ def _spread_over_windows(ct: Any, x: UndefPrimal, **window: Any) -> Any:
     )
 
 
-reduce_window_sum = declare_window(
+reduce_window_sum: Callable[..., Any] = declare_window(
     "reduce_window_sum",
     elementwise.add,
     lambda dtype: 0,

@@ -81,7 +81,7 @@ def power(x1: Any, x2: Any) -> Any:
         TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
     """
     if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
-        return _whole_power(x1, x2)
+        return _whole_power(x1, int(x2))
     return _power(x1, x2)
 
 

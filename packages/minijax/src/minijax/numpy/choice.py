@@ -1,4 +1,4 @@
-"""Functions that choose among elements: the larger, the smaller, `clip`."""
+"""Functions that choose among elements: the larger or the smaller, `clip`."""
 
 from typing import Any
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import minijax.numpy.products as products
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.lax import linalg
 from minijax.lax.matrices import eye_like, matrices_of, mH, mT
 from minijax.lax.precision import PrecisionLike
-from minijax.numpy import products
 from minijax.numpy.matrix_equations import inv
 from minijax.operation import operation
 from minijax_stage2 import typeof

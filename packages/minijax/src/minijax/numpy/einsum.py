@@ -3,6 +3,7 @@
 Two operands at a time become one product, in an order that keeps what is between them small.
 """
 
+import inspect
 import math
 import string
 from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ def einsum(
         raise NotImplementedError("einsum: out_sharding must be None")
     arrays, summation = _parse(subscripts, operands)
     path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)
-    product = _einsum if _dot_general is lax.dot_general else _einsum.__wrapped__
+    product = _einsum if _dot_general is lax.dot_general else inspect.unwrap(_einsum)
     return product(arrays, summation, path, precision, preferred_element_type, _dot_general)
 
 

@@ -3,12 +3,16 @@
 # ruff: noqa: F403
 from typing import Any
 
+import minijax.numpy.decompositions as decompositions
+import minijax.numpy.matrix_equations as matrix_equations
+import minijax.numpy.norms as norms
+import minijax.numpy.products as products
 from minijax.lax.precision import PrecisionLike
-from minijax.numpy import decompositions, matrix_equations, norms, products
+from minijax.lax.products import HOW
 from minijax.numpy.decompositions import *
 from minijax.numpy.matrix_equations import *
 from minijax.numpy.norms import *
-from minijax.numpy.products import HOW, vecdot
+from minijax.numpy.products import vecdot
 from minijax.operation import operation
 from minijax_stage2 import typeof
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.composition import leading_batch, lower_by, types_by
@@ -23,7 +24,6 @@ from minijax.lax.matrices import (
     trace,
 )
 from minijax.lax.svd import svd as svd_of
-from minijax.numpy import reductions as along
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.lax.matrices import real_dtype, real_part
 from minijax.lax.svd import svd
-from minijax.numpy import reductions as along
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.matrix_equations import inv
 from minijax.operation import operation

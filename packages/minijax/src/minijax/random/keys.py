@@ -12,8 +12,9 @@ import numpy as np
 import minijax.key_dtype
 from minijax import lax
 from minijax.array import Array
-from minijax.evaluation import evaluated_by_library, x64
+from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
+from minijax.number_types import x64
 from minijax.operation import operation
 from minijax.random.threefry import UINT32, UINT64, random_unwrap, random_wrap, threefry2x32
 from minijax_stage2 import Tracer, bind1, typeof

@@ -17,11 +17,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 
-def _static(*names: str) -> Any:
-    return operation(static=names)
-
-
-@_static("lower", "overwrite_a", "check_finite")
+@operation(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -36,7 +32,7 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
-@_static("lower")
+@operation(static="lower")
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     c, b = (to_inexact(x) for x in meet(c, b))
     first = {"left_side": True, "lower": lower}
@@ -53,7 +49,7 @@ def cho_solve(
     return _cho_solve(c, b, bool(lower))
 
 
-@_static("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite")
+@operation(static=("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite"))
 def solve_triangular(
     a: Any,
     b: Any,
@@ -91,7 +87,7 @@ def solve_triangular(
     )
 
 
-@_static("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a")
+@operation(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
 def solve(
     a: Any,
     b: Any,
@@ -111,14 +107,14 @@ def solve(
     return cho_solve((cholesky(a, True), True), b)
 
 
-@_static("overwrite_a", "check_finite")
+@operation(static=("overwrite_a", "check_finite"))
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """The factors in one matrix, and the exchanged rows, for `lu_solve`."""
     factors, pivots, _ = linalg.lu(a)
     return factors, pivots
 
 
-@_static("trans", "overwrite_b", "check_finite")
+@operation(static=("trans", "overwrite_b", "check_finite"))
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
     b: Any,
@@ -142,7 +138,7 @@ def lu_solve(
     return lax.squeeze(x, [1]) if is_vector else x
 
 
-@_static("permute_l", "overwrite_a", "check_finite")
+@operation(static=("permute_l", "overwrite_a", "check_finite"))
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
@@ -159,7 +155,7 @@ def lu(
     return (jnp.matmul(p, lower), upper) if permute_l else (p, lower, upper)
 
 
-@_static("overwrite_a", "lwork", "mode", "pivoting", "check_finite")
+@operation(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -175,7 +171,7 @@ def qr(
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
-@_static("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver")
+@operation(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -188,15 +184,17 @@ def svd(
     return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
-@_static(
-    "lower",
-    "eigvals_only",
-    "overwrite_a",
-    "overwrite_b",
-    "turbo",
-    "eigvals",
-    "type",
-    "check_finite",
+@operation(
+    static=(
+        "lower",
+        "eigvals_only",
+        "overwrite_a",
+        "overwrite_b",
+        "turbo",
+        "eigvals",
+        "type",
+        "check_finite",
+    )
 )
 def eigh(
     a: Any,
@@ -217,13 +215,13 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
-@_static("overwrite_a", "check_finite")
+@operation(static=("overwrite_a", "check_finite"))
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The inverse of square matrices."""
     return jnp.linalg.inv(a)
 
 
-@_static("overwrite_a", "check_finite")
+@operation(static=("overwrite_a", "check_finite"))
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The determinants of square matrices."""
     return jnp.linalg.det(a)
