@@ -102,6 +102,13 @@ def tests_crossing(session: nox.Session) -> None:
     pytest(session, "tests")
 
 
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Tests what crosses packages in full: `tests-crossing` draws a share of the longer part."""
+    install(session, LIBRARY, *group("crossing"))
+    session.run("pytest", "tests", "--share", "1", *session.posargs)
+
+
 @nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])
 def tests(session: nox.Session) -> None:
     """Runs all of the tests above."""

@@ -1,6 +1,7 @@
 """What all of these tests share: 64 bits, which the stages have anyway, and hypothesis' profile."""
 
 import os
+import random
 
 import jax
 from hypothesis import HealthCheck, settings
@@ -21,3 +22,49 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("crossing")
+
+# What compares the library with JAX name by name is more than every change can wait for: a share of
+# these tests is drawn, and the nightly session runs all.
+BY_FAMILY = {
+    "test_checkpoint",
+    "test_collectives",
+    "test_control_flow",
+    "test_convolution",
+    "test_custom_derivatives",
+    "test_einsum",
+    "test_elementwise",
+    "test_fft",
+    "test_indexing",
+    "test_linalg",
+    "test_manipulation",
+    "test_optimizers",
+    "test_promotion_table",
+    "test_random",
+    "test_reductions",
+    "test_sorting",
+    "test_special",
+    "test_statistics",
+}
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("families", "how much of what compares the library with JAX is run")
+    group.addoption("--share", type=float, default=0.25, help="the share of the tests that is run")
+    group.addoption("--seed", type=int, default=0, help="which tests that are")
+
+
+def pytest_report_header(config):
+    return f"families: --share {config.option.share} --seed {config.option.seed}"
+
+
+def pytest_collection_modifyitems(config, items):
+    draw = random.Random(config.option.seed)
+    left_out = [
+        item
+        for item in items
+        if item.path.stem in BY_FAMILY and draw.random() >= config.option.share
+    ]
+    if left_out:
+        chosen = set(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in chosen]
