@@ -64,7 +64,9 @@ def test_einsum(case):
         )
 
     with minijax.enable_x64(True):
-        assert_same(results(minijax, mnp), results(jax, jnp), 1e-5)
+        ours, theirs = results(minijax, mnp), results(jax, jnp)
+        assert_same(ours[::2], theirs[::2], 1e-12)
+        assert_same(ours[1:2], theirs[1:2], 1e-5)
 
 
 @pytest.mark.parametrize("case", DIFFERENTIATED, ids=str)
