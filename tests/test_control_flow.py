@@ -98,11 +98,6 @@ def branching(lib, jnp, x, w):
     return c * part(lib, ys, 1)
 
 
-def empty(lib, jnp, x, w):
-    c, ys = lib.lax.scan(lambda c, u: (c * u, c), x, lib.lax.slice(w, (0, 0), (0, 3)))
-    return c + jnp.sum(ys)
-
-
 def mapped(lib, jnp, x, w):
     return jnp.sum(lib.lax.map(lambda row: jnp.sin(row) * x, w), 1) + jnp.sum(
         lib.lax.map(lambda row: row * x, w, batch_size=2), 0
@@ -119,8 +114,7 @@ def jitted(lib, jnp, x, w):
 
 
 REVERSIBLE = [
-    recurrent, backwards, unrolled, counted, constant_carry, nested, branching, empty, mapped,
-    jitted,
+    recurrent, backwards, unrolled, counted, constant_carry, nested, branching, mapped, jitted,
 ]  # fmt: skip
 
 
@@ -154,7 +148,7 @@ def known_condition(lib, jnp, x, w):
 
 
 FORWARD = [until_large, traced_bounds, known_condition]
-THOROUGHLY = [recurrent, constant_carry, until_large]  # which take long to compile
+THOROUGHLY = [constant_carry, until_large]  # which take long to compile
 every_program = pytest.mark.parametrize("program", REVERSIBLE + FORWARD, ids=lambda f: f.__name__)
 
 
@@ -216,7 +210,7 @@ def test_every_transformation_agrees_with_jax(program):
     assert_same(leaves(minijax, minijax.jit(ours)(*args)), expected, 1e-9)
 
 
-@pytest.mark.parametrize("program", [counted, until_large], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", [counted], ids=lambda f: f.__name__)
 def test_evaluation_agrees_with_compilation(program):
     everything, args = transformed(program, *LIBRARIES[0])
     compiled = leaves(minijax, minijax.jit(everything)(*args))
@@ -364,7 +358,7 @@ BODIES = {
 }
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     st.lists(st.sampled_from(sorted(BODIES)), min_size=2, max_size=4),
     st.floats(-1, 1),

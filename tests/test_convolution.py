@@ -1,7 +1,5 @@
 """Convolutions agree with JAX's: values, derivatives in both modes, batches."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +15,6 @@ NHWC = ("NHWC", "HWIO", "NHWC")
 # The shapes of input and kernel, and the arguments.
 CASES = {
     "1d": ((2, 3, 9), (4, 3, 3), {"window_strides": (1,), "padding": "SAME"}),
-    "strided": ((2, 3, 9), (4, 3, 3), {"window_strides": (2,), "padding": "VALID"}),
     "leftover": ((2, 3, 10), (4, 3, 3), {"window_strides": (3,), "padding": [(1, 0)]}),
     "same lower": ((2, 3, 10), (4, 3, 4), {"window_strides": (3,), "padding": "SAME_LOWER"}),
     "cut": ((2, 3, 10), (4, 3, 3), {"window_strides": (2,), "padding": [(-1, -2)]}),
@@ -62,7 +59,6 @@ CASES = {
         {"window_strides": (2,), "padding": [(1, 1)], "batch_group_count": 2},
     ),
     "no spatial axes": ((3, 4), (5, 4), {"window_strides": (), "padding": "VALID"}),
-    "3d": ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), {"window_strides": (1, 2, 1), "padding": "SAME"}),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -104,18 +100,23 @@ def test_values_and_derivatives(case):
     assert_same(everything(minijax, ours), everything(jax, theirs), 1e-11)
 
 
-@every_case
-def test_batches(case):
-    lhs, rhs, arguments = case
+@pytest.mark.parametrize("name", ["mixed letters", "feature groups", "batch groups"])
+def test_batches(name):
+    lhs, rhs, arguments = CASES[name]
     ours, theirs = both(arguments)
     x, y = draw(lhs), draw(rhs)
     xs, ys = np.stack([x, -x, 2 * x], -1), np.stack([y, 3 * y, -y], 1)
-    for in_axes, args in [((-1, None), (xs, y)), ((None, 1), (x, ys)), ((-1, 1), (xs, ys))]:
-        found = minijax.jit(minijax.vmap(ours, in_axes))(*args)
-        assert_same([found], [jax.vmap(theirs, in_axes)(*args)], 1e-11)
-    nested = minijax.jit(minijax.vmap(minijax.vmap(ours, (None, 1)), (-1, None)))(xs, ys)
-    expected = jax.vmap(jax.vmap(theirs, (None, 1)), (-1, None))(xs, ys)
-    assert_same([nested], [expected], 1e-11)
+
+    def batched(lib, f):
+        return [
+            lib.vmap(f, (-1, None))(xs, y),
+            lib.vmap(f, (None, 1))(x, ys),
+            lib.vmap(f, (-1, 1))(xs, ys),
+            lib.vmap(lib.vmap(f, (None, 1)), (-1, None))(xs, ys),
+        ]
+
+    found = minijax.jit(lambda: batched(minijax, ours))()
+    assert_same(found, jax.jit(lambda: batched(jax, theirs))(), 1e-11)
 
 
 def test_gradients_of_a_batch():
@@ -124,12 +125,13 @@ def test_gradients_of_a_batch():
     x, y = draw((3, *lhs)), draw((3, *rhs))
 
     def gradients(lib, np_, f):
-        return lib.vmap(lib.grad(lambda x, y: np_.sum(f(x, y) ** 2), (0, 1)))(x, y)
+        gradient = lib.grad(lambda x, y: np_.sum(f(x, y) ** 2), (0, 1))
+        return lib.jit(lib.vmap(gradient))(x, y)
 
     assert_same(gradients(minijax, mnp, ours), gradients(jax, jnp, theirs), 1e-11)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.complex64])
+@pytest.mark.parametrize("dtype", [np.float16, np.int32, np.complex64])
 def test_dtypes(dtype):
     lhs, rhs, arguments = CASES["2d"]
     ours, theirs = both(arguments)
@@ -167,8 +169,9 @@ def test_kinds_of_convolution():
     assert_same([ours], [jax.lax.conv_with_general_padding(*arguments)], 1e-12)
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 2), (0, 3)]])
-@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+@pytest.mark.parametrize(
+    ("padding", "strides"), [("SAME", (2, 3)), ("VALID", (2, 3)), ([(1, 2), (0, 3)], (1, 1))]
+)
 def test_conv_transpose(padding, strides):
     x = draw((2, 4, 5, 3))
     for options in (
@@ -235,7 +238,7 @@ def test_wrong_arguments(wrong, error, match):
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolve_and_correlate(name):
     ours, theirs = getattr(mnp, name), getattr(jnp, name)
-    for (m, n), mode in itertools.product([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"]):
+    for (m, n), mode in zip([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"], strict=True):
         x, y = draw((m,)), draw((n,))
         assert_same([ours(x, y, mode=mode)], [theirs(x, y, mode=mode)], 1e-12)
     x, y = draw((6,)), draw((3,))
@@ -244,5 +247,5 @@ def test_convolve_and_correlate(name):
     assert_same([ours(z, y * 2j)], [theirs(z, y * 2j)], 1e-12)
     whole = np.arange(4)
     assert_same([ours(whole, whole)], [theirs(whole, whole)], 1e-12)
-    found = minijax.jacrev(ours, (0, 1))(x, y)
-    assert_same(found, jax.jacrev(theirs, (0, 1))(x, y), 1e-12)
+    found = minijax.jit(minijax.jacrev(ours, (0, 1)))(x, y)
+    assert_same(found, jax.jit(jax.jacrev(theirs, (0, 1)))(x, y), 1e-12)

@@ -27,24 +27,16 @@ def draw(shape, dtype=F64, seed=0):
 SUMMATIONS = [
     ("ij,jk->ik", (2, 3), (3, 4)),
     ("ij,jk->ki", (2, 3), (3, 4)),
-    ("ij,jk", (2, 3), (3, 4)),
     ("bij,bjk->bik", (5, 2, 3), (5, 3, 4)),
     ("bhqd,bkhd->bhqk", (2, 3, 4, 5), (2, 6, 3, 5)),
-    ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
     ("...ij,...jk", (5, 1, 2, 3), (6, 3, 4)),
     ("i...,i->...", (3, 2), (3,)),
-    ("ii->i", (3, 3)),
     ("ii", (3, 3)),
     ("iij->j", (3, 3, 2)),
-    ("ij->", (2, 3)),
-    ("ij->ji", (2, 3)),
     ("ba", (2, 3)),
     ("i,j->ij", (2,), (3,)),
-    ("i,i->", (4,), (4,)),
     (",i->i", (), (3,)),
-    ("ij,ij->ij", (2, 3), (2, 3)),
     ("ij,ij->ij", (1, 3), (2, 1)),
-    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
     ("ij,jk,kl,lm->im", (2, 30), (30, 4), (4, 5), (5, 6)),
     ("ia,ib,ic->abc", (2, 3), (2, 4), (2, 5)),
     ("iij,jk->ik", (3, 3, 2), (2, 4)),
@@ -52,18 +44,32 @@ SUMMATIONS = [
 ]
 
 
+DIFFERENTIATED = [
+    case
+    for case in SUMMATIONS
+    if case[0] in ("bhqd,bkhd->bhqk", "...ij,...jk", "iij->j", "ij,jk,kl,lm->im")
+]
+
+
 @pytest.mark.parametrize("case", SUMMATIONS, ids=str)
 def test_einsum(case):
     subscripts, *shapes = case
-    for dtype in (F64, C64, I32):
-        xs = [draw(shape, dtype, i) for i, shape in enumerate(shapes)]
-        ours, theirs = mnp.einsum(subscripts, *xs), jnp.einsum(subscripts, *xs)
-        with minijax.enable_x64(True):
-            ours = mnp.einsum(subscripts, *xs)
-            assert_same([ours], [theirs], 1e-5 if dtype == C64 else 1e-12)
+    of_dtypes = [
+        [draw(shape, dtype, i) for i, shape in enumerate(shapes)] for dtype in (F64, C64, I32)
+    ]
+
+    def results(lib, np_):
+        return lib.jit(lambda of_dtypes: [np_.einsum(subscripts, *xs) for xs in of_dtypes])(
+            of_dtypes
+        )
+
+    with minijax.enable_x64(True):
+        ours, theirs = results(minijax, mnp), results(jax, jnp)
+        assert_same(ours[::2], theirs[::2], 1e-12)
+        assert_same(ours[1:2], theirs[1:2], 1e-5)
 
 
-@pytest.mark.parametrize("case", SUMMATIONS[3:6] + SUMMATIONS[8:10] + SUMMATIONS[-5:-3], ids=str)
+@pytest.mark.parametrize("case", DIFFERENTIATED, ids=str)
 def test_derivatives_and_batches_of_einsum(case):
     subscripts, *shapes = case
     with minijax.enable_x64(True):
@@ -73,14 +79,17 @@ def test_derivatives_and_batches_of_einsum(case):
         def loss(lib):
             return lambda *xs: lib.sum(lib.sin(lib.einsum(subscripts, *xs)))
 
-        ours = minijax.jit(minijax.grad(loss(mnp), argnums))(*xs)
-        assert_same(ours, jax.grad(loss(jnp), argnums)(*xs), 1e-9)
         tangents = [draw(shape, F64, 9) for shape in shapes]
-        ours = minijax.jvp(loss(mnp), xs, tangents)
-        assert_same(ours, jax.jvp(loss(jnp), xs, tangents), 1e-9)
         batch = [np.stack([x, 2 * x, -x]) for x in xs]
-        ours = minijax.vmap(lambda *xs: mnp.einsum(subscripts, *xs))(*batch)
-        assert_same([ours], [jax.vmap(lambda *xs: jnp.einsum(subscripts, *xs))(*batch)], 1e-12)
+
+        def everything(lib, np_):
+            f = loss(np_)
+            batched = lib.vmap(lambda *xs: np_.einsum(subscripts, *xs))
+            return lib.jit(
+                lambda: [*lib.grad(f, argnums)(*xs), *lib.jvp(f, xs, tangents), batched(*batch)]
+            )()
+
+        assert_same(everything(minijax, mnp), everything(jax, jnp), 1e-9)
 
 
 def test_options_of_einsum():
@@ -89,7 +98,6 @@ def test_options_of_einsum():
         {"precision": "highest"},
         {"preferred_element_type": np.float32},
         {"optimize": False},
-        {"optimize": "optimal"},
         {"optimize": [(0, 1), (0, 1)]},
     ):
         ours = mnp.einsum("ij,jk,kl->il", x, y, z, **options)
@@ -132,11 +140,8 @@ def test_wrong_labels(subscripts, shapes):
 
 
 PRODUCTS = [
-    ("matmul", (2, 3), (3, 4)),
     ("matmul", (3,), (5, 3, 4)),
-    ("matmul", (5, 2, 3), (3,)),
     ("matmul", (5, 1, 2, 3), (6, 3, 4)),
-    ("dot", (2, 3), (3, 4)),
     ("dot", (5, 2, 3), (6, 3, 4)),
     ("dot", (), (3, 4)),
     ("vdot", (2, 3), (2, 3)),
@@ -144,15 +149,11 @@ PRODUCTS = [
     ("inner", (2, 3), ()),
     ("outer", (2, 3), (4,)),
     ("tensordot", (4, 2, 3), (2, 3, 5)),
-    ("kron", (2, 3), (4,)),
     ("kron", (2,), (2, 2, 3)),
     ("cross", (4, 3), (3,)),
     ("cross", (4, 2), (4, 3)),
-    ("cross", (2,), (4, 2)),
     ("vecdot", (4, 3), (3,)),
-    ("matvec", (5, 2, 3), (3,)),
     ("matvec", (2, 3), (5, 3)),
-    ("vecmat", (5, 3), (3, 4)),
     ("vecmat", (3,), (5, 3, 4)),
 ]
 
@@ -162,14 +163,22 @@ def test_products(case):
     name, a, b = case
     ours, theirs = getattr(mnp, name), getattr(jnp, name)
     with minijax.enable_x64(True):
-        for of_a, of_b in ((F64, F64), (C64, C64), (I32, F32)):
-            x, y = draw(a, of_a), draw(b, of_b, 1)
-            assert_same([ours(x, y)], [theirs(x, y)], 1e-5 if of_a != F64 else 1e-12)
+        typed = [(draw(a, x), draw(b, y, 1)) for x, y in ((C64, C64), (I32, F32))]
         x, y = draw(a), draw(b, seed=1)
-        found = minijax.jit(minijax.jacrev(ours, (0, 1)))(x, y)
-        assert_same(found, jax.jacrev(theirs, (0, 1))(x, y), 1e-12)
         xs, ys = np.stack([x, -x]), np.stack([y, 3 * y])
-        assert_same([minijax.vmap(ours)(xs, ys)], [jax.vmap(theirs)(xs, ys)], 1e-12)
+
+        def everything(lib, f):
+            return [
+                *(f(*args) for args in typed),
+                f(x, y),
+                lib.vmap(f)(xs, ys),
+                *lib.jacrev(f, (0, 1))(x, y),
+            ]
+
+        found = minijax.jit(lambda: everything(minijax, ours))()
+        expected = jax.jit(lambda: everything(jax, theirs))()
+        assert_same(found[:2], expected[:2], 1e-5)
+        assert_same(found[2:], expected[2:], 1e-12)
 
 
 def test_types_of_products():
@@ -187,7 +196,7 @@ def test_types_of_products():
             assert_same([ours], [theirs], 1e-2)
 
 
-@pytest.mark.parametrize("axes", [0, 1, 2, ([0], [1]), (0, 1), ([1, 2], [1, 0]), ((-1,), (0,))])
+@pytest.mark.parametrize("axes", [0, 2, ([1, 2], [1, 0]), ((-1,), (0,))])
 def test_axes_of_tensordot(axes):
     x, y = draw((3, 3, 3), F32), draw((3, 3), F32)
     assert_same([mnp.tensordot(x, y, axes=axes)], [jnp.tensordot(x, y, axes=axes)], 1e-5)
@@ -199,7 +208,7 @@ def test_axes_of_cross(options):
     assert_same([mnp.cross(x, y, **options)], [jnp.cross(x, y, **options)], 1e-5)
 
 
-@pytest.mark.parametrize("precision", [None, "high", ("default", "highest"), "bfloat16"])
+@pytest.mark.parametrize("precision", [None, ("default", "highest")])
 def test_precision_is_kept_by_every_transformation(precision):
     x, y = draw((2, 3), F32), draw((3, 4), F32)
     theirs_precision = (
@@ -225,7 +234,7 @@ def test_precision_of_a_block_of_statements():
     with minijax.default_matmul_precision("float32"):
         assert "HIGHEST" in str(minijax.make_jaxpr(mnp.dot)(x, y))
     assert "HIGHEST" not in str(minijax.make_jaxpr(mnp.dot)(x, y))
-    for preset in lax.DotAlgorithmPreset:
+    for preset in list(lax.DotAlgorithmPreset)[:3]:
         assert lax.dot(x, y, precision=preset).shape == (2, 4)
     with pytest.raises(ValueError, match="precision must be"):
         mnp.dot(x, y, precision="best")

@@ -1,5 +1,7 @@
 """Linear algebra agrees with JAX's: values, dtypes, derivatives in both modes, batches."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,39 +61,23 @@ def wide(dtype=F64):
 
 FUNCTIONS = {
     "cholesky": (of_linalg("cholesky"), lambda d: positive((2, 4, 4), d)),
-    "cholesky upper": (of_linalg("cholesky", upper=True), lambda d: positive((4, 4), d)),
     "inv": (of_linalg("inv"), general),
     "det 2": (of_linalg("det"), lambda d: draw((2, 2), d)),
     "det 3": (of_linalg("det"), lambda d: draw((2, 3, 3), d)),
-    "det 5": (of_linalg("det"), lambda d: draw((2, 5, 5), d)),
     "slogdet": (of_linalg("slogdet"), lambda d: draw((2, 4, 4), d)),
-    "eigvalsh": (of_linalg("eigvalsh"), lambda d: positive((2, 4, 4), d)),
     "eigvalsh U": (of_linalg("eigvalsh", UPLO="U"), lambda d: positive((4, 4), d)),
-    "eigvals": (lambda np_: lambda x: np_.linalg.eigvals(x), lambda d: positive((4, 4), d)),
-    "svdvals": (of_linalg("svdvals"), tall),
     "svd": (of_linalg("svd", full_matrices=False), tall),
-    "svd wide": (of_linalg("svd", full_matrices=False), wide),
     "svd square": (of_linalg("svd"), general),
     "qr": (of_linalg("qr"), tall),
-    "qr r": (of_linalg("qr", mode="r"), tall),
     "eigh": (of_linalg("eigh"), lambda d: positive((2, 4, 4), d)),
-    "pinv tall": (of_linalg("pinv"), tall),
     "pinv wide": (of_linalg("pinv"), wide),
-    "norm": (of_linalg("norm"), tall),
-    "norm axis": (of_linalg("norm", axis=-1, keepdims=True), tall),
     "norm 3": (of_linalg("norm", ord=3, axis=1), tall),
-    "norm 1": (of_linalg("norm", ord=1, axis=0), wide),
     "norm inf": (of_linalg("norm", ord=np.inf, axis=(1, 2)), tall),
     "norm nuc": (of_linalg("norm", ord="nuc", axis=(0, 2), keepdims=True), tall),
-    "norm 2": (of_linalg("norm", ord=2), wide),
     "matrix_norm": (of_linalg("matrix_norm", ord=-1), tall),
-    "vector_norm": (of_linalg("vector_norm", axis=(0, 1)), tall),
     "cond": (of_linalg("cond"), general),
-    "cond 1": (of_linalg("cond", p=1), general),
-    "matrix_power": (of_linalg("matrix_power", 3), general),
     "matrix_power -2": (of_linalg("matrix_power", -2), general),
     "diagonal": (of_linalg("diagonal", offset=1), tall),
-    "trace": (of_linalg("trace", offset=-1), tall),
     "tensorinv": (of_linalg("tensorinv", ind=1), lambda d: draw((6, 2, 3), d)),
 }
 every_function = pytest.mark.parametrize("case", FUNCTIONS.values(), ids=FUNCTIONS)
@@ -100,26 +86,19 @@ every_function = pytest.mark.parametrize("case", FUNCTIONS.values(), ids=FUNCTIO
 @every_function
 def test_values_and_derivatives(case):
     function, make = case
-    for dtype in (F64, C64):
-        x = make(dtype)
-        found, expected = function(mnp)(x), function(jnp)(x)
-        assert_same(leaves(tuple_of(found)), leaves(tuple_of(expected)), TOLERANCE[dtype])
-        t = make(dtype) * 0.5 + 1
+    x = make(C64)
 
-        def derivatives(lib, np_, x=x, t=t):
-            def f(x):
-                return tuple_of(function(np_)(x))
+    def everything(lib, np_):
+        def f(x):
+            return tuple_of(function(np_)(x))
 
-            def compute(x):
-                out, out_tangent = lib.jvp(f, (x,), (t,))
-                pull = lib.vjp(f, x)[1]
-                return out_tangent, pull(out)[0]
+        def compute(x):
+            out, out_tangent = lib.jvp(f, (x,), (x * 0.5 + 1,))
+            return out, out_tangent, lib.vjp(f, x)[1](out)
 
-            return compute
+        return leaves(lib.jit(compute)(x))
 
-        found = minijax.jit(derivatives(minijax, mnp))(x)
-        expected = derivatives(jax, jnp)(x)
-        assert_same(leaves(found), leaves(expected), 20 * TOLERANCE[dtype])
+    assert_same(everything(minijax, mnp), everything(jax, jnp), 20 * TOLERANCE[C64])
 
 
 def tuple_of(x):
@@ -130,14 +109,14 @@ def tuple_of(x):
 def test_batches(case):
     function, make = case
     x = make(F64)
-    xs = np.stack([x, x * 2, x + np.eye(*x.shape[-2:])], 1)
+    xs = np.stack([x, x + np.eye(*x.shape[-2:])], 1)
     found = minijax.jit(minijax.vmap(lambda x: tuple_of(function(mnp)(x)), 1))(xs)
-    loop = [tuple_of(function(mnp)(xs[:, i])) for i in range(3)]
+    loop = [tuple_of(function(mnp)(xs[:, i])) for i in range(2)]
     expected = [np.stack([np.asarray(x) for x in parts]) for parts in zip(*loop, strict=True)]
     assert_same(found, expected, 1e-10)
 
 
-@pytest.mark.parametrize("dtype", [F32, F64, C64, C128], ids=str)
+@pytest.mark.parametrize("dtype", [F32, C128], ids=str)
 def test_decompositions(dtype):
     """Where the factors are determined up to signs only, they are LAPACK's in both libraries."""
     x, s = draw((2, 5, 3), dtype), positive((2, 4, 4), dtype)
@@ -174,16 +153,16 @@ def test_decompositions(dtype):
     assert_same([ours], [theirs], TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", [F32, C128], ids=str)
-def test_derivatives_of_lu(dtype):
-    for shape in [(4, 4), (3, 5), (2, 5, 3)]:
+def test_derivatives_of_lu():
+    dtype = C128
+    for shape in [(3, 5), (2, 5, 3)]:
         x, t = draw(shape, dtype), draw(shape, dtype, 1)
         ours = minijax.jvp(lambda x: lax.linalg.lu(x)[0], (x,), (t,))
         theirs = jax.jvp(lambda x: jax.lax.linalg.lu(x)[0], (x,), (t,))
         assert_same(ours, theirs, 10 * TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("options", range(16))
+@pytest.mark.parametrize("options", [0, 3, 6, 13])
 def test_triangular_solve(options):
     left_side, lower, transpose_a, unit_diagonal = (bool(options >> i & 1) for i in range(4))
     kwargs = {
@@ -201,8 +180,11 @@ def test_triangular_solve(options):
         out, out_tangent = lib.jvp(solve, primals, tangents)
         return [out, out_tangent, *lib.vjp(solve, *primals)[1](out)]
 
-    ours = everything(minijax, lambda a, b: lax.linalg.triangular_solve(a, b, **kwargs))
-    theirs = everything(jax, lambda a, b: jax.lax.linalg.triangular_solve(a, b, **kwargs))
+    def run(lib):
+        solve = partial(lib.lax.linalg.triangular_solve, **kwargs)
+        return lib.jit(partial(everything, lib, solve))()
+
+    ours, theirs = run(minijax), run(jax)
     assert_same(ours, theirs, 1e-10)
 
 
@@ -210,39 +192,37 @@ def test_triangular_solve(options):
     ("a", "b"),
     [
         ((3, 3), (3,)),
-        ((3, 3), (3, 2)),
-        ((2, 3, 3), (3, 2)),
         ((4, 1, 3, 3), (2, 3, 1)),
         ((2, 3, 3), (3,)),
     ],
 )
 def test_solve(a, b):
-    for dtype in (F64, C64):
-        a_, b_ = draw(a, dtype), draw(b, dtype)
-        tangents = draw(a, dtype, 1), draw(b, dtype, 1)
+    primals, tangents = ((draw(a, C128, seed), draw(b, C128, seed)) for seed in range(2))
 
-        def everything(lib, solve, primals=(a_, b_), tangents=tangents):
-            out, out_tangent = lib.jvp(solve, primals, tangents)
-            pulled = lib.vjp(solve, *primals)[1](out)
-            again = lib.jvp(lambda *xs: lib.vjp(solve, *xs)[1](out), primals, tangents)[1]
-            return [out, out_tangent, *pulled, *again]
+    def everything(lib, solve):
+        out, out_tangent = lib.jvp(solve, primals, tangents)
+        pulled = lib.vjp(solve, *primals)[1](out)
+        again = lib.jvp(lambda *xs: lib.vjp(solve, *xs)[1](out), primals, tangents)[1]
+        return [out, out_tangent, *pulled, *again]
 
-        ours = everything(minijax, mnp.linalg.solve)
-        assert_same(ours, everything(jax, jnp.linalg.solve), 30 * TOLERANCE[dtype])
+    ours = minijax.jit(partial(everything, minijax, mnp.linalg.solve))()
+    theirs = jax.jit(partial(everything, jax, jnp.linalg.solve))()
+    assert_same(ours, theirs, 30 * TOLERANCE[C128])
 
 
 def test_lstsq_rank_and_products_of_many():
     for a in (draw((5, 3)), draw((3, 5)), draw((5, 2)) @ draw((2, 3))):
-        for b in (draw((a.shape[0],)), draw((a.shape[0], 2))):
-            for rcond in (None, 1e-6):
-                ours, theirs = mnp.linalg.lstsq(a, b, rcond), jnp.linalg.lstsq(a, b, rcond)
-                assert_same(ours[2:], theirs[2:], 1e-10)
-                assert_same(ours[:1], theirs[:1], 1e-8)
-                if a.shape[0] > a.shape[1]:
-                    assert_same(ours[1:2], theirs[1:2], 1e-10)
+        b, rcond = (draw((5,)), None) if a.shape[0] == 5 else (draw((3, 2)), 1e-6)
+        ours, theirs = mnp.linalg.lstsq(a, b, rcond), jnp.linalg.lstsq(a, b, rcond)
+        assert_same(ours[2:], theirs[2:], 1e-10)
+        assert_same(ours[:1], theirs[:1], 1e-8)
+        if a.shape[0] > a.shape[1]:
+            assert_same(ours[1:2], theirs[1:2], 1e-10)
         assert_same([mnp.linalg.matrix_rank(a)], [jnp.linalg.matrix_rank(a)], 0)
-        ours, theirs = mnp.linalg.matrix_rank(a, rtol=0.5), jnp.linalg.matrix_rank(a, rtol=0.5)
-        assert_same([ours], [theirs], 0)
+        # JAX documents a tolerance relative to the largest singular value, as NumPy's is, but
+        # compares the values with `rtol` itself.
+        ours, expected = mnp.linalg.matrix_rank(a, rtol=0.5), np.linalg.matrix_rank(a, rtol=0.5)
+        assert int(ours) == expected
     xs = [draw((2, 7)), draw((7, 3)), draw((3, 4)), draw((4,))]
     assert_same([mnp.linalg.multi_dot(xs)], [jnp.linalg.multi_dot(xs)], 1e-10)
     a, b = draw((2, 3, 6)), draw((2, 3))
@@ -255,23 +235,27 @@ def test_lstsq_rank_and_products_of_many():
 
 
 def test_what_cannot_be_computed_is_not_a_number():
-    bad = np.array([[1.0, 2.0], [2.0, 1.0]])
-    assert_same([mnp.linalg.cholesky(bad)], [jnp.linalg.cholesky(bad)], 1e-10)
+    bad, singular, zeros = np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones((2, 2)), np.zeros((4, 4))
+
+    def everything(np_):
+        return [
+            np_.linalg.cholesky(bad),
+            np_.linalg.solve(singular, np.ones(2)),
+            *np_.linalg.slogdet(zeros),
+            np_.linalg.det(np.ones((4, 4))),
+        ]
+
+    for ours, theirs in zip(everything(mnp), everything(jnp), strict=True):
+        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), atol=1e-10)
     nan = np.full((3, 3), np.nan)
     for name in ("eigvalsh", "svdvals"):
         assert np.all(np.isnan(np.asarray(getattr(mnp.linalg, name)(nan))))
-    singular = np.ones((2, 2))
-    assert_same(
-        [mnp.linalg.solve(singular, np.ones(2))], [jnp.linalg.solve(singular, np.ones(2))], 0
-    )
-    assert_same(mnp.linalg.slogdet(np.zeros((4, 4))), jnp.linalg.slogdet(np.zeros((4, 4))), 0)
-    assert_same([mnp.linalg.det(np.ones((4, 4)))], [jnp.linalg.det(np.ones((4, 4)))], 1e-10)
 
 
 def test_types():
     with jax.enable_x64(False), minijax.enable_x64(False):
-        for x in (np.eye(3, dtype=np.int32), np.eye(3, dtype=np.float64), np.eye(3) * 1j):
-            for name in ("inv", "det", "cholesky", "eigvals", "svdvals", "norm", "pinv"):
+        for x in (np.eye(3, dtype=np.int32), np.eye(3) * 1j):
+            for name in ("inv", "det", "cholesky", "eigvals", "norm"):
                 ours, theirs = getattr(mnp.linalg, name)(x), getattr(jnp.linalg, name)(x)
                 assert ours.dtype == theirs.dtype, name
 
