@@ -29,11 +29,6 @@ NOT_YET = {
     "device": """numpy.arange numpy.array numpy.asarray numpy.astype numpy.eye numpy.full
         numpy.full_like numpy.linspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like""",
     "host_id": "local_devices",
-    "out_sharding": """numpy.arange numpy.array numpy.asarray numpy.broadcast_to numpy.dot
-        numpy.matmul numpy.ones numpy.ones_like numpy.ravel numpy.reshape numpy.zeros
-        numpy.zeros_like lax.broadcast_in_dim lax.broadcasted_iota lax.dot_general
-        numpy.full_like numpy.linspace numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like
-        jit""",
     "out_sharding": """numpy.arange numpy.array numpy.asarray numpy.broadcast_to numpy.ones
         numpy.ones_like numpy.ravel numpy.reshape numpy.zeros
         numpy.zeros_like lax.broadcast_in_dim lax.broadcasted_iota
