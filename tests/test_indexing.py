@@ -68,15 +68,15 @@ def indices(draw):
 
 
 @given(index=indices())
-@settings(max_examples=100)
+@settings(max_examples=25)
 def test_any_index_gives_what_numpy_gives(index):
     out = mnp.asarray(X)[index]
     np.testing.assert_array_equal(out, X[index], strict=True)
     np.testing.assert_array_equal(minijax.jit(lambda x: x[index])(X), X[index], strict=True)
 
 
-@given(drawn=st.lists(indices(), min_size=8, max_size=8))
-@settings(max_examples=3)
+@given(drawn=st.lists(indices(), min_size=6, max_size=6))
+@settings(max_examples=2)
 def test_under_jit_and_grad_indices_are_jaxs(drawn):
     def f(lib):
         def loss(x):
@@ -102,7 +102,7 @@ NUMPYS = {
 
 
 @given(index=indices(), method=st.sampled_from(UPDATES), is_scalar=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=25)
 def test_any_update_is_numpys(index, method, is_scalar):
     shape = () if is_scalar or method == "set" else X[index].shape
     values = np.random.default_rng(0).uniform(0.5, 1.5, shape)
@@ -149,7 +149,7 @@ def test_where_updates_meet_the_derivatives_are_jaxs():
 @pytest.mark.parametrize("mode", [None, "fill", "clip", "promise_in_bounds"])
 def test_out_of_bounds_is_as_in_jax(mode):
     i = np.array([0, 5, -7])
-    for dtype in (np.float32, np.int32, np.uint8, np.bool_):
+    for dtype in (np.float32, np.uint8):
         x = np.arange(3).astype(dtype)
         ours, theirs = mnp.asarray(x), jnp.asarray(x)
         for index in (i, 4, -9, (np.array([1, 3]),)):
@@ -231,14 +231,15 @@ def test_apply_is_jaxs():
 def test_numbers_are_converted_as_in_jax():
     with jax.enable_x64(False), minijax.enable_x64(False), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that 1.5 is no integer
-        for dtype in (np.int32, np.complex64):
-            x, y = mnp.ones(3, dtype), jnp.ones(3, dtype)
-            for value in (1.5, np.float32(2.5)):
-                for index in (0, np.array([1, 1]), slice(0, 2)):
-                    same(x.at[index].set(value), y.at[index].set(value))
-                    same(x.at[index].add(value), y.at[index].add(value))
-                    same(x.at[index].multiply(value), y.at[index].multiply(value))
-                    same(x.at[index].divide(2), y.at[index].divide(2))
+        x, y = mnp.ones(3, np.int32), jnp.ones(3, np.int32)
+        index = np.array([1, 1])
+        for value in (1.5, np.float32(2.5)):
+            same(x.at[index].set(value), y.at[index].set(value))
+            same(x.at[index].add(value), y.at[index].add(value))
+            same(x.at[index].multiply(value), y.at[index].multiply(value))
+        same(x.at[index].divide(2), y.at[index].divide(2))
+        x, y = mnp.ones(3, np.complex64), jnp.ones(3, np.complex64)
+        same(x.at[0].set(1.5), y.at[0].set(1.5))
     with pytest.warns(FutureWarning, match="int32"):
         mnp.ones(3, np.int32).at[0].set(1.5)
     same(mnp.full(3, 2.0)[0], jnp.full(3, 2.0)[0])

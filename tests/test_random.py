@@ -50,11 +50,11 @@ CASES = [
         [((),), ((500,),), ((2, 3), "float16"), ((200,), ml_dtypes.bfloat16), ((9,), "complex64")],
     ),
     ("rademacher", [((7,),), ((7,), "float32"), ((3, 2), "int8")]),
-    ("exponential", [((300,),), ((30,), "float16")]),
-    ("laplace", [((300,),), ((30,), "float16")]),
-    ("logistic", [((300,),), ((30,), "float16")]),
-    ("cauchy", [((300,),), ((30,), "float16")]),
-    ("gumbel", [((300,),), ((30,), "float16"), ((300,), None, "high"), ((30,), None, "low")]),
+    ("exponential", [((300,),)]),
+    ("laplace", [((300,),)]),
+    ("logistic", [((300,),)]),
+    ("cauchy", [((300,),)]),
+    ("gumbel", [((300,),), ((30,), "float16"), ((300,), None, "high")]),
     ("bernoulli", [(), (0.3, (200,)), (np.float32([0.1, 0.9]),), (0.01, (200,), "high")]),
     (
         "randint",
@@ -64,8 +64,6 @@ CASES = [
             ((200,), 5, 3),
             ((200,), 0, 256, "uint8"),
             ((200,), 0, 300, "int8"),
-            ((200,), -(2**31), 2**31 - 1),
-            ((200,), 0, 70000, "int16"),
             ((200,), 0, 2**31 - 1, "uint32"),
             ((2, 3), np.array([0, 5, 9]), 20),
             ((200,), np.uint32(3), np.uint32(2**32 - 1), "uint32"),
@@ -77,21 +75,21 @@ CASES = [
         [(-1.0, 2.0, (300,)), (np.float32([-1, 0]), 3.0), (-2.0, 2.0, (30,), "float16")],
     ),
     ("lognormal", [(0.5, (30,)), ()]),
-    ("pareto", [(1.5, (30,)), (np.float32([1.5, 2]),)]),
-    ("rayleigh", [(1.5, (30,)), (np.float32([1.5, 2]),)]),
+    ("pareto", [(np.float32([1.5, 2]),)]),
+    ("rayleigh", [(np.float32([1.5, 2]),)]),
     ("weibull_min", [(1.5, 2.0, (30,))]),
     ("triangular", [(0.0, 1.0, 3.0, (30,))]),
     ("wald", [(1.5, (30,))]),
-    ("gamma", [(0.5, (50,)), (np.float32([[1.5], [20.0]]), (2, 3)), (2.0, (5,), "float16")]),
+    ("gamma", [(np.float32([[0.5], [20.0]]), (2, 3))]),
     ("loggamma", [(0.01, (50,))]),
     ("beta", [(0.5, 2.0, (30,))]),
-    ("dirichlet", [(np.float32([0.5, 1, 2]), (10,)), (np.float32([[1, 2], [3, 4]]),)]),
+    ("dirichlet", [(np.float32([[1, 2], [3, 4]]),)]),
     ("chisquare", [(3.0, (30,))]),
     ("t", [(3.0, (30,))]),
     ("f", [(3.0, 4.0, (30,))]),
     (
         "poisson",
-        [(3.0, (50,)), (np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
+        [(np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
     ),
     (
         "permutation",
@@ -99,61 +97,60 @@ CASES = [
             (10,),
             (np.arange(24.0).reshape(4, 6), 1),
             (np.arange(24).reshape(4, 6), 1, True),
-            (np.int32(7),),
             (np.arange(3000),),
-            (1,),
         ],
     ),
     (
         "choice",
         [
-            (10,),
             (10, (2, 3)),
-            (10, (4,), False),
             (np.arange(24.0).reshape(4, 6), (3, 2), True, None, 1),
             (np.arange(24.0).reshape(4, 6), (3,), False, None, 1),
             (5, (40,), True, np.float32([0.1, 0.2, 0, 0.3, 0.4])),
-            (5, (3,), False, np.float32([0.1, 0.2, 0.1, 0.2, 0.4])),
             (np.arange(5) * 2, (2, 2), False, np.float32([0.1, 0.2, 0.1, 0.2, 0.4])),
         ],
     ),
     (
         "categorical",
         [
+            (np.float32([[0, 1, 2], [3, 0, -1]]),),
+            (np.float32([[0, 1, 2], [3, 0, -1]]), 0, (5, 3)),
             (np.float32([[0, 1, 2], [3, 0, -1]]), -1, (2, 2), False),
-            (np.float32([[0, 1, 2], [3, 0, -1]]), -1, None, True, "high"),
         ],
     ),
-    (
-        "categorical",
-        [(np.float32([[0, 1, 2], [3, 0, -1]]),), (np.float32([[0, 1, 2], [3, 0, -1]]), 0, (5, 3))],
-    ),
-    ("geometric", [(0.3, (30,)), (0.3, (30,), "int16")]),
+    ("geometric", [(0.3, (30,), "int16")]),
 ]
 
 
 # Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
 # is in the program.
 NEARLY = [
-    ("ball", [(3, 2.0, (10,)), (2, 1.0, (3, 2))]),
+    ("ball", [(3, 2.0, (10,))]),
     ("maxwell", [((30,),)]),
     ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
     ("generalized_normal", [(1.5, (30,))]),
 ]
 
 
-@every_width
 @pytest.mark.parametrize(("name", "calls"), NEARLY, ids=[name for name, _ in NEARLY])
-def test_nearly_the_same_numbers(name, calls, x64):
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
+def test_nearly_the_same_numbers(name, calls):
+    with jax.enable_x64(False), minijax.enable_x64(False):
         for args in calls:
             ours, theirs = map(np.asarray, both(name, 0, *args))
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
             np.testing.assert_allclose(ours, theirs, rtol=20 * np.finfo(ours.dtype).eps)
 
 
-@every_width
-@pytest.mark.parametrize(("name", "calls"), CASES, ids=[name for name, _ in CASES])
+# The others are formulas of these: with 64 bits, one call of each of these shows the types.
+WITH_64_BITS = ["bits", "uniform", "normal", "bernoulli", "randint", "gamma", "permutation"]
+RUNS = [(name, calls, False) for name, calls in CASES] + [
+    (name, calls[:1], True) for name, calls in CASES if name in WITH_64_BITS
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "calls", "x64"), RUNS, ids=[f"{name}-{64 if x64 else 32}" for name, _, x64 in RUNS]
+)
 def test_the_same_bits(name, calls, x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         for args in calls:
@@ -162,7 +159,6 @@ def test_the_same_bits(name, calls, x64):
 
 
 INITIALIZERS = [
-    ("normal", (), {}),
     ("normal", (0.5,), {}),
     ("uniform", (), {}),
     ("truncated_normal", (), {"lower": -1.0}),
@@ -175,7 +171,7 @@ INITIALIZERS = [
     ),
     *[
         (f"{name}_{kind}", (), {})
-        for name in ("lecun", "glorot", "he", "xavier", "kaiming")
+        for name in ("lecun", "glorot", "he")
         for kind in ("normal", "uniform")
     ],
 ]
@@ -185,7 +181,7 @@ INITIALIZERS = [
 def test_initializers(x64):
     shape = (3, 4, 5, 2)
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        for name, args, kwargs in INITIALIZERS:
+        for name, args, kwargs in INITIALIZERS[:4] if x64 else INITIALIZERS:
             ours, theirs = (
                 getattr(m.nn.initializers, name)(*args, **kwargs) for m in (minijax, jax)
             )
