@@ -4,11 +4,13 @@ Each primitive brings examples; each law is tried on all of them.
 """
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import indexing_examples
 import law_elementwise
+import law_structured
 import numpy as np
 import pytest
 
@@ -50,7 +52,10 @@ REDUCTIONS = {
     "reduce_min": np.min,
     "reduce_and": np.bitwise_and.reduce,
     "reduce_or": np.bitwise_or.reduce,
+    "reduce_xor": np.bitwise_xor.reduce,
+    "reduce_prod": np.prod,
 }
+NOT_SMOOTH = {*law_elementwise.NOT_SMOOTH, *law_structured.NOT_SMOOTH}
 
 
 @dataclass
@@ -61,6 +66,7 @@ class Example:
     avals: tuple[ShapedArray, ...]
     params: dict[str, Any] = field(default_factory=dict)
     held: tuple[Any, ...] = ()  # operands before those, by which it has no derivative
+    function: Callable[..., Any] | None = None  # in whose program the primitive stands
 
     def __str__(self):
         operands = ",".join(map(str, self.avals))
@@ -72,6 +78,8 @@ class Example:
         return tuple(draw(rng, aval, *bounds) for aval in self.avals)
 
     def __call__(self, *args):
+        if self.function is not None:
+            return self.function(*args)
         held = [np.asarray(x, typeof(args[0]).dtype)[()] for x in self.held]
         (out,) = bind(self.primitive, *held, *args, **self.params)
         return out
@@ -79,7 +87,7 @@ class Example:
     @property
     def is_smooth(self):
         is_real = any(aval.dtype.kind in "fc" for aval in self.avals)
-        return is_real and self.primitive.name not in law_elementwise.NOT_SMOOTH
+        return is_real and self.primitive.name not in NOT_SMOOTH
 
 
 def draw(rng, aval, low, high):
@@ -101,6 +109,8 @@ def examples(primitive):
 
 
 def accepts(primitive, example):
+    if example.function is not None:
+        return True
     try:
         held = [ShapedArray((), example.avals[0].dtype) for _ in example.held]
         abstract_eval_rules[primitive](*held, *example.avals, **example.params)
@@ -170,6 +180,9 @@ def candidates(primitive):
                 yield Example(primitive, avals, {"dimension": axis})
     for avals, params in indexing_examples.of(name):
         yield Example(primitive, avals, params)
+    for function, shapes, dtype in law_structured.of(name):
+        avals = tuple(ShapedArray(shape, dtype) for shape in shapes)
+        yield Example(primitive, avals, function=function)
 
 
 def of_every_type(*shapes):
@@ -213,13 +226,26 @@ def is_close(x, y, tolerance=None):
 
 @pytest.mark.parametrize("primitive", primitives, ids=str)
 def test_every_primitive_has_examples_and_rules(primitive):
-    if primitive.name == "scatter_apply":
-        return  # holds a program, and has tests of its own
-    assert examples(primitive)
     for rules in (impl_rules, abstract_eval_rules, lowering_rules, jvp_rules):
         assert primitive in rules
+    if primitive.name in law_structured.EXCUSED:
+        assert not examples(primitive)
+        assert primitive in vmap_rules
+        return
+    assert examples(primitive)
     takes_operands = any(example.avals for example in examples(primitive))
     assert takes_operands == (primitive in vmap_rules)
+
+
+def test_what_is_excused_or_has_functions_is_a_primitive():
+    names = {primitive.name for primitive in primitives}
+    assert names >= {*law_structured.EXCUSED, *law_structured.FUNCTIONS}
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.function is not None], ids=str)
+def test_functions_hold_the_primitive_they_are_examples_of(example):
+    jaxpr = make_jaxpr(example)(*example.draw()).jaxpr
+    assert example.primitive in [eqn.primitive for eqn in jaxpr.eqns]
 
 
 @pytest.mark.parametrize("name", [*UNARY, *BINARY, *REDUCTIONS])
@@ -384,10 +410,12 @@ def test_what_has_a_transpose_is_linear(primitive):
         if not example.is_smooth:
             continue
         args = example.draw()
-        linear_in = args if primitive.name != "div" else args[:1]
-        is_close(
-            example(*doubled(linear_in), *args[len(linear_in) :]), 2 * np.asarray(example(*args))
-        )
+        places = law_structured.LINEAR_IN.get(primitive.name, range(len(args)))
+        changed = [
+            y if i in places else x
+            for i, (x, y) in enumerate(zip(args, doubled(args), strict=True))
+        ]
+        is_close(example(*changed), 2 * np.asarray(example(*args)))
 
 
 @every_smooth_example
