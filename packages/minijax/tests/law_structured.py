@@ -1,0 +1,182 @@
+"""What the law is tried on, for the primitives of whole arrays: scans, sorting, windows, matrices.
+
+An example is a public function in whose program the primitive stands. Where results are unique but
+for signs or phases, the function combines them to what is unique.
+"""
+
+import itertools
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import jvp, lax, vjp
+from minijax.lax import linalg
+from minijax.lax.lu import solve
+from minijax.lax.matrices import mH
+
+F64, F32, C128, I32 = map(np.dtype, ("float64", "float32", "complex128", "int32"))
+REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)
+
+# What the laws do not fit, and why.
+EXCUSED = {
+    "scatter_apply": "holds a program; tests/test_indexing.py",
+    "reduce": "holds a program, whose first value must change nothing",
+    "reduce_window": "holds a program, whose first value must change nothing",
+    "geqrf": "has no derivative and two results; tests/test_linalg.py",
+    "geqp3": "has no derivative and three results; tests/test_linalg.py, by qr with pivoting",
+    "householder_product": "has no derivative; tests/test_linalg.py",
+    "schur": "has no derivative and two results; tests/test_linalg.py",
+}
+# The places of the operands in which those primitives that have a transpose are linear, if not all.
+LINEAR_IN = {
+    "div": (0,),
+    "conv_general_dilated": (0,),
+    "triangular_solve": (1,),
+    "lu_solve": (1,),
+    "select_and_gather_add": (0,),
+    "select_and_scatter_add": (0,),
+}
+NOT_SMOOTH = ("argmax", "argmin")
+
+
+def with_gaps(x):
+    """Matrices whose eigenvalues lie apart."""
+    return x + jnp.diag(jnp.arange(1.0, 9.0, 3.0, dtype=x.dtype))
+
+
+def convolve(x, kernel):
+    return lax.conv_general_dilated(x, kernel, (2,), [(1, 0)])
+
+
+def window(init, combine):
+    def reduce_window(x):
+        start = np.asarray(init, x.dtype)
+        return lax.reduce_window(x, start, combine, (2, 2), (1, 2), "VALID")
+
+    return reduce_window
+
+
+largest, smallest = window(-np.inf, lax.max), window(np.inf, lax.min)
+
+
+def selected_tangents(pool):
+    # The sine: what is selected depends on the size of `x`, so that this is linear in `t` alone.
+    return lambda t, x: jvp(pool, (jnp.sin(3 * x),), (t,))[1]
+
+
+def selected_cotangents(pool):
+    return lambda ct, x: vjp(pool, jnp.sin(3 * x))[1](ct)[0]
+
+
+def transform(fft_type, length):
+    return lambda x: lax.fft(x, fft_type, (length,))
+
+
+def cholesky(x):
+    return linalg.cholesky(x + 4 * jnp.eye(x.shape[-1], dtype=x.dtype))
+
+
+def exponential_by_eigh(x):
+    x = with_gaps(x)
+    v, w = linalg.eigh(x + mH(x))
+    return (v * jnp.exp(w / 8)[..., None, :]) @ mH(v)
+
+
+def exponential_by_svd(x):
+    u, s, vh = linalg.svd(x, full_matrices=False)
+    return (u * jnp.exp(s)[..., None, :]) @ vh
+
+
+def eigenvalues(x):
+    (w,) = linalg.eig(
+        with_gaps(x), compute_left_eigenvectors=False, compute_right_eigenvectors=False
+    )
+    return w
+
+
+def triangular_solve(side):
+    return lambda a, b: linalg.triangular_solve(a, b, left_side=side, lower=True)
+
+
+def scans(name):
+    scan = getattr(lax, name)
+    return [lambda x: scan(x, axis=1), lambda x: scan(x, axis=0, reverse=True)]
+
+
+def reductions_to_index(name):
+    return [lambda x: getattr(lax, name)(x, 1, np.int32)]
+
+
+# By the name of a primitive: functions, the shapes of their operands, and dtypes.
+FUNCTIONS = {
+    "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
+    "argmin": (reductions_to_index("argmin"), [(2, 3)], (F64, I32)),
+    "cumsum": (scans("cumsum"), [(2, 3)], (*SMOOTH, I32)),
+    "cumprod": (scans("cumprod"), [(2, 3)], (*SMOOTH, I32)),
+    "cummax": (scans("cummax"), [(2, 3)], (*REAL, I32)),
+    "cummin": (scans("cummin"), [(2, 3)], (*REAL, I32)),
+    "cumlogsumexp": (scans("cumlogsumexp"), [(2, 3)], REAL),
+    "conv_general_dilated": ([convolve], [(1, 2, 5), (2, 2, 3)], SMOOTH),
+    "reduce_window_sum": ([window(0, lax.add)], [(3, 4)], SMOOTH),
+    "reduce_window_max": ([largest], [(3, 4)], REAL),
+    "reduce_window_min": ([smallest], [(3, 4)], REAL),
+    "select_and_gather_add": (
+        [selected_tangents(largest), selected_tangents(smallest)],
+        [(3, 4), (3, 4)],
+        REAL,
+    ),
+    "select_and_scatter_add": (
+        [selected_cotangents(largest), selected_cotangents(smallest)],
+        [(2, 2), (3, 4)],
+        REAL,
+    ),
+    "sort": (
+        [lambda x: lax.sort(x, dimension=0), lambda x: lax.sort((x, 2 * x), num_keys=1)[1]],
+        [(3, 2)],
+        (*REAL, I32),
+    ),
+    "top_k": ([lambda x: lax.top_k(x, 2)[0]], [(2, 4)], (*REAL, I32)),
+    "triangular_solve": (
+        [triangular_solve(True), triangular_solve(False)],
+        [(2, 2), (2, 2)],
+        SMOOTH,
+    ),
+    "cholesky": ([cholesky], [(3, 3)], SMOOTH),
+    "lu": ([lambda x: linalg.lu(with_gaps(x))[0]], [(3, 3)], SMOOTH),
+    "lu_pivots_to_permutation": (
+        [lambda pivots: linalg.lu_pivots_to_permutation(pivots, 5)],
+        [(3,)],
+        (I32,),
+    ),
+    "lu_solve": ([lambda a, b: solve(with_gaps(a), b)], [(3, 3), (3, 2)], WIDE),
+    "eigh": ([exponential_by_eigh], [(3, 3)], WIDE),
+    "eig": ([eigenvalues], [(3, 3)], WIDE),
+    "qr": (
+        [
+            lambda x: linalg.qr(x, full_matrices=False)[0],
+            lambda x: linalg.qr(x, full_matrices=False)[1],
+        ],
+        [(3, 2)],
+        WIDE,
+    ),
+    "svd": ([exponential_by_svd], [(3, 2)], WIDE),
+    "slogdet": ([lambda x: jnp.linalg.slogdet(with_gaps(x))[1]], [(3, 3)], SMOOTH),
+    "det": ([lambda x: jnp.linalg.det(x + jnp.eye(4, dtype=x.dtype))], [(4, 4)], SMOOTH),
+    "pinv": ([jnp.linalg.pinv], [(3, 2)], WIDE),
+}
+TRANSFORMS = {
+    "FFT": (C128, 3),
+    "IFFT": (C128, 3),
+    "RFFT": (F64, 3),
+    "IRFFT": (C128, 4),
+}
+
+
+def of(name):
+    """The functions in whose programs a primitive stands, the shapes and the dtype of operands."""
+    functions, shapes, dtypes = FUNCTIONS.get(name, ((), (), ()))
+    for function, dtype in itertools.product(functions, dtypes):
+        yield function, shapes, dtype
+    if name == "fft":
+        for kind, (dtype, length) in TRANSFORMS.items():
+            yield transform(kind, length), [(2, 3)], dtype
