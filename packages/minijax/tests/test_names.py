@@ -26,6 +26,9 @@ HELPERS = {
     "Sequence",
     "evaluated_by_library",
     "operation",
+    "promote",
+    "to_inexact",
+    "typeof",
 }
 NAMES = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 

@@ -230,11 +230,11 @@ def _largest(x: Any, axis: Axes, where: Any) -> Any:
 
 
 @operation(static=("axis", "keepdims"))
-def logmeanexp(a: Any, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Any:
-    """`log(mean(exp(a)))` over the axes, without overflow; arguments as of `logsumexp`."""
-    ones = jnp.ones_like(jnp.real(to_inexact(a)))
+def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Any:
+    """`log(mean(exp(x)))` over the axes, without overflow; arguments as of `logsumexp`."""
+    ones = jnp.ones_like(jnp.real(to_inexact(x)))
     count = jnp.sum(ones, axis, where=where, keepdims=keepdims)
-    total = logsumexp(a, axis, where=where, keepdims=keepdims)
+    total = logsumexp(x, axis, where=where, keepdims=keepdims)
     return jnp.subtract(total, jnp.log(count))
 
 

@@ -81,7 +81,7 @@ def power(x1: Any, x2: Any) -> Any:
         TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
     """
     if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
-        return _whole_power(x1, x2)
+        return _whole_power(x1, int(x2))
     return _power(x1, x2)
 
 
@@ -90,7 +90,7 @@ def _whole_power(x: Any, exponent: int) -> Any:
     x = numeric(x)
     if exponent < 0 and typeof(x).dtype.kind in "iu":
         raise TypeError(f"power: the integer {typeof(x)} to the negative power {exponent}")
-    return lax.integer_pow(x, int(exponent))
+    return lax.integer_pow(x, exponent)
 
 
 @operation

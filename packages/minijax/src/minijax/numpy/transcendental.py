@@ -29,7 +29,7 @@ log = lax.log
 log1p = lax.log1p
 
 
-def _real(caller: str, *operands: Any) -> list[Any]:
+def real_floats(caller: str, *operands: Any) -> list[Any]:
     """Operands as floats of one dtype; complex ones are an error."""
     floats = list(map(to_inexact, promote(*operands)))
     if typeof(floats[0]).dtype.kind == "c":
@@ -77,7 +77,7 @@ degrees = rad2deg
 @operation
 def hypot(x1: Any, x2: Any) -> Any:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way."""
-    x1, x2 = map(lax.abs, _real("hypot", x1, x2))
+    x1, x2 = map(lax.abs, real_floats("hypot", x1, x2))
     is_infinite = lax.bitwise_or(lax.eq(x1, math.inf), lax.eq(x2, math.inf))
     larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
     is_zero = lax.eq(larger, 0)
@@ -172,7 +172,7 @@ _i0 = unary(
 @operation
 def i0(x: Any) -> Any:
     """The modified Bessel function of order 0."""
-    return _i0(*_real("i0", x))
+    return _i0(*real_floats("i0", x))
 
 
 @operation(static="axis")

@@ -11,31 +11,24 @@ from minijax.declare import lower_by_primitives, unary
 from minijax.lax.elementwise import where
 from minijax.nn import logsumexp
 from minijax.numpy.reductions import sum
-from minijax.numpy.transcendental import i0
+from minijax.numpy.transcendental import i0, real_floats
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | tuple[int, ...] | None
 
 
-def _floats(caller: str, *operands: Any) -> list[Any]:
-    floats = list(map(to_inexact, promote(*operands)))
-    if typeof(floats[0]).dtype.kind == "c":
-        raise ValueError(f"{caller}: expected real operands, found {typeof(floats[0])}")
-    return floats
-
-
 @operation
 def gammaln(x: Any) -> Any:
     """The logarithm of the absolute value of the gamma function of `x`."""
-    return lax.lgamma(*_floats("gammaln", x))
+    return lax.lgamma(*real_floats("gammaln", x))
 
 
 @operation
 def gammasgn(x: Any) -> Any:
     """The sign of the gamma function of `x`."""
-    (x,) = _floats("gammasgn", x)
+    (x,) = real_floats("gammasgn", x)
     below = lax.floor(x)
     is_pole = lax.bitwise_and(lax.lt(x, 0), lax.eq(x, below))
     is_odd = lax.ne(lax.rem(below, 2.0), 0)
@@ -53,13 +46,13 @@ def gamma(x: Any) -> Any:
 @operation
 def digamma(x: Any) -> Any:
     """The derivative of `gammaln`."""
-    return lax.digamma(*_floats("digamma", x))
+    return lax.digamma(*real_floats("digamma", x))
 
 
 @operation
 def polygamma(n: Any, x: Any) -> Any:
     """The derivative of `digamma` at `x`, taken `n` times; there is none by `n`."""
-    n, x = _floats("polygamma", n, x)
+    n, x = real_floats("polygamma", n, x)
     shape = stage2.promotion.broadcast_shapes(typeof(n).shape, typeof(x).shape)
     return lax.polygamma(stage2.broadcast_to(n, shape), stage2.broadcast_to(x, shape))
 
@@ -67,7 +60,7 @@ def polygamma(n: Any, x: Any) -> Any:
 @operation
 def zeta(x: Any, q: Any = None) -> Any:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... ."""
-    return lax.zeta(*_floats("zeta", x, 1.0 if q is None else q))
+    return lax.zeta(*real_floats("zeta", x, 1.0 if q is None else q))
 
 
 @operation(static="d")
@@ -78,7 +71,7 @@ def multigammaln(a: Any, d: int) -> Any:
         a: real numbers greater than `(d - 1) / 2`.
         d: the number of dimensions, an int.
     """
-    (a,) = _floats("multigammaln", a)
+    (a,) = real_floats("multigammaln", a)
     terms = gammaln(lax.sub(lax.expand_dims(a, (-1,)), np.arange(d) / 2))
     return lax.add(sum(terms, -1), d * (d - 1) / 4 * math.log(math.pi))
 
@@ -86,14 +79,14 @@ def multigammaln(a: Any, d: int) -> Any:
 @operation
 def betaln(a: Any, b: Any) -> Any:
     """The logarithm of the absolute value of the beta function."""
-    a, b = _floats("betaln", a, b)
+    a, b = real_floats("betaln", a, b)
     return lax.sub(lax.add(gammaln(a), gammaln(b)), gammaln(lax.add(a, b)))
 
 
 @operation
 def beta(a: Any, b: Any) -> Any:
     """The beta function."""
-    a, b = _floats("beta", a, b)
+    a, b = real_floats("beta", a, b)
     sign = lax.mul(lax.mul(gammasgn(a), gammasgn(b)), gammasgn(lax.add(a, b)))
     return lax.mul(sign, lax.exp(betaln(a, b)))
 
@@ -101,19 +94,19 @@ def beta(a: Any, b: Any) -> Any:
 @operation
 def erf(x: Any) -> Any:
     """The error function of `x`."""
-    return lax.erf(*_floats("erf", x))
+    return lax.erf(*real_floats("erf", x))
 
 
 @operation
 def erfc(x: Any) -> Any:
     """`1 - erf(x)`, exact also where that is nearly 0."""
-    return lax.erfc(*_floats("erfc", x))
+    return lax.erfc(*real_floats("erfc", x))
 
 
 @operation
 def erfinv(x: Any) -> Any:
     """The number whose error function is `x`."""
-    return lax.erf_inv(*_floats("erfinv", x))
+    return lax.erf_inv(*real_floats("erfinv", x))
 
 
 @operation
@@ -125,14 +118,14 @@ def expit(x: Any) -> Any:
 @operation
 def logit(x: Any) -> Any:
     """`log(x / (1 - x))`, which `expit` undoes."""
-    (x,) = _floats("logit", x)
+    (x,) = real_floats("logit", x)
     return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
 
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
     """`x * log(y)`, and 0 where `x` is 0."""
-    x, y = _floats("xlogy", x, y)
+    x, y = real_floats("xlogy", x, y)
     is_zero = lax.eq(x, 0)
     return where(is_zero, 0, lax.mul(x, lax.log(where(is_zero, 1, y))))
 
@@ -140,7 +133,7 @@ def xlogy(x: Any, y: Any) -> Any:
 @operation
 def xlog1py(x: Any, y: Any) -> Any:
     """`x * log(1 + y)`, and 0 where `x` is 0."""
-    x, y = _floats("xlog1py", x, y)
+    x, y = real_floats("xlog1py", x, y)
     is_zero = lax.eq(x, 0)
     return where(is_zero, 0, lax.mul(x, lax.log1p(where(is_zero, 0, y))))
 
@@ -148,14 +141,14 @@ def xlog1py(x: Any, y: Any) -> Any:
 @operation
 def entr(x: Any) -> Any:
     """`-x * log(x)`; minus infinity where `x` is negative."""
-    (x,) = _floats("entr", x)
+    (x,) = real_floats("entr", x)
     return where(lax.lt(x, 0), -math.inf, lax.neg(xlogy(x, x)))
 
 
 @operation
 def rel_entr(p: Any, q: Any) -> Any:
     """`p * log(p / q)`; infinite where one of them is negative, or `q` is 0 and `p` is not."""
-    p, q = _floats("rel_entr", p, q)
+    p, q = real_floats("rel_entr", p, q)
     both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
     is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
     safe_p, safe_q = where(both_positive, p, 1), where(both_positive, q, 1)
@@ -166,26 +159,26 @@ def rel_entr(p: Any, q: Any) -> Any:
 @operation
 def kl_div(p: Any, q: Any) -> Any:
     """`p * log(p / q) - p + q`."""
-    p, q = _floats("kl_div", p, q)
+    p, q = real_floats("kl_div", p, q)
     return lax.add(lax.sub(rel_entr(p, q), p), q)
 
 
 @operation
 def i0e(x: Any) -> Any:
     """The modified Bessel function of order 0, times `exp(-abs(x))`."""
-    return lax.bessel_i0e(*_floats("i0e", x))
+    return lax.bessel_i0e(*real_floats("i0e", x))
 
 
 @operation
 def i1e(x: Any) -> Any:
     """The modified Bessel function of order 1, times `exp(-abs(x))`."""
-    return lax.bessel_i1e(*_floats("i1e", x))
+    return lax.bessel_i1e(*real_floats("i1e", x))
 
 
 @operation
 def i1(x: Any) -> Any:
     """The modified Bessel function of order 1."""
-    (x,) = _floats("i1", x)
+    (x,) = real_floats("i1", x)
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
 
 
@@ -193,7 +186,7 @@ def i1(x: Any) -> Any:
 @operation
 def ndtr(x: Any) -> Any:
     """The probability that a normally distributed number is at most `x`."""
-    (x,) = _floats("ndtr", x)
+    (x,) = real_floats("ndtr", x)
     scaled = lax.mul(x, math.sqrt(0.5))
     distance = lax.abs(scaled)
     near = lax.add(1.0, lax.erf(scaled))
@@ -279,13 +272,13 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """
     if series_order != 3:
         raise NotImplementedError(f"log_ndtr: series_order must be 3, found {series_order}")
-    return _log_ndtr_of(*_floats("log_ndtr", x))
+    return _log_ndtr_of(*real_floats("log_ndtr", x))
 
 
 @operation
 def ndtri(p: Any) -> Any:
     """The number that a normally distributed one is at most with probability `p`."""
-    return _ndtri_of(*_floats("ndtri", p))
+    return _ndtri_of(*real_floats("ndtri", p))
 
 
 # --8<-- [end:ndtr]
