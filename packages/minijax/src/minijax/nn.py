@@ -38,7 +38,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 @operation
 def softplus(x: Any) -> Any:
     """`log(1 + exp(x))`, a smooth `relu`, without overflow."""
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(to_inexact(x), 0.0)
 
 
 @operation
