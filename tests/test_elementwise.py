@@ -52,7 +52,17 @@ BINARY = """
     maximum minimum multiply nextafter not_equal power remainder right_shift subtract
 """
 # Where constants of JAX's make what would be weak strong.
-STRONG = ("divmod", "floor_divide", "heaviside", "hypot", "log10", "log2", "logaddexp2", "spacing")
+STRONG = (
+    "angle",
+    "divmod",
+    "floor_divide",
+    "heaviside",
+    "hypot",
+    "log10",
+    "log2",
+    "logaddexp2",
+    "spacing",
+)
 
 
 def result_of(function, *args):

@@ -26,6 +26,7 @@ HELPERS = {
     "Sequence",
     "evaluated_by_library",
     "operation",
+    "canonical_axes",
     "promote",
     "to_inexact",
     "typeof",

@@ -10,6 +10,7 @@ from minijax.lax import logistic as sigmoid
 from minijax.lax import tanh
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
+from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
@@ -134,6 +135,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     Raises:
         ValueError: the size of the axis is odd.
     """
+    (axis,) = canonical_axes("glu", axis, typeof(x).ndim)
     size = typeof(x).shape[axis]
     if size % 2:
         raise ValueError(f"glu: axis {axis} of {typeof(x)} must have an even size, found {size}")
