@@ -1,6 +1,7 @@
 """What the law is tried on, for the elementwise primitives: numpy's names of them, and examples."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -47,6 +48,10 @@ UNARY = {
     "erf": elementwise(math.erf),
     "erfc": elementwise(math.erfc),
     "lgamma": elementwise(math.lgamma),
+    "sinc": lambda x: np.sinc(x / np.pi),
+    "i0": lambda x: np.i0(x.astype(float)),
+    "log_ndtr": elementwise(lambda x: math.log(0.5 * math.erfc(-x / math.sqrt(2)))),
+    "ndtri": elementwise(NormalDist().inv_cdf),
     "bessel_i0e": lambda x: np.i0(x.astype(float)) * np.exp(-np.abs(x.astype(float))),
 }
 BINARY = {
@@ -61,10 +66,11 @@ BINARY = {
     "rem": np.fmod,
     "atan2": arctan2,
     "nextafter": np.nextafter,
+    "logaddexp": np.logaddexp,
 }
 # Where the operands of a primitive are drawn from, if not from 0.5 to 1.5.
 RANGES = {
-    **dict.fromkeys(["asin", "acos", "atanh", "erf_inv"], (0.1, 0.9)),
+    **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri"], (0.1, 0.9)),
     **dict.fromkeys(["acosh", "zeta"], (1.1, 2.0)),
 }
 # The operands, from the first on, by which a primitive has no derivative, and values for them.

@@ -26,6 +26,10 @@ HELPERS = {
     "Sequence",
     "evaluated_by_library",
     "operation",
+    "canonical_axes",
+    "promote",
+    "to_inexact",
+    "typeof",
 }
 NAMES = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 

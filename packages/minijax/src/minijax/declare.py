@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minijax.array import Array
+from minijax.number_types import LibraryNumberTypes, Settings
 from minijax.operation import operation
 from minijax_stage2 import (
     Primitive,
@@ -29,7 +30,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shaped_array import Shape, kind_of
+from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -280,17 +281,22 @@ def _lower_chlo(operation: str) -> Rule:
     return rule
 
 
+_NUMBERS_OF_64_BITS = LibraryNumberTypes(Settings(enable_x64=True))
+
+
 def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     """The rule of an elementwise primitive that is written as a function of other primitives.
 
-    The only constants of the function are scalars.
+    The only constants of the function are scalars. They are taken with 64 bits, whatever the
+    settings, and are made as wide as the operands.
     """
 
     def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
         (out,) = out_avals
         spread = [b.spread(x, out.shape) for x in operands]
         in_avals = [x.aval.strip_weak_type() for x in spread]
-        closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
+        with set_number_types(_NUMBERS_OF_64_BITS):
+            closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
         return b.lower_jaxpr(closed.jaxpr, spread)
 
     return rule

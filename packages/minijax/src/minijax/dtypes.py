@@ -21,11 +21,14 @@ from minijax_stage2.shaped_array import (
 DType = np.dtype[Any]
 
 bfloat16 = ml_dtypes.bfloat16
-finfo = ml_dtypes.finfo
+finfo: Any = ml_dtypes.finfo
 
 
 class iinfo(ml_dtypes.iinfo):
     """The limits of an integer dtype: `min`, `max`, `bits`, `dtype`."""
+
+    def __init__(self, int_type: Any) -> None:
+        super().__init__(int_type)  # type: ignore[no-untyped-call]
 
 
 class extended(np.generic):
@@ -39,23 +42,14 @@ class prng_key(extended):
 _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is dtype `arg2`, or of that kind.
-
-    Arguments:
-        arg1: a dtype, in any way that numpy understands.
-        arg2: a dtype, or a kind: `jnp.floating`, `jnp.integer`, `jnp.inexact`, `jnp.number`, ... .
-
-    >>> import minijax.numpy as jnp
-    >>> issubdtype(jnp.bfloat16, jnp.floating)
-    True
-    """
-    if isinstance(arg2, type) and issubclass(arg2, extended):
-        kind = arg1 if isinstance(arg1, type) else getattr(arg1, "type", None)
-        return isinstance(kind, type) and issubclass(kind, arg2)
-    if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
-        return bool(np.issubdtype(arg1, arg2))
-    dtype = np.dtype(arg1)
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype `a` is dtype `b`, or of the kind `b`, as `jnp.issubdtype` says."""
+    if isinstance(b, type) and issubclass(b, extended):
+        kind = a if isinstance(a, type) else getattr(a, "type", None)
+        return isinstance(kind, type) and issubclass(kind, b)
+    if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
+        return bool(np.issubdtype(a, b))
+    dtype = np.dtype(a)
     if dtype.isbuiltin != 2:
         return bool(np.issubdtype(dtype, arg2 if _is_kind(arg2) else np.dtype(arg2)))
     if not _is_kind(arg2):

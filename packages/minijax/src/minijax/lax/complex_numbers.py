@@ -1,21 +1,22 @@
-"""Complex numbers taken apart, and put together from their parts.
+"""Complex numbers taken apart, and put together from their parts; the size and sign of numbers.
 
 These functions are linear over the real numbers only. Cotangents follow JAX: what transposition
 keeps is the real part of the product of cotangent and tangent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.declare import declare, lower_by_types
-from minijax.lax.elementwise import neg
+from minijax.declare import declare, lower_by_types, unary
+from minijax.lax.elementwise import div, eq, ge, mul, neg, where
 from minijax.lax.structural import full_like
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 real_p = Primitive("real")
 imag_p = Primitive("imag")
@@ -97,9 +98,46 @@ declare(
     jointly=True,
 )
 
+
+def _magnitude(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
+
+
+def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
+    if typeof(x).dtype.kind != "c":
+        return where(ge(x, 0), t, neg(t))
+    return real(mul(t, div(conj(x), where(eq(out, 0), 1, out))))
+
+
+abs = unary(
+    "abs",
+    "The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.",
+    hlo=lower_by_types("abs"),
+    kinds="ifc",
+    result=_magnitude,
+    jvp=_abs_tangent,
+)
+
+
+def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+    (out,) = out_avals
+    if out.dtype.kind != "u":
+        return b.emit(f"stablehlo.sign {x.name} : {mlir_type(out)}", out)
+    one = b.constant(1, out)
+    return b.emit(f"stablehlo.minimum {x.name}, {one.name} : {mlir_type(out)}", out)
+
+
+sign = unary(
+    "sign",
+    "-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.",
+    hlo=_lower_sign,
+    kinds="iufc",
+)
 __all__ = [
+    "abs",
     "complex",
     "conj",
     "imag",
     "real",
+    "sign",
 ]

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import minijax_stage2 as stage2
-from minijax.declare import binary, declare, lower_by_types, require_kind, unary
+from minijax.declare import declare, require_kind
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, promote
 from minijax_stage2.primitives import div_p, pow_p
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -114,65 +112,12 @@ def square(x: Any) -> Any:
     return integer_pow(x, 2)
 
 
-def _magnitude(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
-
-
-def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
-    if typeof(x).dtype.kind != "c":
-        return where(ge(x, 0), t, neg(t))
-    from minijax.lax.complex_numbers import conj, real
-
-    return real(mul(t, div(conj(x), where(eq(out, 0), 1, out))))
-
-
-abs = unary(
-    "abs",
-    "The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.",
-    hlo=lower_by_types("abs"),
-    kinds="ifc",
-    result=_magnitude,
-    jvp=_abs_tangent,
-)
-
-
-def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
-    (out,) = out_avals
-    if out.dtype.kind != "u":
-        return b.emit(f"stablehlo.sign {x.name} : {mlir_type(out)}", out)
-    one = b.constant(1, out)
-    return b.emit(f"stablehlo.minimum {x.name}, {one.name} : {mlir_type(out)}", out)
-
-
-sign = unary(
-    "sign",
-    "-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.",
-    hlo=_lower_sign,
-    kinds="iufc",
-)
-floor = unary("floor", "The largest whole number up to `x`.", hlo="floor", kinds="f")
-ceil = unary("ceil", "The smallest whole number from `x` on.", hlo="ceil", kinds="f")
-
-rem = binary(
-    "rem",
-    "What the quotient `x / y`, rounded towards zero, leaves of `x`; it has the sign of `x`.",
-    hlo="remainder",
-    kinds="iuf",
-    jvp=(
-        lambda t, out, x, y: t,
-        lambda t, out, x, y: neg(mul(t, mul(sign(div(x, y)), floor(abs(div(x, y)))))),
-    ),
-)
-
 __all__ = [
-    "abs",
     "add",
-    "ceil",
     "cos",
     "div",
     "eq",
     "exp",
-    "floor",
     "ge",
     "gt",
     "integer_pow",
@@ -184,8 +129,6 @@ __all__ = [
     "neg",
     "pow",
     "reciprocal",
-    "rem",
-    "sign",
     "sin",
     "square",
     "sub",

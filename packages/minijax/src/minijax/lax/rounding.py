@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import binary, declare, require_kind, unary
+from minijax.lax.complex_numbers import abs, sign
+from minijax.lax.elementwise import div, mul, neg
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.vmap_rules import elementwise
@@ -126,10 +128,27 @@ def nextafter(x1: Any, x2: Any) -> Any:
     return _next(x1, x2)
 
 
+floor = unary("floor", "The largest whole number up to `x`.", hlo="floor", kinds="f")
+ceil = unary("ceil", "The smallest whole number from `x` on.", hlo="ceil", kinds="f")
+
+rem = binary(
+    "rem",
+    "What the quotient `x / y`, rounded towards zero, leaves of `x`; it has the sign of `x`.",
+    hlo="remainder",
+    kinds="iuf",
+    jvp=(
+        lambda t, out, x, y: t,
+        lambda t, out, x, y: neg(mul(t, mul(sign(div(x, y)), floor(abs(div(x, y)))))),
+    ),
+)
+
 __all__ = [
     "RoundingMethod",
+    "ceil",
+    "floor",
     "is_finite",
     "nextafter",
     "reduce_precision",
+    "rem",
     "round",
 ]

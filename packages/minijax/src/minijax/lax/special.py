@@ -8,7 +8,8 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import Binary, Unary, binary, lower_by_primitives, no_derivative, unary
-from minijax.lax.elementwise import abs, add, div, exp, gt, le, mul, neg, sign, square, sub, where
+from minijax.lax.complex_numbers import abs, sign
+from minijax.lax.elementwise import add, div, exp, gt, le, mul, neg, square, sub, where
 from minijax.lax.transcendental import sqrt
 from minijax.operation import operation
 from minijax_stage2 import typeof

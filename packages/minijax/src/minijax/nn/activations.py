@@ -10,6 +10,7 @@ from minijax.lax import logistic as sigmoid
 from minijax.lax import tanh
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
+from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
@@ -38,7 +39,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 @operation
 def softplus(x: Any) -> Any:
     """`log(1 + exp(x))`, a smooth `relu`, without overflow."""
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(to_inexact(x), 0.0)
 
 
 @operation
@@ -134,6 +135,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     Raises:
         ValueError: the size of the axis is odd.
     """
+    (axis,) = canonical_axes("glu", axis, typeof(x).ndim)
     size = typeof(x).shape[axis]
     if size % 2:
         raise ValueError(f"glu: axis {axis} of {typeof(x)} must have an even size, found {size}")

@@ -90,7 +90,7 @@ def _whole_power(x: Any, exponent: int) -> Any:
     x = numeric(x)
     if exponent < 0 and typeof(x).dtype.kind in "iu":
         raise TypeError(f"power: the integer {typeof(x)} to the negative power {exponent}")
-    return lax.integer_pow(x, int(exponent))
+    return lax.integer_pow(x, exponent)
 
 
 @operation

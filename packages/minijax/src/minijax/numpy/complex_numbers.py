@@ -5,9 +5,10 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
+from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import to_inexact
+from minijax_stage2.promotion import is_inexact
 
 
 def _is_complex(x: Any) -> bool:
@@ -46,7 +47,9 @@ def angle(z: Any, deg: bool = False) -> Any:
     if _is_complex(z):
         angles = lax.atan2(lax.imag(z), lax.real(z))
     else:
-        z = to_inexact(z)  # where minus zero lies at an angle of pi
+        if not is_inexact(typeof(z).dtype):
+            z = stage2.astype(z, default_float())
+        # Minus zero lies at an angle of pi.
         angles = lax.atan2(stage2.functions.full_like(z, 0), z)
     return lax.mul(angles, 180 / math.pi) if deg else angles
 

@@ -4,12 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from minijax.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, result_type
+from minijax import dtypes
+from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types
 
 dtype = np.dtype
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is dtype `arg2`, or of the kind `arg2`.
+
+    Arguments:
+        arg1: a dtype, in any way that numpy understands.
+        arg2: a dtype, or a kind: `jnp.floating`, `jnp.integer`, `jnp.inexact`, `jnp.number`, ... .
+
+    >>> import minijax.numpy as jnp
+    >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
 
 
 def default_int() -> np.dtype[Any]:

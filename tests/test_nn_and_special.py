@@ -1,0 +1,157 @@
+"""Activations and special functions: values, dtypes and gradients are JAX's."""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+import minijax.scipy.special
+import minijax.scipy.stats.norm
+
+X = np.array([-30.0, -3.5, -1.0, -0.3, 0.2, 0.9, 1.0, 2.5, 7.0])
+POSITIVE = np.array([0.05, 0.3, 0.9, 1.4, 3.5, 20.0])
+REVERSED = POSITIVE[::-1]
+UNIT = np.array([0.001, 0.2, 0.5, 0.7, 0.99])
+ROWS = np.array([[0.5, -1.0, 3.0, 2.0], [1.0, 1.0, -np.inf, 0.0]])
+WHERE = np.array([[True, False, True, True], [True, True, True, False]])
+
+
+@pytest.fixture(autouse=True)
+def _of_64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+ACTIVATIONS = [
+    "celu",
+    "elu",
+    "gelu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+    "tanh",
+]
+
+CASES = {
+    **{name: (lambda lib, x, name=name: getattr(lib.nn, name)(x), X) for name in ACTIVATIONS},
+    "gelu exact": (lambda lib, x: lib.nn.gelu(x, approximate=False), X),
+    "celu alpha": (lambda lib, x: lib.nn.celu(x, alpha=0.5), X),
+    "elu alpha": (lambda lib, x: lib.nn.elu(x, 0.3), X),
+    "glu": (lambda lib, x: lib.nn.glu(x, axis=1), np.stack([X[:4], X[4:8]])),
+    "log1mexp": (lambda lib, x: lib.nn.log1mexp(x), POSITIVE),
+    "logsumexp": (lambda lib, x: lib.nn.logsumexp(x), ROWS[0]),
+    "logsumexp axis": (lambda lib, x: lib.nn.logsumexp(x, axis=-1, keepdims=True), ROWS),
+    "logsumexp where": (lambda lib, x: lib.nn.logsumexp(x, 0, where=WHERE), ROWS),
+    "logsumexp b": (lambda lib, x: lib.nn.logsumexp(x, 1, b=WHERE * 2.0), ROWS),
+    "logsumexp sign": (
+        lambda lib, x: lib.scipy.special.logsumexp(x, 1, b=WHERE - 2.0, return_sign=True), ROWS,
+    ),
+    "logsumexp of nothing": (lambda lib, x: lib.nn.logsumexp(x * 0 - np.inf), ROWS[0]),
+    "logmeanexp": (lambda lib, x: lib.nn.logmeanexp(x, 1, where=WHERE), ROWS),
+    "softmax": (lambda lib, x: lib.nn.softmax(x, axis=0), ROWS),
+    "softmax where": (lambda lib, x: lib.nn.softmax(x, where=WHERE), ROWS),
+    "log_softmax": (lambda lib, x: lib.nn.log_softmax(x, axis=(0, 1)), ROWS[:1]),
+    "log_softmax where": (lambda lib, x: lib.nn.log_softmax(x, where=WHERE), ROWS),
+    "standardize": (lambda lib, x: lib.nn.standardize(x, axis=0, epsilon=1e-3), X),
+    "standardize where": (lambda lib, x: lib.nn.standardize(x, where=WHERE), ROWS[:, [0, 1, 3, 3]]),
+    "standardize stable": (lambda lib, x: lib.nn.standardize(x, algorithm="stable"), X),
+    "standardize given": (lambda lib, x: lib.nn.standardize(x, 0, mean=1.0, variance=2.0), X),
+    "one_hot": (lambda lib, x: lib.nn.one_hot(x, 3, axis=0), np.array([0, 2, 5, -1])),
+    "softmax of all": (lambda lib, x: lib.scipy.special.softmax(x), ROWS),
+    "log_softmax of rows": (lambda lib, x: lib.scipy.special.log_softmax(x, axis=1), ROWS[:, :2]),
+    "multigammaln": (lambda lib, x: lib.scipy.special.multigammaln(x + 2, 3), POSITIVE),
+    "polygamma": (lambda lib, x: lib.scipy.special.polygamma(2, x), POSITIVE),
+    "norm scaled": (lambda lib, x: lib.scipy.stats.norm.logpdf(x, 0.5, scale=2.0), X),
+}  # fmt: skip
+for name in [
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "gammaln",
+    "i0e",
+    "i1",
+    "i1e",
+    "logit",
+    "ndtri",
+]:
+    domain = UNIT if name in ("erfinv", "logit", "ndtri") else POSITIVE
+    CASES[name] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), domain
+for name in ["erf", "erfc", "expit", "gamma", "i0e", "i1", "i1e", "log_ndtr", "ndtr"]:
+    CASES[f"{name} left"] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), X + 0.05
+for name in ["beta", "betaln", "kl_div", "rel_entr", "xlog1py", "xlogy"]:
+    CASES[name] = (
+        lambda lib, x, name=name: getattr(lib.scipy.special, name)(x, REVERSED + 0.5),
+        POSITIVE,
+    )
+for name in ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]:
+    CASES[f"norm {name}"] = lambda lib, x, name=name: getattr(lib.scipy.stats.norm, name)(x), X
+for name in ["ppf", "isf"]:
+    CASES[f"norm {name}"] = lambda lib, x, name=name: getattr(lib.scipy.stats.norm, name)(x), UNIT
+
+
+def assert_close(found, expected, tolerance):
+    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients(name):
+    function, x = CASES[name]
+
+    def results(lib):
+        out = lib.jit(lambda x: function(lib, x))(x)
+        if x.dtype.kind != "f":
+            return out, ()
+
+        def total(x):
+            return sum(leaf.sum() for leaf in jax.tree.leaves(function(lib, x)))
+
+        return out, lib.grad(total)(x)
+
+    ours, theirs = results(minijax), results(jax)
+    rounding = 1e-7 if "beta" in name else 1e-12  # JAX's series for large arguments is short
+    assert_close(ours[0], theirs[0], rounding)
+    if "of nothing" not in name:
+        assert_close(ours[1], theirs[1], 10 * rounding)
+
+
+@pytest.mark.parametrize("name", ["gelu", "softplus", "softmax", "logsumexp", "log_softmax"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # JAX's, of integers
+def test_dtypes(name, dtype):
+    x = np.array([1, 2, 3], getattr(minijax.numpy, dtype).dtype)
+    for x64 in (False, True):
+        with jax.enable_x64(x64), minijax.enable_x64(x64):
+            ours, theirs = getattr(minijax.nn, name)(x), getattr(jax.nn, name)(x)
+            assert ours.dtype == theirs.dtype
+            assert dtype == "int32" or ours.weak_type == theirs.weak_type
+
+
+def test_the_tails_are_exact():
+    p = np.array([1e-300, 1e-30, 1e-10, 1e-3, 0.5, 1 - 1e-10])
+    ours, theirs = (lib.scipy.special.ndtri(p) for lib in (minijax, jax))
+    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-12, atol=1e-15)
+    ours, theirs = (lib.scipy.special.ndtri(p.astype(np.float32)) for lib in (minijax, jax))
+    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=3e-6, atol=1e-7)
