@@ -42,14 +42,14 @@ class prng_key(extended):
 _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is dtype `b`, or of the kind `b`, as `jnp.issubdtype` says."""
-    if isinstance(b, type) and issubclass(b, extended):
-        kind = a if isinstance(a, type) else getattr(a, "type", None)
-        return isinstance(kind, type) and issubclass(kind, b)
-    if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
-        return bool(np.issubdtype(a, b))
-    dtype = np.dtype(a)
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says."""
+    if isinstance(arg2, type) and issubclass(arg2, extended):
+        kind = arg1 if isinstance(arg1, type) else getattr(arg1, "type", None)
+        return isinstance(kind, type) and issubclass(kind, arg2)
+    if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
+        return bool(np.issubdtype(arg1, arg2))
+    dtype = np.dtype(arg1)
     if dtype.isbuiltin != 2:
         return bool(np.issubdtype(dtype, arg2 if _is_kind(arg2) else np.dtype(arg2)))
     if not _is_kind(arg2):
