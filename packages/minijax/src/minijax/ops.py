@@ -24,13 +24,13 @@ _Reduction = tuple[Callable[..., Any], Callable[..., Any], Callable[[np.dtype[An
 def _lowest(dtype: np.dtype[Any]) -> Any:
     if dtype == np.bool_:
         return False
-    return -np.inf if is_inexact(dtype) else jnp.iinfo(dtype).min  # type: ignore[no-untyped-call]
+    return -np.inf if is_inexact(dtype) else jnp.iinfo(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
     if dtype == np.bool_:
         return True
-    return np.inf if is_inexact(dtype) else jnp.iinfo(dtype).max  # type: ignore[no-untyped-call]
+    return np.inf if is_inexact(dtype) else jnp.iinfo(dtype).max
 
 
 _REDUCTIONS: dict[str, _Reduction] = {
