@@ -37,6 +37,8 @@ LINEAR_IN = {
     "select_and_scatter_add": (0,),
 }
 NOT_SMOOTH = ("argmax", "argmin")
+# Of complex matrices, these are functions of the conjugates too.
+OF_CONJUGATES = ("cholesky", "eigh", "qr", "svd", "pinv")
 
 
 def with_gaps(x):
@@ -88,9 +90,8 @@ def exponential_by_svd(x):
 
 
 def eigenvalues(x):
-    (w,) = linalg.eig(
-        with_gaps(x), compute_left_eigenvectors=False, compute_right_eigenvectors=False
-    )
+    # Second derivatives are made of those of the eigenvectors.
+    w, _ = linalg.eig(with_gaps(x), compute_left_eigenvectors=False, enable_eigvec_derivs=True)
     return w
 
 
