@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.lax.sorting import take_along
 from minijax.numpy.convolution import convolve
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.operation import operation
@@ -23,6 +22,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
         unroll: makes no difference: there is no loop.
     """
     p, x = _of_one_dtype(p, x)
+    _require_coefficients("polyval", p)
     shape, degree = typeof(x).shape, typeof(p).shape[0]
     out = lax.full(shape, 0, typeof(x).dtype)
     for i in range(degree):
@@ -34,13 +34,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 @operation
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials."""
-    return lax.add(*_of_one_length(a1, a2))
+    return lax.add(*_of_one_length("polyadd", a1, a2))
 
 
 @operation
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials."""
-    return lax.sub(*_of_one_length(a1, a2))
+    return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
 @operation(static="trim_leading_zeros")
@@ -63,6 +63,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, found {m}")
     p = lax.convert_element_type(p, dtype_of_mean(p))
+    _require_coefficients("polyder", p)
     count = typeof(p).shape[0] - m
     if m == 0 or count <= 0:
         return p if m == 0 else lax.slice_in_dim(p, 0, 0)
@@ -78,6 +79,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         raise ValueError(f"polyint: m must not be negative, found {m}")
     k = 0 if k is None else k
     p, k = (lax.convert_element_type(x, dtype_of_mean(p)) for x in (p, k))
+    _require_coefficients("polyint", p)
     if m == 0:
         return p
     if typeof(k).shape not in ((), (1,), (m,)):
@@ -117,6 +119,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
     _require_no_trimming("polydiv", trim_leading_zeros)
     u, v = _of_one_dtype(u, v)
     u, v = (lax.convert_element_type(x, dtype_of_mean(x)) for x in (u, v))
+    _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
     if size < width:
         return lax.full((1,), 0, typeof(u).dtype), u
@@ -130,37 +133,17 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
     return lax.concatenate(quotient, 0), u
 
 
-def _slide(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Any:
-    if typeof(a).ndim != 1 or typeof(v).ndim != 1 or not typeof(a).size or not typeof(v).size:
-        raise ValueError(
-            f"{name}: expected two arrays of one axis with elements, found {typeof(a)} and "
-            f"{typeof(v)}"
-        )
-    a, v = _of_one_dtype(a, v)
-    a, v = (lax.convert_element_type(x, dtype_of_mean(x)) for x in (a, v))
-    if typeof(a).shape < typeof(v).shape:
-        a, v = v, a
-    size, width = typeof(a).shape[0], typeof(v).shape[0]
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid', found {mode!r}")
-    pads = {
-        "full": (width - 1, width - 1),
-        "same": (width // 2, width - width // 2 - 1),
-        "valid": (0, 0),
-    }[mode]
-    padded = lax.pad(a, np.zeros((), typeof(a).dtype)[()], [(*pads, 0)])
-    count = size + pads[0] + pads[1] - width + 1
-    row = lax.broadcasted_iota(np.int32, (count, width), 0)
-    column = lax.broadcasted_iota(np.int32, (count, width), 1)
-    places = lax.reshape(lax.add(row, column), (-1,))
-    windows = lax.reshape(take_along(padded, places, 0), (count, width))
-    out = lax.dot_general(windows, lax.rev(v, (0,)), (((1,), (0,)), ((), ())))
-    return out if dtype is None else lax.convert_element_type(out, dtype)
-
-
 def _require_no_trimming(name: str, trim_leading_zeros: bool) -> None:
     if trim_leading_zeros:
         raise NotImplementedError(f"{name}: trim_leading_zeros must be False")
+
+
+def _require_coefficients(name: str, *polynomials: Any) -> None:
+    for p in polynomials:
+        if typeof(p).ndim != 1:
+            raise ValueError(
+                f"{name}: coefficients must be an array of one axis, found {typeof(p)}"
+            )
 
 
 def _of_one_dtype(*operands: Any) -> list[Any]:
@@ -168,9 +151,10 @@ def _of_one_dtype(*operands: Any) -> list[Any]:
     return [cast(x, meeting) for x in operands]
 
 
-def _of_one_length(*operands: Any) -> list[Any]:
+def _of_one_length(name: str, *operands: Any) -> list[Any]:
     """The polynomials with zeros for the powers that they lack."""
     a1, a2 = _of_one_dtype(*operands)
+    _require_coefficients(name, a1, a2)
     size = max(typeof(a).shape[0] for a in (a1, a2))
     zero = np.zeros((), typeof(a1).dtype)[()]
     return [lax.pad(a, zero, [(size - typeof(a).shape[0], 0, 0)]) for a in (a1, a2)]
