@@ -34,6 +34,7 @@ BY_FAMILY = {
     "test_einsum",
     "test_elementwise",
     "test_fft",
+    "test_implicit",
     "test_indexing",
     "test_linalg",
     "test_manipulation",
