@@ -36,6 +36,7 @@ BY_FAMILY = {
     "test_fft",
     "test_implicit",
     "test_indexing",
+    "test_lax_pieces",
     "test_linalg",
     "test_manipulation",
     "test_optimizers",
