@@ -164,6 +164,11 @@ FUNCTIONS = {
     "slogdet": ([lambda x: jnp.linalg.slogdet(with_gaps(x))[1]], [(3, 3)], SMOOTH),
     "det": ([lambda x: jnp.linalg.det(x + jnp.eye(4, dtype=x.dtype))], [(4, 4)], SMOOTH),
     "pinv": ([jnp.linalg.pinv], [(3, 2)], WIDE),
+    "optimization_barrier": (
+        [lambda x, y: sum(lax.optimization_barrier((x, y, x * 2)))],
+        [(2,), (2,)],
+        (*SMOOTH, I32),
+    ),
 }
 TRANSFORMS = {
     "FFT": (C128, 3),
