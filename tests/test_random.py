@@ -122,6 +122,10 @@ CASES = [
 ]
 
 
+MEAN = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
+ROOTS = np.float32(np.random.default_rng(1).normal(size=(3, 4, 4)))
+COV = ROOTS @ ROOTS.swapaxes(-1, -2)
+
 # Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
 # is in the program.
 NEARLY = [
@@ -129,6 +133,10 @@ NEARLY = [
     ("maxwell", [((30,),)]),
     ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
     ("generalized_normal", [(1.5, (30,))]),
+    ("multivariate_normal", [(MEAN, COV, shape) for shape in (None, (5, 3))]),
+    ("multivariate_normal", [(MEAN[0], COV[0], (), None, method) for method in ("eigh", "svd")]),
+    ("multivariate_normal", [(MEAN, np.eye(4, dtype=int), None, "float16")]),
+    ("orthogonal", [(4,), (3, (2,), None, 5), (5, (), "complex64", 3), (3, (), "complex64", 5)]),
 ]
 
 
@@ -138,7 +146,9 @@ def test_nearly_the_same_numbers(name, calls):
         for args in calls:
             ours, theirs = map(np.asarray, both(name, 0, *args))
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-            np.testing.assert_allclose(ours, theirs, rtol=20 * np.finfo(ours.dtype).eps)
+            eps = np.finfo(ours.dtype).eps
+            scale = np.abs(theirs).max() if name in ("multivariate_normal", "orthogonal") else 0
+            np.testing.assert_allclose(ours, theirs, rtol=20 * eps, atol=20 * eps * scale)
 
 
 # The others are formulas of these: with 64 bits, one call of each of these shows the types.
@@ -169,6 +179,8 @@ INITIALIZERS = [
         (2.0, "fan_avg", "uniform"),
         {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
     ),
+    ("orthogonal", (2.0,), {}),
+    ("orthogonal", (), {"column_axis": 1}),
     *[
         (f"{name}_{kind}", (), {})
         for name in ("lecun", "glorot", "he")
@@ -191,6 +203,9 @@ def test_initializers(x64):
                     ours(minijax.random.key(3), shape, dtype),
                     theirs(jax.random.key(3), shape, dtype),
                 )
+        kernel = (4, 3, 2, 5)
+        ours, theirs = (m.nn.initializers.delta_orthogonal(2.0, 0) for m in (minijax, jax))
+        same(ours(minijax.random.key(3), kernel), theirs(jax.random.key(3), kernel))
         for name in ("zeros", "ones"):
             same(
                 getattr(minijax.nn.initializers, name)(None, shape),
