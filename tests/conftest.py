@@ -35,6 +35,7 @@ BY_FAMILY = {
     "test_einsum",
     "test_elementwise",
     "test_fft",
+    "test_incomplete_gamma",
     "test_indexing",
     "test_linalg",
     "test_manipulation",

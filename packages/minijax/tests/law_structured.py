@@ -164,6 +164,10 @@ FUNCTIONS = {
     "slogdet": ([lambda x: jnp.linalg.slogdet(with_gaps(x))[1]], [(3, 3)], SMOOTH),
     "det": ([lambda x: jnp.linalg.det(x + jnp.eye(4, dtype=x.dtype))], [(4, 4)], SMOOTH),
     "pinv": ([jnp.linalg.pinv], [(3, 2)], WIDE),
+    # By their first operand these have one derivative, or none: see test_special.py.
+    "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
+    "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),
 }
 TRANSFORMS = {
     "FFT": (C128, 3),

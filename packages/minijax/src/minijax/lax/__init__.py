@@ -19,6 +19,7 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    incomplete_gamma,
     linalg,
     parallel,
     precision,
@@ -54,6 +55,7 @@ from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.incomplete_gamma import *
 from minijax.lax.parallel import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
@@ -92,6 +94,7 @@ __all__ = [
     *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *incomplete_gamma.__all__,
     *parallel.__all__,
     *precision.__all__,
     *products.__all__,
