@@ -26,6 +26,7 @@ settings.load_profile("crossing")
 # What compares the library with JAX name by name is more than every change can wait for: a share of
 # these tests is drawn, and the nightly session runs all.
 BY_FAMILY = {
+    "test_attention",
     "test_checkpoint",
     "test_collectives",
     "test_control_flow",
@@ -35,6 +36,7 @@ BY_FAMILY = {
     "test_elementwise",
     "test_fft",
     "test_implicit",
+    "test_incomplete_gamma",
     "test_indexing",
     "test_lax_pieces",
     "test_linalg",

@@ -122,6 +122,10 @@ CASES = [
 ]
 
 
+MEAN = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
+ROOTS = np.float32(np.random.default_rng(1).normal(size=(3, 4, 4)))
+COV = ROOTS @ ROOTS.swapaxes(-1, -2)
+
 # Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
 # is in the program.
 NEARLY = [
@@ -129,6 +133,10 @@ NEARLY = [
     ("maxwell", [((30,),)]),
     ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
     ("generalized_normal", [(1.5, (30,))]),
+    ("multivariate_normal", [(MEAN, COV, shape) for shape in (None, (5, 3))]),
+    ("multivariate_normal", [(MEAN[0], COV[0], (), None, method) for method in ("eigh", "svd")]),
+    ("multivariate_normal", [(MEAN, np.eye(4, dtype=int), None, "float16")]),
+    ("orthogonal", [(4,), (3, (2,), None, 5), (5, (), "complex64", 3), (3, (), "complex64", 5)]),
 ]
 
 
@@ -138,7 +146,9 @@ def test_nearly_the_same_numbers(name, calls):
         for args in calls:
             ours, theirs = map(np.asarray, both(name, 0, *args))
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-            np.testing.assert_allclose(ours, theirs, rtol=20 * np.finfo(ours.dtype).eps)
+            eps = np.finfo(ours.dtype).eps
+            scale = np.abs(theirs).max() if name in ("multivariate_normal", "orthogonal") else 0
+            np.testing.assert_allclose(ours, theirs, rtol=20 * eps, atol=20 * eps * scale)
 
 
 # The others are formulas of these: with 64 bits, one call of each of these shows the types.
@@ -158,6 +168,45 @@ def test_the_same_bits(name, calls, x64):
                 same(*both(name, seed, *args))
 
 
+# With random keys, and parameters that the gradients are by.
+WEIGHTS = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+GRADIENTS = {
+    "gamma": lambda draw, key, a: draw(key, a, (2, 3)),
+    "loggamma": lambda draw, key, a: draw(key, a, (2, 3)),
+    "beta": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
+    "dirichlet": lambda draw, key, a: draw(key, a, (2,)),
+    "t": lambda draw, key, a: draw(key, a, (2, 3)),
+    "chisquare": lambda draw, key, a: draw(key, a, (2, 3)),
+    "f": lambda draw, key, a: draw(key, a, a + 1),
+    "lognormal": lambda draw, key, a: draw(key, a, (2, 3)),
+    "pareto": lambda draw, key, a: draw(key, a, (2, 3)),
+    "rayleigh": lambda draw, key, a: draw(key, a, (2, 3)),
+    "wald": lambda draw, key, a: draw(key, a, (2, 3)),
+    "weibull_min": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
+    "triangular": lambda draw, key, a: draw(key, a, a + 1, a + 3, (2, 3)),
+    "double_sided_maxwell": lambda draw, key, a: draw(key, a, a + 1, (2,)),
+    "truncated_normal": lambda draw, key, a: draw(key, -a, a, (2, 3)),
+    "uniform": lambda draw, key, a: draw(key, (2, 3), minval=a, maxval=a * a + 3),
+    "multivariate_normal": lambda draw, key, a: draw(key, a, a[:, None] * a + np.eye(3), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_by_parameters(name):
+    def gradient(lib, key):
+        def weighted_sum(a):
+            return (WEIGHTS * GRADIENTS[name](getattr(lib.random, name), key, a)).sum()
+
+        return np.asarray(lib.jit(lib.grad(weighted_sum))(np.float32([0.2, 1.5, 3.0])))
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        ours = gradient(minijax, minijax.random.key(7))
+        theirs = gradient(jax, jax.random.key(7))
+    assert ours.dtype == theirs.dtype == np.float32
+    # Those of `beta` and the like are small differences of large numbers.
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 INITIALIZERS = [
     ("normal", (0.5,), {}),
     ("uniform", (), {}),
@@ -169,6 +218,8 @@ INITIALIZERS = [
         (2.0, "fan_avg", "uniform"),
         {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
     ),
+    ("orthogonal", (2.0,), {}),
+    ("orthogonal", (), {"column_axis": 1}),
     *[
         (f"{name}_{kind}", (), {})
         for name in ("lecun", "glorot", "he")
@@ -191,6 +242,9 @@ def test_initializers(x64):
                     ours(minijax.random.key(3), shape, dtype),
                     theirs(jax.random.key(3), shape, dtype),
                 )
+        kernel = (4, 3, 2, 5)
+        ours, theirs = (m.nn.initializers.delta_orthogonal(2.0, 0) for m in (minijax, jax))
+        same(ours(minijax.random.key(3), kernel), theirs(jax.random.key(3), kernel))
         for name in ("zeros", "ones"):
             same(
                 getattr(minijax.nn.initializers, name)(None, shape),

@@ -169,6 +169,10 @@ FUNCTIONS = {
         [(2,), (2,)],
         (*SMOOTH, I32),
     ),
+    # By their first operand these have one derivative, or none: see test_special.py.
+    "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
+    "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),
 }
 TRANSFORMS = {
     "FFT": (C128, 3),

@@ -36,7 +36,7 @@ DTYPES = (F64, F32, C128, I32, U8, BOOL)
 BATCH = 2
 
 # Keys cannot be drawn like numbers, nor differentiated: test_random.py has the laws of these.
-OF_KEYS = {"threefry2x32", "random_wrap", "random_unwrap", "without_derivative"}
+OF_KEYS = {"threefry2x32", "random_wrap", "random_unwrap", "random_gamma"}
 primitives = [primitive for primitive in all_primitives if primitive.name not in OF_KEYS]
 
 # What numpy calls the elementwise primitives; the others are in `examples` below.

@@ -124,8 +124,19 @@ def test_distributions_have_derivatives_in_their_parameters():
     assert grad(lambda high: random.uniform(KEY, maxval=high))(1.0) == pytest.approx(float(u))
     h, f = 1e-6, lambda b: random.pareto(KEY, b)
     assert grad(f)(1.5) == pytest.approx(float(f(1.5 + h) - f(1.5 - h)) / (2 * h), rel=1e-6)
-    with pytest.raises(NotImplementedError, match="no derivative with respect to its parameters"):
-        grad(lambda a: random.gamma(KEY, a))(2.0)
+
+
+def test_numbers_of_the_gamma_distribution_move_with_its_parameter():
+    a = jnp.array([0.3, 2.0, 40.0])
+    numbers, slopes = jvp(lambda a: random.gamma(KEY, a), (a,), (jnp.ones(3),))
+    equal(slopes, lax.random_gamma_grad(a, numbers))
+    logs, slopes_of_logs = jvp(lambda a: random.loggamma(KEY, a), (a,), (jnp.ones(3),))
+    np.testing.assert_allclose(np.exp(logs), numbers, rtol=1e-12)
+    np.testing.assert_allclose(slopes_of_logs, slopes / numbers, rtol=1e-10)
+    many = jvp(lambda a: random.gamma(KEY, a, (2000,)).mean(), (1.5,), (1.0,))[1]
+    assert abs(many - 1) < 0.1  # as the mean does
+    keys = random.split(KEY, 3)
+    equal(vmap(random.gamma)(keys, a), [random.gamma(*pair) for pair in zip(keys, a, strict=True)])
 
 
 MOMENTS = [

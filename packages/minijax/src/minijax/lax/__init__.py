@@ -23,6 +23,7 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    incomplete_gamma,
     linalg,
     linear_solve,
     parallel,
@@ -64,6 +65,7 @@ from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
 from minijax.lax.placement import *
@@ -110,6 +112,7 @@ __all__ = [
     *gathering.__all__,
     *generic_reductions.__all__,
     *linear_solve.__all__,
+    *incomplete_gamma.__all__,
     *parallel.__all__,
     *placement.__all__,
     *precision.__all__,

@@ -2,7 +2,7 @@
 
 # ruff: noqa: F403
 from minijax.random import bits as _bits
-from minijax.random import counting, inversion, keys, selection
+from minijax.random import counting, inversion, keys, selection, vectors
 from minijax.random import gamma as _gamma
 from minijax.random import normal as _normal
 from minijax.random import uniform as _uniform
@@ -14,6 +14,7 @@ from minijax.random.keys import *
 from minijax.random.normal import *
 from minijax.random.selection import *
 from minijax.random.uniform import *
+from minijax.random.vectors import *
 
 __all__ = [
     *_bits.__all__,
@@ -24,4 +25,5 @@ __all__ = [
     *inversion.__all__,
     *keys.__all__,
     *selection.__all__,
+    *vectors.__all__,
 ]

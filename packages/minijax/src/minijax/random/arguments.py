@@ -43,7 +43,11 @@ def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[in
     Raises:
         ValueError: a parameter does not broadcast to `shape`.
     """
-    shapes = [typeof(parameter).shape for parameter in parameters]
+    return broadcast_sizes(caller, shape, *(typeof(parameter).shape for parameter in parameters))
+
+
+def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """`result_shape` of parameters of these shapes."""
     meeting = broadcast_shapes((), *shapes)
     if shape is None:
         return meeting
