@@ -34,6 +34,7 @@ BY_FAMILY = {
     "test_einsum",
     "test_elementwise",
     "test_fft",
+    "test_image",
     "test_indexing",
     "test_linalg",
     "test_manipulation",
