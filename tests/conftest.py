@@ -37,6 +37,7 @@ BY_FAMILY = {
     "test_fft",
     "test_implicit",
     "test_incomplete_gamma",
+    "test_image",
     "test_indexing",
     "test_lax_pieces",
     "test_linalg",

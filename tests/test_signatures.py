@@ -6,6 +6,8 @@ What is not there yet is listed below; the list can only become shorter.
 import inspect
 
 import jax
+import jax.image
+import jax.scipy.ndimage
 import pytest
 
 import minijax
@@ -18,6 +20,8 @@ MODULES = [
     "lax",
     "lax.linalg",
     "scipy.linalg",
+    "scipy.ndimage",
+    "image",
     "nn",
     "tree",
     "tree_util",

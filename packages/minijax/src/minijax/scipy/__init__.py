@@ -1,9 +1,10 @@
 """scipy's functions for Arrays, by the names of `jax.scipy`."""
 
-from minijax.scipy import linalg, special, stats
+from minijax.scipy import linalg, ndimage, special, stats
 
 __all__ = [
     "linalg",
+    "ndimage",
     "special",
     "stats",
 ]
