@@ -41,6 +41,7 @@ BY_FAMILY = {
     "test_promotion_table",
     "test_random",
     "test_reductions",
+    "test_sets",
     "test_sorting",
     "test_special",
     "test_statistics",

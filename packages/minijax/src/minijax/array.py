@@ -127,7 +127,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def __reduce__(self) -> Any:
         if self.aval.dtype == key_dtype:
             return _keys_from_numpy, (backend.get(self.buffer),)
-        return _from_numpy, (self.numpy(), self.weak_type)
+        return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted, and its numbers are gone."""
@@ -198,8 +198,8 @@ class DeletedArray(Array):
 # --8<-- [end:deleted]
 
 
-def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """What a pickle of an Array calls."""
+def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """An Array of these numbers; what a pickle of one calls."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(new_buffer(x, aval), aval)
 

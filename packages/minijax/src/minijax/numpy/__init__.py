@@ -20,6 +20,7 @@ from minijax.numpy import (
     creation,
     cumulative,
     differences,
+    distinct,
     dtypes,
     fft,
     files,
@@ -39,6 +40,7 @@ from minijax.numpy import (
     reductions,
     scalar_types,
     selection,
+    sets,
     sorting,
     splitting,
     statistics,
@@ -57,6 +59,7 @@ from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
 from minijax.numpy.differences import *
+from minijax.numpy.distinct import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
 from minijax.numpy.files import *
@@ -75,6 +78,7 @@ from minijax.numpy.rearranging import *
 from minijax.numpy.reductions import *
 from minijax.numpy.scalar_types import *
 from minijax.numpy.selection import *
+from minijax.numpy.sets import *
 from minijax.numpy.sorting import *
 from minijax.numpy.splitting import *
 from minijax.numpy.statistics import *
@@ -108,6 +112,7 @@ __all__ = [
     *creation.__all__,
     *cumulative.__all__,
     *differences.__all__,
+    *distinct.__all__,
     *dtypes.__all__,
     *einsum_module.__all__,
     *files.__all__,
@@ -126,6 +131,7 @@ __all__ = [
     *reductions.__all__,
     *scalar_types.__all__,
     *selection.__all__,
+    *sets.__all__,
     *sorting.__all__,
     *splitting.__all__,
     *statistics.__all__,
