@@ -37,6 +37,7 @@ BY_FAMILY = {
     "test_indexing",
     "test_linalg",
     "test_manipulation",
+    "test_numpy_families",
     "test_optimizers",
     "test_promotion_table",
     "test_random",

@@ -8,6 +8,7 @@ different dtypes and shapes meet by the rules of promotion, where JAX's own `lax
 from minijax.lax import (
     applying,
     bits,
+    broadcasting,
     choice,
     complex_numbers,
     control,
@@ -21,6 +22,7 @@ from minijax.lax import (
     generic_reductions,
     linalg,
     parallel,
+    pieces,
     precision,
     products,
     reductions,
@@ -41,6 +43,7 @@ from minijax.lax import while_rules as _while_rules
 from minijax.lax import window_gradients as _window_gradients
 from minijax.lax.applying import *
 from minijax.lax.bits import *
+from minijax.lax.broadcasting import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.conditionals import cond, switch
@@ -55,6 +58,7 @@ from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.parallel import *
+from minijax.lax.pieces import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
@@ -80,6 +84,7 @@ __all__ = [
     "while_loop",
     *applying.__all__,
     *bits.__all__,
+    *broadcasting.__all__,
     *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
@@ -93,6 +98,7 @@ __all__ = [
     *gathering.__all__,
     *generic_reductions.__all__,
     *parallel.__all__,
+    *pieces.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,

@@ -28,6 +28,7 @@ from minijax.numpy import (
     grids,
     histograms,
     inserting,
+    interpolation,
     joining,
     linalg,
     manipulation,
@@ -47,6 +48,7 @@ from minijax.numpy import (
     taking,
     transcendental,
     triangles,
+    window_functions,
 )
 from minijax.numpy import einsum as einsum_module
 from minijax.numpy.applying import *
@@ -67,6 +69,7 @@ from minijax.numpy.floating_point import *
 from minijax.numpy.grids import *
 from minijax.numpy.histograms import *
 from minijax.numpy.inserting import *
+from minijax.numpy.interpolation import *
 from minijax.numpy.joining import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
@@ -85,15 +88,20 @@ from minijax.numpy.statistics import *
 from minijax.numpy.taking import *
 from minijax.numpy.transcendental import *
 from minijax.numpy.triangles import *
+from minijax.numpy.window_functions import *
 
 e = np.e
 pi = np.pi
+euler_gamma = np.euler_gamma
 inf = np.inf
 nan = np.nan
 newaxis = None
+ComplexWarning = np.exceptions.ComplexWarning
 
 __all__ = [
+    "ComplexWarning",
     "e",
+    "euler_gamma",
     "fft",
     "from_dlpack",
     "inf",
@@ -120,6 +128,7 @@ __all__ = [
     *grids.__all__,
     *histograms.__all__,
     *inserting.__all__,
+    *interpolation.__all__,
     *joining.__all__,
     *manipulation.__all__,
     *nan_reductions.__all__,
@@ -138,4 +147,5 @@ __all__ = [
     *taking.__all__,
     *transcendental.__all__,
     *triangles.__all__,
+    *window_functions.__all__,
 ]
