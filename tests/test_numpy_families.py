@@ -26,6 +26,13 @@ def in_order(numbers):
     return sorted(np.asarray(numbers).tolist(), key=lambda z: (round(z.real, 3), z.imag))
 
 
+def in_jit(lib, ask):
+    """What `ask` is told of a tracer."""
+    told = []
+    lib.jit(lambda m: told.append(ask(m)) or m)(m)
+    return told[0]
+
+
 # Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
 FAMILIES = {
     "trace": [
@@ -139,6 +146,40 @@ FAMILIES = {
         lambda n, lib: lib.lax.tile(m, (2,)),
         lambda n, lib: lib.jit(lambda m: lib.lax.tile(m, (2, 2)))(m),
     ],
+    "methods": [
+        lambda n, lib: n.asarray(x).sort(descending=True),
+        lambda n, lib: n.asarray(m).argsort(axis=0),
+        lambda n, lib: n.asarray(x).argpartition(2),
+        lambda n, lib: n.asarray(xp).searchsorted(x, side="right"),
+        lambda n, lib: (bool(2.5 in n.asarray(x)), bool(7 in n.asarray(x))),
+        lambda n, lib: 1 in n.asarray(m),
+        lambda n, lib: n.asarray(x).byteswap(),
+        lambda n, lib: n.asarray(octets).byteswap(),
+        lambda n, lib: n.asarray(m).to_device(lib.devices()[0]),
+        lambda n, lib: n.asarray(m).to_device(lib.devices()[0], stream=1),
+        lambda n, lib: n.asarray(m).tobytes() == m.tobytes(),
+        lambda n, lib: n.asarray(m).tobytes("F") == m.tobytes("F"),
+        lambda n, lib: n.asarray(m).__array_namespace__() is n,
+        lambda n, lib: n.asarray(m).flat,
+        lambda n, lib: n.asarray(m).__setitem__(0, 1),
+        lambda n, lib: (n.asarray(m).committed, n.asarray(m).platform() == "cpu"),
+        lambda n, lib: (n.asarray(m).is_fully_addressable, n.asarray(m).is_fully_replicated),
+        *(
+            lambda n, lib, a=a, dtype=dtype: n.asarray(a).view(dtype)
+            for a in (points[:4], points[0], m, octets, octets > 9, np.complex64([1 + 2j, 3j]))
+            for dtype in (np.uint8, bool, np.int64, np.int16, np.complex64)
+        ),
+        lambda n, lib: lib.jit(
+            lambda m: (m.copy(), m.sort(), m.trace(), m.argsort(), m.view(np.uint8), 2 in m[0])
+        )(m),
+        lambda n, lib: lib.jit(lambda m: (m.copy(), m.sort(), m.trace(), m.view(np.uint8)))(m),
+        lambda n, lib: in_jit(lib, lambda m: (m.itemsize, m.nbytes, m.weak_type, m.ndim)),
+        lambda n, lib: in_jit(lib, lambda m: m.item(0)),
+        lambda n, lib: in_jit(lib, lambda m: m.tolist()),
+        lambda n, lib: in_jit(lib, lambda m: m.tobytes()),
+        lambda n, lib: in_jit(lib, lambda m: m.flat),
+        lambda n, lib: in_jit(lib, lambda m: m.__setitem__(0, 1)),
+    ],
     "constants and questions": [
         lambda n, lib: n.euler_gamma,
         lambda n, lib: (n.iterable(x), n.iterable(3), n.iterable([]), n.iterable(n.ones(()))),
@@ -152,3 +193,16 @@ def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
             assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+
+
+# What says where the parts of an array are, on which of many devices; and what is JAX's own affair.
+OF_MANY_DEVICES = {"addressable_shards", "format", "global_shards", "sharding"}
+INNER = {"aval", "clone", "traceback", "unsafe_buffer_pointer"}
+
+
+def test_arrays_have_the_methods_and_properties_of_jaxs():
+    public = {name for name in dir(jnp.ones((2, 2))) if not name.startswith("_")}
+    deprecated = {"device_buffer", "device_buffers"}
+    ours = mnp.ones((2, 2))
+    lacking = {name for name in public - deprecated - {"flat"} if not hasattr(ours, name)}
+    assert lacking <= OF_MANY_DEVICES | INNER

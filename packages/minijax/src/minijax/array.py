@@ -87,6 +87,25 @@ class Array(stage3.Array, metaclass=_ArrayType):
         """The set of devices that hold the array."""
         return {self.device}
 
+    @property
+    def committed(self) -> bool:
+        """Whether the array may not leave its device: never, for there is no other."""
+        return False
+
+    def platform(self) -> str:
+        """The kind of the device that holds the array: "cpu"."""
+        return backend.platform()
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of the array: always, for it is alone."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array: always, for there is one."""
+        return True
+
     def on_device_size_in_bytes(self) -> int:
         """The bytes of device memory that the array takes."""
         return backend.nbytes(self.buffer)

@@ -9,9 +9,9 @@ from minijax import lax
 from minijax.array import array
 from minijax.arrays import require_no_out
 from minijax.evaluation import evaluated_by_library
-from minijax.numpy import reductions
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
+from minijax.numpy.reductions import sum as sum_of
 from minijax.numpy.selection import nonzero
 from minijax.operation import operation
 from minijax_stage2 import Tracer, typeof
@@ -73,7 +73,7 @@ def trace(
     require_no_out("trace", out)
     if isinstance(offset, Tracer):
         return _sum_of_diagonal(a, offset, canonical_axes("trace", (axis1, axis2), ndim(a)), dtype)
-    return reductions.sum(diagonal(a, offset, axis1, axis2), -1, dtype)
+    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
 def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
@@ -83,7 +83,7 @@ def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> An
     row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
     column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
     on_diagonal = lax.eq(lax.add(row, offset), column)
-    return reductions.sum(a, (-2, -1), dtype, where=on_diagonal)
+    return sum_of(a, (-2, -1), dtype, where=on_diagonal)
 
 
 @operation(static="k")
