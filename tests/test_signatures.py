@@ -33,8 +33,8 @@ NOT_YET = {
         numpy.empty_like numpy.eye numpy.full numpy.full_like numpy.linspace
         numpy.ones numpy.ones_like numpy.zeros numpy.zeros_like""",
     "host_id": "local_devices",
-    "out_sharding": """lax.broadcast_in_dim lax.broadcasted_iota lax.reduce lax.reduce_sum
-        lax.reshape numpy.arange numpy.array numpy.asarray numpy.broadcast_to
+    "out_sharding": """lax.broadcast lax.broadcast_in_dim lax.broadcasted_iota lax.reduce
+        lax.reduce_sum lax.reshape numpy.arange numpy.array numpy.asarray numpy.broadcast_to
         numpy.empty numpy.ones numpy.ones_like numpy.ravel numpy.repeat numpy.reshape
         numpy.zeros numpy.zeros_like""",
     "sharding": "lax.full lax.full_like",

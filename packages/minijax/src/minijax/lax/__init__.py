@@ -12,6 +12,7 @@ from minijax.lax import (
     applying,
     barriers,
     bits,
+    broadcasting,
     choice,
     complex_numbers,
     control,
@@ -27,6 +28,7 @@ from minijax.lax import (
     linalg,
     linear_solve,
     parallel,
+    pieces,
     placement,
     precision,
     products,
@@ -52,6 +54,7 @@ from minijax.lax import window_gradients as _window_gradients
 from minijax.lax.applying import *
 from minijax.lax.barriers import *
 from minijax.lax.bits import *
+from minijax.lax.broadcasting import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
 from minijax.lax.conditionals import cond, switch
@@ -68,6 +71,7 @@ from minijax.lax.generic_reductions import *
 from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
+from minijax.lax.pieces import *
 from minijax.lax.placement import *
 from minijax.lax.precision import *
 from minijax.lax.primitives import primitive_named as _primitive_named
@@ -99,6 +103,7 @@ __all__ = [
     *applying.__all__,
     *barriers.__all__,
     *bits.__all__,
+    *broadcasting.__all__,
     *choice.__all__,
     *complex_numbers.__all__,
     *control.__all__,
@@ -115,6 +120,7 @@ __all__ = [
     *incomplete_gamma.__all__,
     *parallel.__all__,
     *placement.__all__,
+    *pieces.__all__,
     *precision.__all__,
     *products.__all__,
     *rearranging.__all__,

@@ -7,7 +7,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.operation import operation
-from minijax_stage2 import promotion, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints
 
 Axes = int | Sequence[int]
@@ -136,13 +136,7 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     return [broadcast_to(x, common) for x in args]
 
 
-def broadcast_shapes(*shapes: Axes) -> tuple[int, ...]:
-    """The shape in which arrays of these shapes meet, by numpy's rule.
-
-    Raises:
-        ValueError: two sizes of one axis differ and neither is 1.
-    """
-    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+broadcast_shapes = lax.broadcast_shapes
 
 
 @operation(static="axis")
