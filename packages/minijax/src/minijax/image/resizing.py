@@ -113,7 +113,7 @@ def resize(
 
     >>> import minijax.numpy as jnp
     >>> resize(jnp.array([1.0, 2.0, 3.0, 4.0]), (2,), "linear")
-    Array([1.625, 3.375], dtype=float32)
+    Array([1.7142859, 3.2857146], dtype=float32)
     """
     shape = sizes_of("resize", shape)
     method = _method("resize", image, shape, method)

@@ -28,7 +28,6 @@ from minijax.lax import (
     linalg,
     linear_solve,
     parallel,
-    pieces,
     placement,
     precision,
     products,
@@ -71,7 +70,6 @@ from minijax.lax.generic_reductions import *
 from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
-from minijax.lax.pieces import *
 from minijax.lax.placement import *
 from minijax.lax.precision import *
 from minijax.lax.primitives import primitive_named as _primitive_named
@@ -116,11 +114,10 @@ __all__ = [
     *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
-    *linear_solve.__all__,
     *incomplete_gamma.__all__,
+    *linear_solve.__all__,
     *parallel.__all__,
     *placement.__all__,
-    *pieces.__all__,
     *precision.__all__,
     *products.__all__,
     *rearranging.__all__,

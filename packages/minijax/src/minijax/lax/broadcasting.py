@@ -1,11 +1,10 @@
-"""Repeating arrays along new axes, and making one axis of several."""
+"""Repeating arrays along new axes."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.lax.structural import broadcast_in_dim, reshape
+from minijax.lax.structural import broadcast_in_dim
 from minijax.operation import operation
 from minijax_stage2 import promotion, typeof
 from minijax_stage2.functions import ints
@@ -48,27 +47,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return broadcast(x, (1,) * lacking)
 
 
-@operation(static=("start_dimension", "stop_dimension"))
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """`operand` with the axes from `start_dimension` up to `stop_dimension` made one.
-
-    Raises:
-        ValueError: the first of them comes after the last.
-    """
-    shape = typeof(operand).shape
-    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
-    if stop < start:
-        raise ValueError(
-            f"collapse: there are no axes from {start_dimension} to {stop_dimension} of "
-            f"{typeof(operand)}"
-        )
-    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
-
-
 __all__ = [
     "broadcast",
     "broadcast_like",
     "broadcast_shapes",
     "broadcast_to_rank",
-    "collapse",
 ]

@@ -1,4 +1,4 @@
-"""Arrays joined, taken apart, repeated, and seen in another shape."""
+"""Arrays joined, taken apart, repeated, and with axes collapsed into one."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Any
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.lax.structural import (
     broadcast_in_dim,
-    broadcast_to,
     expand_dims,
     full,
     reshape,
@@ -121,23 +120,6 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
-@operation(static="rank")
-def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """`x` with as many axes of size 1 before its own as give it `rank` axes."""
-    shape = typeof(x).shape
-    return reshape(x, (*[1] * (rank - len(shape)), *shape))
-
-
-@operation
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
-    """`arr` repeated to the shape of `like_arr`, by numpy's rule.
-
-    Raises:
-        ValueError: that rule does not allow it.
-    """
-    return broadcast_to("broadcast_like", arr, typeof(like_arr).shape)
-
-
 @operation(static=("shape", "dtype", "out_sharding"))
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
     """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None."""
@@ -145,8 +127,6 @@ def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) 
 
 
 __all__ = [
-    "broadcast_like",
-    "broadcast_to_rank",
     "collapse",
     "empty",
     "split",
