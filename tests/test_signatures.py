@@ -6,6 +6,8 @@ What is not there yet is listed below; the list can only become shorter.
 import inspect
 
 import jax
+import jax.flatten_util
+import jax.test_util
 import jax.image
 import jax.scipy.ndimage
 import pytest
@@ -23,6 +25,8 @@ MODULES = [
     "scipy.ndimage",
     "image",
     "nn",
+    "flatten_util",
+    "test_util",
     "tree",
     "tree_util",
 ]

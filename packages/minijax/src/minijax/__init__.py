@@ -13,6 +13,7 @@ from minijax import (
     dtypes,
     errors,
     export,
+    flatten_util,
     image,
     lax,
     nn,
@@ -21,6 +22,7 @@ from minijax import (
     random,
     scipy,
     stages,
+    test_util,
     tree,
     tree_util,
     typing,
@@ -96,6 +98,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "export",
+    "flatten_util",
     "grad",
     "hessian",
     "image",
@@ -123,6 +126,7 @@ __all__ = [
     "remat",
     "scipy",
     "stages",
+    "test_util",
     "tree",
     "tree_util",
     "typeof",
@@ -133,3 +137,12 @@ __all__ = [
 ]
 
 hide_frames_of(__file__)
+
+
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when it is asked for: what reads it takes longer than to import."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("minijax")
