@@ -42,6 +42,7 @@ BY_FAMILY = {
     "test_optimizers",
     "test_promotion_table",
     "test_random",
+    "test_reflections",
     "test_reductions",
     "test_sorting",
     "test_special",
