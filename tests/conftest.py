@@ -30,6 +30,7 @@ BY_FAMILY = {
     "test_collectives",
     "test_control_flow",
     "test_convolution",
+    "test_custom_batching",
     "test_custom_derivatives",
     "test_einsum",
     "test_elementwise",
