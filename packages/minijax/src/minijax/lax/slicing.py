@@ -298,7 +298,8 @@ def _concatenate_type(*operands: ShapedArray, dimension: int) -> list[ShapedArra
     if any(x != sizes[0] for x in sizes):
         found = ", ".join(map(str, operands))
         raise TypeError(f"concatenate: operands may differ along axis {dimension} only: {found}")
-    return [_with_size(first, dimension, sum(x.shape[dimension] for x in operands))]
+    out = _with_size(first, dimension, sum(x.shape[dimension] for x in operands))
+    return [ShapedArray(out.shape, out.dtype, all(x.weak_type for x in operands))]
 
 
 def _with_size(x: ShapedArray, axis: int, size: int) -> ShapedArray:
