@@ -18,9 +18,8 @@ def show(module: str, level: int = 2) -> None:
     for name in sorted(namespace.__all__, key=str.lower):
         value = getattr(namespace, name)
         if callable(value) and value.__doc__:
-            print(
-                f"{'#' * (level + 1)} {name} {{ #{module}.{name} }}\n\n```python\n{name}{signature(value)}\n```\n"
-            )
+            print(f"{'#' * (level + 1)} {name} {{ #{module}.{name} }}\n")
+            print(f"```python\n{name}{signature(value)}\n```\n")
             print(markdown(inspect.getdoc(value)))
         elif not inspect.ismodule(value):
             others.append(name)

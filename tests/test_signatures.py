@@ -7,9 +7,9 @@ import inspect
 
 import jax
 import jax.flatten_util
-import jax.test_util
 import jax.image
 import jax.scipy.ndimage
+import jax.test_util
 import pytest
 
 import minijax

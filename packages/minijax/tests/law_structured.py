@@ -26,6 +26,9 @@ EXCUSED = {
     "geqp3": "has no derivative and three results; tests/test_linalg.py, by qr with pivoting",
     "householder_product": "has no derivative; tests/test_linalg.py",
     "schur": "has no derivative and two results; tests/test_linalg.py",
+    "hessenberg": "has no derivative and two results; tests/test_reflections.py",
+    "tridiagonal": "has no derivative and four results; tests/test_reflections.py",
+    "ormqr": "has no derivative; tests/test_reflections.py",
 }
 # The places of the operands in which those primitives that have a transpose are linear, if not all.
 LINEAR_IN = {
@@ -33,6 +36,7 @@ LINEAR_IN = {
     "conv_general_dilated": (0,),
     "triangular_solve": (1,),
     "lu_solve": (1,),
+    "tridiagonal_solve": (3,),
     "select_and_gather_add": (0,),
     "select_and_scatter_add": (0,),
 }
@@ -150,6 +154,11 @@ FUNCTIONS = {
         (I32,),
     ),
     "lu_solve": ([lambda a, b: solve(with_gaps(a), b)], [(3, 3), (3, 2)], WIDE),
+    "tridiagonal_solve": (
+        [lambda low, d, high, b: linalg.tridiagonal_solve(low, d + 4, high, b)],
+        [(3,), (3,), (3,), (3, 2)],
+        WIDE,
+    ),
     "eigh": ([exponential_by_eigh], [(3, 3)], WIDE),
     "eig": ([eigenvalues], [(3, 3)], WIDE),
     "qr": (

@@ -46,6 +46,7 @@ def array(
         object = list(object)
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
         out = stack([array(item) for item in object])
+        out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
     if isinstance(out, Tracer):
