@@ -46,6 +46,7 @@ BY_FAMILY = {
     "test_sorting",
     "test_special",
     "test_statistics",
+    "test_ufuncs",
 }
 
 
