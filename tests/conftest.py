@@ -53,6 +53,7 @@ BY_FAMILY = {
     "test_sorting",
     "test_special",
     "test_statistics",
+    "test_ufuncs",
 }
 
 

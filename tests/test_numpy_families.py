@@ -122,6 +122,15 @@ FAMILIES = {
         lambda n, lib: n.unpackbits(bits),
         lambda n, lib: lib.vmap(n.packbits)(bits),
     ],
+    "devices": [
+        lambda n, lib: n.zeros(3, device=lib.devices()[0]),
+        lambda n, lib: n.array([1, 2], device=n.ones(1).device, out_sharding=None),
+        lambda n, lib: n.full_like(x, 2, device=lib.devices()[0]),
+        lambda n, lib: n.linspace(0, 1, 3, device=lib.devices()[0]),
+        lambda n, lib: n.astype(x, int, device=lib.devices()[0]),
+        lambda n, lib: n.reshape(m, (4, 3), out_sharding=None),
+        lambda n, lib: n.fft.fftfreq(4, device=lib.devices()[0]),
+    ],
     "shapes": [
         lambda n, lib: lib.lax.broadcast_shapes((3, 1), (4,), ()),
         lambda n, lib: lib.lax.broadcast_shapes((3,), (4,)),
@@ -206,3 +215,10 @@ def test_arrays_have_the_methods_and_properties_of_jaxs():
     ours = mnp.ones((2, 2))
     lacking = {name for name in public - deprecated - {"flat"} if not hasattr(ours, name)}
     assert lacking <= OF_MANY_DEVICES | INNER
+
+
+def test_arrays_are_made_on_the_one_device_only():
+    with pytest.raises(ValueError, match="arange: device must be None or one of"):
+        mnp.arange(3, device="nowhere")
+    with pytest.raises(ValueError, match="zeros: there is one device, so out_sharding must be"):
+        mnp.zeros(3, out_sharding="nowhere")

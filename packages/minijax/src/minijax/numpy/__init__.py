@@ -48,6 +48,8 @@ from minijax.numpy import (
     taking,
     transcendental,
     triangles,
+    ufuncs,
+    universal,
     window_functions,
 )
 from minijax.numpy import einsum as einsum_module
@@ -88,6 +90,8 @@ from minijax.numpy.statistics import *
 from minijax.numpy.taking import *
 from minijax.numpy.transcendental import *
 from minijax.numpy.triangles import *
+from minijax.numpy.ufuncs import *
+from minijax.numpy.universal import *
 from minijax.numpy.window_functions import *
 
 e = np.e
@@ -147,5 +151,7 @@ __all__ = [
     *taking.__all__,
     *transcendental.__all__,
     *triangles.__all__,
+    *universal.__all__,
+    *ufuncs.__all__,
     *window_functions.__all__,
 ]

@@ -11,9 +11,6 @@ from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
 
-bitwise_and = lax.bitwise_and
-bitwise_or = lax.bitwise_or
-bitwise_xor = lax.bitwise_xor
 bitwise_not = bitwise_invert = invert = lax.bitwise_not
 
 
@@ -118,14 +115,11 @@ def _last_axis(caller: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 __all__ = [
-    "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_not",
-    "bitwise_or",
     "bitwise_right_shift",
-    "bitwise_xor",
     "invert",
     "left_shift",
     "packbits",

@@ -179,9 +179,6 @@ __all__ = [
     "iterable",
     "less",
     "less_equal",
-    "logical_and",
     "logical_not",
-    "logical_or",
-    "logical_xor",
     "not_equal",
 ]

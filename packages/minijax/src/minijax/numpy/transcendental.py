@@ -236,8 +236,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "logaddexp",
-    "logaddexp2",
     "rad2deg",
     "radians",
     "sin",
