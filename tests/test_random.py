@@ -176,6 +176,32 @@ def test_the_same_bits(name, calls, x64):
                 same(*both(name, seed, *args))
 
 
+@every_width
+def test_bits_of_xla(x64):
+    states = [np.arange(4, dtype=np.uint32)] + [np.arange(2, dtype=np.uint64)] * x64
+    widths = ["uint8", "uint16", "uint32"] + ["uint64"] * x64
+
+    def bits_of_all(lax):
+        return [
+            lax.rng_bit_generator(state, shape, dtype, lax.RandomAlgorithm(algorithm))
+            for algorithm in range(3)
+            for state in states
+            for dtype, shape in zip(widths, [(), (3,), (2, 5), (4,)], strict=False)
+        ]
+
+    def mapped(lib):
+        keys = np.arange(8, dtype=np.uint32).reshape(2, 4)
+        return lib.vmap(lambda key: lib.lax.rng_bit_generator(key, (3,)))(keys)
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        ours, theirs = (
+            jax.tree.leaves((lib.jit(lambda lib=lib: bits_of_all(lib.lax))(), mapped(lib)))
+            for lib in (minijax, jax)
+        )
+        for mine, jaxs in zip(ours, theirs, strict=True):
+            same(mine, jaxs)
+
+
 # With random keys, and parameters that the gradients are by.
 WEIGHTS = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
 GRADIENTS = {

@@ -14,6 +14,7 @@ MODULES = [
     "minijax.lax",
     "minijax.nn",
     "minijax.numpy",
+    "minijax.random",
     "minijax.tree",
     "minijax.tree_util",
 ]

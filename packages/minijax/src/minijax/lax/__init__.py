@@ -18,6 +18,7 @@ from minijax.lax import (
     dynamic_slicing,
     elementwise,
     gathering,
+    generators,
     generic_reductions,
     incomplete_gamma,
     linalg,
@@ -54,6 +55,7 @@ from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
+from minijax.lax.generators import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.incomplete_gamma import *
 from minijax.lax.parallel import *
@@ -93,6 +95,7 @@ __all__ = [
     *elementwise.__all__,
     *fft_module.__all__,
     *gathering.__all__,
+    *generators.__all__,
     *generic_reductions.__all__,
     *incomplete_gamma.__all__,
     *parallel.__all__,
