@@ -249,29 +249,29 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a)))
 
 
-igamma: Binary = binary(
+_lower: Binary = binary(
     "igamma",
-    "The lower incomplete gamma function of `x` with parameter `a`, from 0 to 1 (regularized).",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igamma)),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: mul(t, igamma_grad_a(a, x)),
+        lambda t, out, a, x: mul(t, _slope(a, x)),
         lambda t, out, a, x: mul(t, _density(a, x)),
     ),
 )
-igammac: Binary = binary(
+_upper: Binary = binary(
     "igammac",
-    "`1 - igamma(a, x)`, exact also where that is nearly 0.",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igammac)),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: neg(mul(t, igamma_grad_a(a, x))),
+        lambda t, out, a, x: neg(mul(t, _slope(a, x))),
         lambda t, out, a, x: neg(mul(t, _density(a, x))),
     ),
 )
-igamma_grad_a: Binary = binary(
+_slope: Binary = binary(
     "igamma_grad_a",
-    "The derivative of `igamma(a, x)` by `a`.",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igamma_grad_a)),
     kinds="f",
     jvp=(
@@ -279,6 +279,24 @@ igamma_grad_a: Binary = binary(
         lambda t, out, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
     ),
 )
+
+
+@operation
+def igamma(a: Any, x: Any) -> Any:
+    """The lower incomplete gamma function of `x` with parameter `a`, from 0 to 1 (regularized)."""
+    return _lower(a, x)
+
+
+@operation
+def igammac(a: Any, x: Any) -> Any:
+    """`1 - igamma(a, x)`, exact also where that is nearly 0."""
+    return _upper(a, x)
+
+
+@operation
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """The derivative of `igamma(a, x)` by `a`; this has a derivative by `x` only."""
+    return _slope(a, x)
 
 
 @operation
