@@ -42,6 +42,9 @@ def test_keys_of_seeds(x64):
             same(minijax.random.key_data(minijax.random.key(seed)), theirs)
 
 
+TRIALS = np.float32([5, 30, 100, 1e5, -1, np.nan, np.inf, 7.5, 1000, 0, 40])
+SHARES = np.float32([0.3, 0.9, 0.4, 0.51, 0.2, 0.3, 0.4, 0.5, 0.001, 0.5, np.nan])
+
 CASES = [
     ("bits", [((7,),), ((2, 3), "uint8"), ((5,), "uint16"), ((2, 3), "uint32")]),
     ("uniform", [((),), ((7,),), ((2, 3), "float16"), ((200,), ml_dtypes.bfloat16)]),
@@ -68,13 +71,15 @@ CASES = [
             ((2, 3), np.array([0, 5, 9]), 20),
             ((200,), np.uint32(3), np.uint32(2**32 - 1), "uint32"),
             ((200,), np.int8(-3), np.int8(100)),
+            ((200,), 0.0, np.float32(5.5)),
+            ((200,), True, 7.0, "uint16"),
         ],
     ),
     (
         "truncated_normal",
         [(-1.0, 2.0, (300,)), (np.float32([-1, 0]), 3.0), (-2.0, 2.0, (30,), "float16")],
     ),
-    ("lognormal", [(0.5, (30,)), ()]),
+    ("lognormal", [(0.5, (30,)), (), (0.5, (3,), "complex64")]),
     ("pareto", [(np.float32([1.5, 2]),)]),
     ("rayleigh", [(np.float32([1.5, 2]),)]),
     ("weibull_min", [(1.5, 2.0, (30,))]),
@@ -91,10 +96,13 @@ CASES = [
         "poisson",
         [(np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
     ),
+    ("binomial", [(TRIALS, SHARES), (20, 0.3, (40,)), (1000, 0.5, (40,), "float16")]),
+    ("multinomial", [(np.float32([3, 1000]), np.float32([[2, 3, 5, 0], [1, 1, 1, 7]]) / 10)]),
     (
         "permutation",
         [
             (10,),
+            (-1,),
             (np.arange(24.0).reshape(4, 6), 1),
             (np.arange(24).reshape(4, 6), 1, True),
             (np.arange(3000),),
@@ -132,7 +140,7 @@ NEARLY = [
     ("ball", [(3, 2.0, (10,))]),
     ("maxwell", [((30,),)]),
     ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
-    ("generalized_normal", [(1.5, (30,))]),
+    ("generalized_normal", [(1.5, (30,)), (np.float32([1, 2.5]), (3, 2))]),
     ("multivariate_normal", [(MEAN, COV, shape) for shape in (None, (5, 3))]),
     ("multivariate_normal", [(MEAN[0], COV[0], (), None, method) for method in ("eigh", "svd")]),
     ("multivariate_normal", [(MEAN, np.eye(4, dtype=int), None, "float16")]),
@@ -166,6 +174,32 @@ def test_the_same_bits(name, calls, x64):
         for args in calls:
             for seed in (0, 42):
                 same(*both(name, seed, *args))
+
+
+@every_width
+def test_bits_of_xla(x64):
+    states = [np.arange(4, dtype=np.uint32)] + [np.arange(2, dtype=np.uint64)] * x64
+    widths = ["uint8", "uint16", "uint32"] + ["uint64"] * x64
+
+    def bits_of_all(lax):
+        return [
+            lax.rng_bit_generator(state, shape, dtype, lax.RandomAlgorithm(algorithm))
+            for algorithm in range(3)
+            for state in states
+            for dtype, shape in zip(widths, [(), (3,), (2, 5), (4,)], strict=False)
+        ]
+
+    def mapped(lib):
+        keys = np.arange(8, dtype=np.uint32).reshape(2, 4)
+        return lib.vmap(lambda key: lib.lax.rng_bit_generator(key, (3,)))(keys)
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        ours, theirs = (
+            jax.tree.leaves((lib.jit(lambda lib=lib: bits_of_all(lib.lax))(), mapped(lib)))
+            for lib in (minijax, jax)
+        )
+        for mine, jaxs in zip(ours, theirs, strict=True):
+            same(mine, jaxs)
 
 
 # With random keys, and parameters that the gradients are by.

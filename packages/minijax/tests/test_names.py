@@ -15,6 +15,7 @@ MODULES = [
     "minijax.lax",
     "minijax.nn",
     "minijax.numpy",
+    "minijax.random",
     "minijax.tree",
     "minijax.tree_util",
 ]

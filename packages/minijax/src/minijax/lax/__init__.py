@@ -23,6 +23,7 @@ from minijax.lax import (
     dynamic_slicing,
     elementwise,
     gathering,
+    generators,
     generic_reductions,
     incomplete_gamma,
     linalg,
@@ -66,6 +67,7 @@ from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
+from minijax.lax.generators import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
@@ -113,6 +115,7 @@ __all__ = [
     *elementwise.__all__,
     *fft_module.__all__,
     *gathering.__all__,
+    *generators.__all__,
     *generic_reductions.__all__,
     *incomplete_gamma.__all__,
     *linear_solve.__all__,

@@ -249,29 +249,29 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a)))
 
 
-_igamma_of_two: Binary = binary(
+_lower: Binary = binary(
     "igamma",
-    "The lower incomplete gamma function of `x` with parameter `a`, from 0 to 1 (regularized).",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igamma)),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: mul(t, _igamma_grad_a_of_two(a, x)),
+        lambda t, out, a, x: mul(t, _slope(a, x)),
         lambda t, out, a, x: mul(t, _density(a, x)),
     ),
 )
-_igammac_of_two: Binary = binary(
+_upper: Binary = binary(
     "igammac",
-    "`1 - igamma(a, x)`, exact also where that is nearly 0.",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igammac)),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of_two(a, x))),
+        lambda t, out, a, x: neg(mul(t, _slope(a, x))),
         lambda t, out, a, x: neg(mul(t, _density(a, x))),
     ),
 )
-_igamma_grad_a_of_two: Binary = binary(
+_slope: Binary = binary(
     "igamma_grad_a",
-    "The derivative of `igamma(a, x)` by `a`.",
+    "",
     hlo=lower_by_primitives(_in_32_bits_at_least(_igamma_grad_a)),
     kinds="f",
     jvp=(
@@ -284,19 +284,19 @@ _igamma_grad_a_of_two: Binary = binary(
 @operation
 def igamma(a: Any, x: Any) -> Any:
     """The lower incomplete gamma function of `x` with parameter `a`, from 0 to 1 (regularized)."""
-    return _igamma_of_two(a, x)
+    return _lower(a, x)
 
 
 @operation
 def igammac(a: Any, x: Any) -> Any:
     """`1 - igamma(a, x)`, exact also where that is nearly 0."""
-    return _igammac_of_two(a, x)
+    return _upper(a, x)
 
 
 @operation
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """The derivative of `igamma(a, x)` by `a`."""
-    return _igamma_grad_a_of_two(a, x)
+    """The derivative of `igamma(a, x)` by `a`; this has a derivative by `x` only."""
+    return _slope(a, x)
 
 
 @operation

@@ -29,11 +29,11 @@ def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def int_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
+def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
     """The dtype of a result that is an integer; the default one if not given."""
     found: np.dtype[Any] = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
     if found.kind not in "iu":
-        raise TypeError(f"{caller}: expected a dtype of integers, found {found}")
+        raise error(f"{caller}: expected a dtype of integers, found {found}")
     return found
 
 

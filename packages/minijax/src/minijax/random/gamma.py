@@ -199,7 +199,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
 
 @operation(static=("shape", "dtype"))
-def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of Student's t distribution with `df` degrees of freedom."""
     key, dtype = single_key("t", key), float_dtype("t", dtype)
     sizes = result_shape("t", shape, df)
@@ -209,25 +209,27 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     return lax.mul(numbers, lax.sqrt(ratio))
 
 
-@operation(static=("p", "shape", "dtype"))
-def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype"))
+def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers whose density falls as `exp(-abs(x) ** p)`."""
     key, dtype = single_key("generalized_normal", key), float_dtype("generalized_normal", dtype)
     sizes = sizes_of("generalized_normal", shape)
-    powers = gamma(new_key(key, 0), 1 / p, sizes, dtype)
+    inverse = jnp.divide(1, p)
+    powers = gamma(new_key(key, 0), inverse, sizes, dtype)
     signs = rademacher(new_key(key, 1), sizes, dtype)
-    return lax.mul(signs, lax.pow(powers, dtype.type(1 / p)))
+    return lax.mul(signs, lax.pow(powers, as_dtype(inverse, dtype)))
 
 
-@operation(static=("d", "p", "shape", "dtype"))
-def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("d", "shape", "dtype"))
+def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
     """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely."""
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
     points = generalized_normal(new_key(key, 0), p, (*sizes, d), dtype)
     radius = exponential(new_key(key, 1), sizes, dtype)
-    powers = lax.pow(lax.abs(points), dtype.type(p))
-    norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), dtype.type(1 / p))
+    powers = lax.pow(lax.abs(points), as_dtype(p, dtype))
+    inverse = as_dtype(jnp.divide(1, p), dtype)
+    norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), inverse)
     return lax.div(points, jnp.expand_dims(norm, -1))
 
 
