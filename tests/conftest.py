@@ -35,6 +35,7 @@ BY_FAMILY = {
     "test_elementwise",
     "test_fft",
     "test_image",
+    "test_implicit",
     "test_indexing",
     "test_linalg",
     "test_manipulation",

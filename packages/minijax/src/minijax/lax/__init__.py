@@ -20,10 +20,12 @@ from minijax.lax import (
     gathering,
     generic_reductions,
     linalg,
+    linear_solve,
     parallel,
     precision,
     products,
     reductions,
+    roots,
     rounding,
     scattering,
     slicing,
@@ -54,10 +56,12 @@ from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.reductions import *
+from minijax.lax.roots import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
@@ -92,10 +96,12 @@ __all__ = [
     *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *linear_solve.__all__,
     *parallel.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,
+    *roots.__all__,
     *rounding.__all__,
     *scattering.__all__,
     *slicing.__all__,
