@@ -8,6 +8,9 @@ import inspect
 import jax
 import jax.image
 import jax.scipy.ndimage
+import jax.scipy.sparse.linalg
+import jax.scipy.special
+import jax.scipy.stats
 import pytest
 
 import minijax
@@ -21,6 +24,9 @@ MODULES = [
     "lax.linalg",
     "scipy.linalg",
     "scipy.ndimage",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
     "image",
     "nn",
     "tree",

@@ -19,6 +19,8 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    incomplete_beta,
+    incomplete_gamma,
     linalg,
     linear_solve,
     parallel,
@@ -56,6 +58,8 @@ from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.incomplete_beta import *
+from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
 from minijax.lax.precision import *
@@ -97,6 +101,8 @@ __all__ = [
     *gathering.__all__,
     *generic_reductions.__all__,
     *linear_solve.__all__,
+    *incomplete_beta.__all__,
+    *incomplete_gamma.__all__,
     *parallel.__all__,
     *precision.__all__,
     *products.__all__,
