@@ -9,6 +9,9 @@ import jax
 import jax.flatten_util
 import jax.image
 import jax.scipy.ndimage
+import jax.scipy.sparse.linalg
+import jax.scipy.special
+import jax.scipy.stats
 import jax.test_util
 import pytest
 
@@ -23,6 +26,9 @@ MODULES = [
     "lax.linalg",
     "scipy.linalg",
     "scipy.ndimage",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
     "image",
     "nn",
     "flatten_util",

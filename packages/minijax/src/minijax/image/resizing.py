@@ -112,8 +112,8 @@ def resize(
         ValueError: there is no such method, or `shape` has another length than the image axes.
 
     >>> import minijax.numpy as jnp
-    >>> resize(jnp.array([1.0, 2.0, 3.0, 4.0]), (2,), "linear")
-    Array([1.7142859, 3.2857146], dtype=float32)
+    >>> resize(jnp.array([1.0, 3.0]), (4,), "linear")
+    Array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
     shape = sizes_of("resize", shape)
     method = _method("resize", image, shape, method)

@@ -25,6 +25,7 @@ from minijax.lax import (
     gathering,
     generators,
     generic_reductions,
+    incomplete_beta,
     incomplete_gamma,
     linalg,
     linear_solve,
@@ -69,6 +70,7 @@ from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generators import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.incomplete_beta import *
 from minijax.lax.incomplete_gamma import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
@@ -119,6 +121,8 @@ __all__ = [
     *generic_reductions.__all__,
     *incomplete_gamma.__all__,
     *linear_solve.__all__,
+    *incomplete_beta.__all__,
+    *incomplete_gamma.__all__,
     *parallel.__all__,
     *placement.__all__,
     *precision.__all__,
