@@ -1,315 +1,311 @@
-"""The incomplete gamma functions, and their derivatives by the parameter.
+"""The incomplete gamma functions, and their derivatives by both arguments.
 
-Below `a`, and for small `x`, the lower one is computed as a power series, elsewhere the upper one
-as a continued fraction; both as in the Cephes library. A derivative by `a` is that of each term.
+Below `a` and below 1 the lower function P is the sum of a series, elsewhere the upper function Q is
+a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. A derivative
+by `a` goes through the same steps: what is computed of a step is its tangent, too.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import Binary, binary, lower_by_primitives, no_derivative
+from minijax.declare import Binary, Rule, binary, lower_by_primitives, no_derivative
 from minijax.lax.bits import bitwise_and, bitwise_not, bitwise_or
 from minijax.lax.complex_numbers import abs
-from minijax.lax.elementwise import (
-    add,
-    div,
-    eq,
-    exp,
-    ge,
-    gt,
-    log,
-    lt,
-    mul,
-    ne,
-    neg,
-    sub,
-    where,
-)
-from minijax.lax.reductions import reduce_or
+from minijax.lax.converging import converge
+from minijax.lax.elementwise import add, div, eq, exp, ge, gt, le, log, lt, mul, ne, neg, sub, where
 from minijax.lax.special import digamma, lgamma
-from minijax.lax.structural import full_like
-from minijax.lax.while_loop import while_loop
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
-from minijax_stage2.promotion import to_inexact
-from minijax_stage2.tree import tree_map
+from minijax_stage2 import typeof
 
-LONGEST_FRACTION = 2000
+MOST_STEPS = 2000  # of the continued fraction
+Pair = tuple[Any, Any]
+
+
+def _epsilon(x: Any) -> float:
+    return float(np.finfo(typeof(x).dtype).eps)
+
+
+def _any(*conditions: Any) -> Any:
+    out = conditions[0]
+    for condition in conditions[1:]:
+        out = bitwise_or(out, condition)
+    return out
 
 
 # --8<-- [start:series]
-class _Series(NamedTuple):
-    is_going: Any
-    denominator: Any
-    term: Any
-    total: Any
-    term_slope: Any  # slopes are derivatives by a
-    total_slope: Any
+def _series(a: Any, x: Any, is_active: Any) -> Any:
+    """The sum of `x**n / ((a + 1) ... (a + n))` over n = 0, 1, 2, ... ."""
+
+    def step(n: Any, term: Any, total: Any) -> list[Any]:
+        term = mul(term, div(x, add(add(a, n), 1.0)))
+        return [term, add(total, term)]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(new[0], mul(new[1], _epsilon(x)))
+
+    one = stage2.functions.full_like(x, 1.0)
+    _, total = converge(step, [one, one], is_active, is_unconverged, 10**9)
+    return total
 
 
-def _series(a: Any, x: Any, is_wanted: Any, slopes: bool) -> tuple[Any, Any]:
-    """The lower function divided by `x**a * exp(-x) / gamma(a)`, and its derivative divided so.
+def _series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+    """The same sum, and its derivative by `a`."""
 
-    Arguments:
-        a: the parameters.
-        x: the numbers.
-        is_wanted: where it is computed.
-        slopes: whether it is the derivative that has to be exact, or the function.
-    """
+    def step(n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any) -> list[Any]:
+        below = add(add(a, n), 1.0)
+        ratio = div(x, below)
+        term_dot = sub(mul(term_dot, ratio), div(mul(term, ratio), below))
+        term = mul(term, ratio)
+        return [term, add(total, term), term_dot, add(total_dot, term_dot)]
 
-    def step(state: _Series) -> Any:
-        denominator = add(state.denominator, 1)
-        ratio = div(x, denominator)
-        term_slope = sub(
-            mul(state.term_slope, ratio), div(mul(state.term, x), mul(denominator, denominator))
-        )
-        term = mul(state.term, ratio)
-        total, total_slope = add(state.total, term), add(state.total_slope, term_slope)
-        last = abs(div(term_slope, total_slope)) if slopes else div(term, total)
-        is_going = gt(last, _eps(x))
-        new = _Series(is_going, denominator, term, total, term_slope, total_slope)
-        return _where_going(state, new)
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(new[2]), mul(abs(new[3]), _epsilon(x)))
 
-    one, zero = full_like(x, 1), full_like(x, 0)
-    end = while_loop(_is_any_going, step, _Series(is_wanted, a, one, one, zero, zero))
-    slope_of_factor = sub(log(x), digamma(add(a, 1)))
-    slope = add(end.total_slope, mul(end.total, slope_of_factor))
-    return div(end.total, a), div(slope, a)
+    one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
+    start = [one, one, zero, zero]
+    _, total, _, total_dot = converge(step, start, is_active, is_unconverged, 10**9)
+    return total, total_dot
 
 
 # --8<-- [end:series]
 
 
-class _Fraction(NamedTuple):
-    is_going: Any
-    y: Any
-    z: Any
-    value: Any
-    value_slope: Any
-    # Numerators and denominators of the last two approximations.
-    p: tuple[Any, Any]
-    q: tuple[Any, Any]
-    p_slope: tuple[Any, Any]
-    q_slope: tuple[Any, Any]
+# --8<-- [start:fraction]
+def _first_steps(a: Any, x: Any) -> Any:
+    return sub(add(x, 1.0), a)
 
 
-def _fraction(a: Any, x: Any, is_wanted: Any, slopes: bool) -> tuple[Any, Any]:
-    """What `_series` is, of the upper function."""
-    eps = _eps(x)
+def fraction(a: Any, x: Any, is_active: Any) -> Any:
+    """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Lentz' method.
 
-    def step(counted: tuple[Any, _Fraction]) -> tuple[Any, _Fraction]:
-        last, state = counted
-        count, y, z = add(last, 1), add(state.y, 1), add(state.z, 2)
-        factor = mul(y, count)
+    There `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
+    the upper incomplete gamma function, for real and complex `x`.
+    """
 
-        def following(pair: tuple[Any, Any]) -> Any:
-            return sub(mul(pair[0], z), mul(pair[1], factor))
+    def step(n: Any, above: Any, below: Any, value: Any) -> list[Any]:
+        n = add(n, 1.0)
+        numerator = mul(n, sub(a, n))
+        denominator = add(_first_steps(a, x), mul(n, 2.0))
+        above = add(denominator, div(numerator, above))
+        below = div(1.0, add(denominator, mul(numerator, below)))
+        return [above, below, div(value, mul(above, below))]
 
-        def following_slope(slope: tuple[Any, Any], pair: tuple[Any, Any]) -> Any:
-            return add(sub(following(slope), pair[0]), mul(pair[1], count))
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(sub(new[2], old[2])), mul(abs(new[2]), _epsilon(x)))
 
-        p, q = following(state.p), following(state.q)
-        p_slope = following_slope(state.p_slope, state.p)
-        q_slope = following_slope(state.q_slope, state.q)
-        is_fraction = ne(q, 0)
-        value = where(is_fraction, div(p, q), state.value)
-        value_slope = where(
-            is_fraction, div(sub(p_slope, mul(value, q_slope)), q), state.value_slope
-        )
-        if slopes:
-            change = abs(sub(value_slope, state.value_slope))
-        else:
-            change = abs(div(sub(state.value, value), value))
-        is_going = gt(where(is_fraction, change, 1), eps)
-
-        # Both parts grow; the fraction stays the same where both are made smaller.
-        scale = where(gt(abs(p), 1 / eps), eps, full_like(p, 1))
-        p_pair, q_pair, p_slopes, q_slopes = (
-            (mul(new, scale), mul(old[0], scale))
-            for new, old in [
-                (p, state.p),
-                (q, state.q),
-                (p_slope, state.p_slope),
-                (q_slope, state.q_slope),
-            ]
-        )
-        new = _Fraction(is_going, y, z, value, value_slope, p_pair, q_pair, p_slopes, q_slopes)
-        return count, _where_going(state, new)
-
-    def is_short_and_going(counted: tuple[Any, _Fraction]) -> Any:
-        count, state = counted
-        return bitwise_and(lt(count, LONGEST_FRACTION), _is_any_going(state))
-
-    one, zero = full_like(x, 1), full_like(x, 0)
-    y = sub(1, a)
-    z = add(add(x, y), 1)
-    p, q = add(x, 1), mul(z, x)
-    value = div(p, q)
-    start = _Fraction(
-        is_wanted,
-        y,
-        z,
-        value,
-        div(mul(value, x), q),
-        p=(p, one),
-        q=(q, x),
-        p_slope=(zero, zero),
-        q_slope=(neg(x), zero),
-    )
-    count = stage2.astype(0, typeof(x).dtype)
-    _, end = while_loop(is_short_and_going, step, (count, start))
-    slope_of_factor = sub(log(x), digamma(a))
-    return end.value, add(end.value_slope, mul(end.value, slope_of_factor))
+    start = _start(a, x)
+    return converge(step, start, is_active, is_unconverged, MOST_STEPS)[2]
 
 
-def _is_any_going(state: Any) -> Any:
-    return reduce_or(state.is_going, range(typeof(state.is_going).ndim))
+def _start(a: Any, x: Any) -> list[Any]:
+    first = _first_steps(a, x)
+    return [first, stage2.functions.full_like(x, 0.0), div(1.0, first)]
 
 
-def _where_going(old: Any, new: Any) -> Any:
-    """The new state where the old one was not at its end."""
-    return tree_map(lambda x, y: where(old.is_going, y, x), old, new)
+def _fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+    """The same fraction, and its derivative by `a`."""
+
+    def step(
+        n: Any, above: Any, below: Any, value: Any, above_dot: Any, below_dot: Any, value_dot: Any
+    ) -> list[Any]:
+        n = add(n, 1.0)
+        numerator = mul(n, sub(a, n))
+        denominator = add(_first_steps(a, x), mul(n, 2.0))
+        # The derivative of the numerator is n, that of the denominator -1.
+        ratio = div(numerator, above)
+        above_dot = sub(div(sub(n, mul(ratio, above_dot)), above), 1.0)
+        inverse_dot = sub(add(mul(n, below), mul(numerator, below_dot)), 1.0)
+        above = add(denominator, ratio)
+        below = div(1.0, add(denominator, mul(numerator, below)))
+        below_dot = neg(mul(mul(below, below), inverse_dot))
+        product = mul(above, below)
+        product_dot = add(mul(above_dot, below), mul(above, below_dot))
+        value = div(value, product)
+        value_dot = div(sub(value_dot, mul(value, product_dot)), product)
+        return [above, below, value, above_dot, below_dot, value_dot]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(sub(new[5], old[5])), _epsilon(x))
+
+    start = _start(a, x)
+    zero = start[1]
+    slopes = [stage2.functions.full_like(x, -1.0), zero, mul(start[2], start[2])]
+    out = converge(step, [*start, *slopes], is_active, is_unconverged, MOST_STEPS)
+    return out[2], out[5]
 
 
-def _eps(x: Any) -> float:
-    return float(np.finfo(typeof(x).dtype).eps)
+# --8<-- [end:fraction]
 
 
-class _Parts(NamedTuple):
-    factor: Any  # x**a * exp(-x) / gamma(a)
-    is_upper: Any  # where the next two are of the upper function
-    value: Any
-    slope: Any
+def _log_weight(a: Any, x: Any) -> Any:
+    return sub(sub(mul(a, log(x)), x), lgamma(a))
 
 
-def _computed(a: Any, x: Any, slopes: bool) -> _Parts:
-    """The function that is the better one to compute, divided by the factor; and its slope."""
-    log_factor = sub(sub(mul(a, log(x)), x), lgamma(a))
-    is_tiny = lt(log_factor, -math.log(np.finfo(typeof(x).dtype).max))
-    is_inside = bitwise_and(gt(a, 0), bitwise_and(gt(x, 0), lt(x, math.inf)))
-    is_wanted = bitwise_and(is_inside, bitwise_not(is_tiny))
-    is_upper = bitwise_and(ge(x, 1), gt(x, a))
-    of_series = _series(a, x, bitwise_and(is_wanted, bitwise_not(is_upper)), slopes)
-    of_fraction = _fraction(a, x, bitwise_and(is_wanted, is_upper), slopes)
-    value, slope = (
-        where(is_upper, upper, lower) for lower, upper in zip(of_series, of_fraction, strict=True)
-    )
-    return _Parts(exp(log_factor), is_upper, value, slope)
-
-
-def _igamma(a: Any, x: Any) -> Any:
-    parts = _computed(a, x, slopes=False)
-    computed = mul(parts.factor, parts.value)
-    out = where(parts.is_upper, sub(1, computed), computed)
-    out = where(eq(x, 0), 0, where(eq(x, math.inf), 1, out))
-    return where(_is_outside(a, x), math.nan, out)
-
-
-def _igammac(a: Any, x: Any) -> Any:
-    parts = _computed(a, x, slopes=False)
-    computed = mul(parts.factor, parts.value)
-    out = where(parts.is_upper, computed, sub(1, computed))
-    out = where(bitwise_or(eq(x, math.inf), eq(a, 0)), 0, out)
-    return where(_is_outside(a, x), math.nan, out)
+def _underflows(log_weight: Any) -> Any:
+    return lt(log_weight, -math.log(float(np.finfo(typeof(log_weight).dtype).max)))
 
 
 def _is_outside(a: Any, x: Any) -> Any:
-    """Where there is no function: below 0, and at 0 of both."""
-    is_inside = bitwise_and(ge(a, 0), ge(x, 0))
-    return bitwise_not(bitwise_and(is_inside, bitwise_or(gt(a, 0), gt(x, 0))))
+    both_zero = bitwise_and(eq(a, 0.0), eq(x, 0.0))
+    return _any(lt(x, 0.0), lt(a, 0.0), both_zero, ne(a, a), ne(x, x))
 
 
-def _igamma_grad_a(a: Any, x: Any) -> Any:
-    parts = _computed(a, x, slopes=True)
-    slope = mul(parts.factor, parts.slope)
-    return _inside(a, x, where(parts.is_upper, neg(slope), slope))
+def _igamma(a: Any, x: Any) -> Any:
+    is_above = bitwise_and(ge(x, 1.0), gt(x, a))
+    log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
+    is_outside = _is_outside(a, x)
+    is_special = _any(eq(x, 0.0), is_outside, _underflows(log_weight), is_infinite)
+    is_active, weight = bitwise_not(is_special), exp(log_weight)
+    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
+    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
+    out = where(is_above, sub(1.0, upper), lower)
+    out = where(is_infinite, 1.0, where(eq(x, 0.0), 0.0, out))
+    return where(is_outside, math.nan, out)
 
 
-def _inside(a: Any, x: Any, out: Any) -> Any:
-    """A derivative by `a`: 0 where `x` is, and only where both are numbers of its domain."""
-    is_inside = bitwise_and(gt(a, 0), ge(x, 0))
-    return where(is_inside, where(eq(x, 0), 0, out), math.nan)
+def _igammac(a: Any, x: Any) -> Any:
+    is_above = bitwise_and(ge(x, 1.0), ge(x, a))
+    log_weight = _log_weight(a, x)
+    is_outside, is_zero = _is_outside(a, x), bitwise_or(eq(x, math.inf), eq(a, 0.0))
+    is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero))
+    weight = exp(log_weight)
+    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
+    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
+    out = where(is_zero, 0.0, where(is_above, upper, sub(1.0, lower)))
+    return where(is_outside, math.nan, out)
 
 
-def _in_32_bits_at_least(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+# --8<-- [start:slopes]
+def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
+    """What is made of the derivatives of the logarithms of P and Q by `a`."""
+
+    def slope(a: Any, x: Any) -> Any:
+        is_above = bitwise_and(gt(x, 1.0), gt(x, a))
+        log_weight = _log_weight(a, x)
+        is_outside = _any(lt(x, 0.0), le(a, 0.0), ne(a, a), ne(x, x))
+        is_active = bitwise_not(_any(eq(x, 0.0), is_outside))
+        if has_weight:
+            is_active = bitwise_and(is_active, bitwise_not(_underflows(log_weight)))
+        below = bitwise_and(is_active, bitwise_not(is_above))
+        total, total_dot = _series_with_slope(a, x, below)
+        value, value_dot = _fraction_with_slope(a, x, bitwise_and(is_active, is_above))
+        # The weight of the series has the gamma function of `a + 1`.
+        lower = add(mul(total, sub(log(x), digamma(add(a, 1.0)))), total_dot)
+        upper = add(mul(value, sub(log(x), digamma(a))), value_dot)
+        weight = exp(log_weight)
+        out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
+        return where(is_outside, math.nan, where(eq(x, 0.0), 0.0, out))
+
+    return slope
+
+
+_igamma_slope = _slope(
+    lambda weight, a, x, lower: mul(div(weight, a), lower),
+    lambda weight, a, x, upper: neg(mul(weight, upper)),
+    has_weight=True,
+)
+# As `a` grows, x has to grow so that P stays what it is; the weight is x times the density.
+_sample_slope = _slope(
+    lambda weight, a, x, lower: neg(mul(div(x, a), lower)),
+    lambda weight, a, x, upper: mul(x, upper),
+    has_weight=False,
+)
+# --8<-- [end:slopes]
+
+
+def _in_32_bits_at_least(function: Callable[[Any, Any], Any]) -> Rule:
     def widened(a: Any, x: Any) -> Any:
         dtype = typeof(x).dtype
         if dtype.itemsize >= 4:
             return function(a, x)
-        return stage2.astype(function(*(stage2.astype(y, np.float32) for y in (a, x))), dtype)
+        wide = [stage2.astype(operand, np.float32) for operand in (a, x)]
+        return stage2.astype(function(*wide), dtype)
 
-    return widened
+    return lower_by_primitives(widened)
 
 
 def _density(a: Any, x: Any) -> Any:
-    return exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a)))
+    return exp(sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a))))
 
 
-_lower: Binary = binary(
-    "igamma",
-    "",
-    hlo=lower_by_primitives(_in_32_bits_at_least(_igamma)),
-    kinds="f",
-    jvp=(
-        lambda t, out, a, x: mul(t, _slope(a, x)),
-        lambda t, out, a, x: mul(t, _density(a, x)),
-    ),
-)
-_upper: Binary = binary(
-    "igammac",
-    "",
-    hlo=lower_by_primitives(_in_32_bits_at_least(_igammac)),
-    kinds="f",
-    jvp=(
-        lambda t, out, a, x: neg(mul(t, _slope(a, x))),
-        lambda t, out, a, x: neg(mul(t, _density(a, x))),
-    ),
-)
-_slope: Binary = binary(
+def _slope_of_sample_slope(out: Any, a: Any, x: Any) -> Any:
+    slope_of_log_density = sub(div(sub(a, 1.0), x), 1.0)
+    return sub(sub(digamma(a), log(x)), mul(out, slope_of_log_density))
+
+
+_igamma_grad_a_of: Binary = binary(
     "igamma_grad_a",
     "",
-    hlo=lower_by_primitives(_in_32_bits_at_least(_igamma_grad_a)),
+    hlo=_in_32_bits_at_least(_igamma_slope),
     kinds="f",
     jvp=(
         no_derivative("igamma_grad_a", "a"),
         lambda t, out, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
     ),
 )
+_random_gamma_grad_of: Binary = binary(
+    "random_gamma_grad",
+    "",
+    hlo=_in_32_bits_at_least(_sample_slope),
+    kinds="f",
+    jvp=(
+        no_derivative("random_gamma_grad", "a"),
+        lambda t, out, a, x: mul(t, _slope_of_sample_slope(out, a, x)),
+    ),
+)
+_igamma_of: Binary = binary(
+    "igamma",
+    "",
+    hlo=_in_32_bits_at_least(_igamma),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
+        lambda t, out, a, x: mul(t, _density(a, x)),
+    ),
+)
+_igammac_of: Binary = binary(
+    "igammac",
+    "",
+    hlo=_in_32_bits_at_least(_igammac),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),
+        lambda t, out, a, x: neg(mul(t, _density(a, x))),
+    ),
+)
 
 
 @operation
 def igamma(a: Any, x: Any) -> Any:
-    """The lower incomplete gamma function of `x` with parameter `a`, from 0 to 1 (regularized)."""
-    return _lower(a, x)
+    """The lower incomplete gamma function of `a` at `x`, as a part of the gamma function."""
+    return _igamma_of(a, x)
 
 
 @operation
 def igammac(a: Any, x: Any) -> Any:
-    """`1 - igamma(a, x)`, exact also where that is nearly 0."""
-    return _upper(a, x)
+    """The upper incomplete gamma function of `a` at `x`: `1 - igamma(a, x)`, exact also near 0."""
+    return _igammac_of(a, x)
 
 
 @operation
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """The derivative of `igamma(a, x)` by `a`; this has a derivative by `x` only."""
-    return _slope(a, x)
+    """The derivative of `igamma` by `a`, which itself has a derivative by `x` only."""
+    return _igamma_grad_a_of(a, x)
 
 
 @operation
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """The derivative by `a` of a number `x` of the gamma distribution with parameter `a`."""
-    return _in_32_bits_at_least(_random_gamma_grad)(*map(to_inexact, promote(a, x)))
+    """How fast a number `x` drawn from the gamma distribution of shape `a` grows with `a`."""
+    return _random_gamma_grad_of(a, x)
 
 
-def _random_gamma_grad(a: Any, x: Any) -> Any:
-    # What the probability gains by a, it loses by x: the number moves to where they are equal.
-    parts = _computed(a, x, slopes=True)
-    slope = mul(parts.slope, x)
-    return _inside(a, x, where(parts.is_upper, slope, neg(slope)))
-
-
-__all__ = ["igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
+__all__ = [
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "random_gamma_grad",
+]
