@@ -35,6 +35,9 @@ BY_FAMILY = {
     "test_elementwise",
     "test_fft",
     "test_indexing",
+    "test_keys",
+    "test_lax",
+    "test_lax_indexing",
     "test_linalg",
     "test_manipulation",
     "test_optimizers",
@@ -44,6 +47,7 @@ BY_FAMILY = {
     "test_sorting",
     "test_special",
     "test_statistics",
+    "test_trees",
 }
 
 

@@ -1,11 +1,13 @@
 """minijax and JAX under one set of names, so that one program runs with either."""
 
+import warnings
 from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import minijax
 import minijax_stage2 as s2
 import minijax_stage3 as s3
 import minijax_stage4 as s4
@@ -103,3 +105,35 @@ def assert_same(ours, theirs, tolerance):
         assert x.dtype == y.dtype
         scale = np.max(np.abs(y), initial=1.0)
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
+
+
+def result(program, numpy, library):
+    """What a program of either library gives: a result, or the error that it raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return program(numpy, library)
+    except Exception as error:
+        return error
+
+
+def check_same(ours, theirs):
+    """Two results of one program agree in containers, shapes, dtypes, weak types and values.
+
+    Or both are errors, of one class or its bases.
+    """
+    if isinstance(theirs, Exception):
+        related = isinstance(ours, type(theirs)) or isinstance(theirs, type(ours))
+        # JAX's errors of this name are another class; ours is one of its bases.
+        assert related or type(ours).__name__ == type(theirs).__name__, ours
+        return
+    assert not isinstance(ours, Exception), ours
+    assert isinstance(ours, tuple | list) == isinstance(theirs, tuple | list)
+    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for found, expected in zip(ours, theirs, strict=True):
+        if isinstance(expected, jax.Array):
+            assert isinstance(found, minijax.Array)
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            assert found.weak_type == expected.weak_type
+        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)

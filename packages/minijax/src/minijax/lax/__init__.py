@@ -19,6 +19,7 @@ from minijax.lax import (
     elementwise,
     gathering,
     generic_reductions,
+    index_taking,
     linalg,
     parallel,
     precision,
@@ -26,6 +27,7 @@ from minijax.lax import (
     reductions,
     rounding,
     scattering,
+    scatters,
     slicing,
     sorting,
     special,
@@ -54,6 +56,7 @@ from minijax.lax.elementwise import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generic_reductions import *
+from minijax.lax.index_taking import *
 from minijax.lax.parallel import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
@@ -61,6 +64,7 @@ from minijax.lax.reductions import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
+from minijax.lax.scatters import *
 from minijax.lax.slicing import *
 from minijax.lax.sorting import *
 from minijax.lax.special import *
@@ -92,12 +96,14 @@ __all__ = [
     *fft_module.__all__,
     *gathering.__all__,
     *generic_reductions.__all__,
+    *index_taking.__all__,
     *parallel.__all__,
     *precision.__all__,
     *products.__all__,
     *reductions.__all__,
     *rounding.__all__,
     *scattering.__all__,
+    *scatters.__all__,
     *slicing.__all__,
     *sorting.__all__,
     *special.__all__,
