@@ -41,6 +41,9 @@ BY_FAMILY = {
     "test_image",
     "test_indexing",
     "test_lax_pieces",
+    "test_keys",
+    "test_lax",
+    "test_lax_indexing",
     "test_linalg",
     "test_manipulation",
     "test_numpy_families",
@@ -57,6 +60,7 @@ BY_FAMILY = {
     "test_special",
     "test_statistics",
     "test_ufuncs",
+    "test_trees",
 }
 
 

@@ -27,6 +27,7 @@ from minijax.lax import (
     generic_reductions,
     incomplete_beta,
     incomplete_gamma,
+    index_taking,
     linalg,
     linear_solve,
     parallel,
@@ -38,6 +39,7 @@ from minijax.lax import (
     roots,
     rounding,
     scattering,
+    scatters,
     shapes,
     slicing,
     sorting,
@@ -72,6 +74,7 @@ from minijax.lax.generators import *
 from minijax.lax.generic_reductions import *
 from minijax.lax.incomplete_beta import *
 from minijax.lax.incomplete_gamma import *
+from minijax.lax.index_taking import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
 from minijax.lax.placement import *
@@ -84,6 +87,7 @@ from minijax.lax.roots import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
 from minijax.lax.scattering import *
+from minijax.lax.scatters import *
 from minijax.lax.shapes import *
 from minijax.lax.slicing import *
 from minijax.lax.sorting import *
@@ -123,6 +127,7 @@ __all__ = [
     *linear_solve.__all__,
     *incomplete_beta.__all__,
     *incomplete_gamma.__all__,
+    *index_taking.__all__,
     *parallel.__all__,
     *placement.__all__,
     *precision.__all__,
@@ -133,6 +138,7 @@ __all__ = [
     *rounding.__all__,
     *scattering.__all__,
     *shapes.__all__,
+    *scatters.__all__,
     *slicing.__all__,
     *sorting.__all__,
     *special.__all__,
