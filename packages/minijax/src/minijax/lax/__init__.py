@@ -123,7 +123,6 @@ __all__ = [
     *gathering.__all__,
     *generators.__all__,
     *generic_reductions.__all__,
-    *incomplete_gamma.__all__,
     *linear_solve.__all__,
     *incomplete_beta.__all__,
     *incomplete_gamma.__all__,
