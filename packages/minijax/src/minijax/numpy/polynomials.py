@@ -32,6 +32,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
         x: an array of any shape.
         unroll: makes no difference: there is no loop.
     """
+    _require_sequences("polyval", p)
     p, x = _of_one_dtype(p, x)
     shape, degree = typeof(x).shape, typeof(p).shape[0]
     out = lax.full(shape, 0, typeof(x).dtype)
@@ -44,13 +45,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 @operation
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials."""
-    return lax.add(*_of_one_length(a1, a2))
+    return lax.add(*_of_one_length("polyadd", a1, a2))
 
 
 @operation
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials."""
-    return lax.sub(*_of_one_length(a1, a2))
+    return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
@@ -83,6 +84,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial, `m` times over."""
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, found {m}")
+    _require_sequences("polyder", p)
     p = lax.convert_element_type(p, dtype_of_mean(p))
     count = typeof(p).shape[0] - m
     if m == 0 or count <= 0:
@@ -97,6 +99,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The antiderivative of a polynomial, `m` times over, with the constants `k`, else 0."""
     if m < 0:
         raise ValueError(f"polyint: m must not be negative, found {m}")
+    _require_sequences("polyint", p)
     k = 0 if k is None else k
     p, k = (lax.convert_element_type(x, dtype_of_mean(p)) for x in (p, k))
     if m == 0:
@@ -161,8 +164,11 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 @operation
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    _require_sequences("polydiv", u, v)
     u, v = map(to_inexact, _of_one_dtype(u, v))
     size, width = typeof(u).shape[0], typeof(v).shape[0]
+    if not width:
+        raise ValueError("polydiv: the divisor has no coefficients")
     if size < width:
         return lax.full((1,), 0, typeof(u).dtype), u
     head = lax.squeeze(lax.slice_in_dim(v, 0, 1), (0,))
@@ -323,13 +329,21 @@ def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) 
 # --8<-- [end:polyfit]
 
 
+def _require_sequences(caller: str, *polynomials: Any) -> None:
+    """Raises the error due where a polynomial is no sequence of coefficients."""
+    for p in polynomials:
+        if typeof(p).ndim != 1:
+            raise ValueError(f"{caller}: a polynomial has one axis, found {typeof(p)}")
+
+
 def _of_one_dtype(*operands: Any) -> list[Any]:
     meeting = result_type(*map(typeof, operands))
     return [cast(x, meeting) for x in operands]
 
 
-def _of_one_length(*operands: Any) -> list[Any]:
+def _of_one_length(caller: str, *operands: Any) -> list[Any]:
     """The polynomials with zeros for the powers that they lack."""
+    _require_sequences(caller, *operands)
     a1, a2 = _of_one_dtype(*operands)
     size = max(typeof(a).shape[0] for a in (a1, a2))
     zero = np.zeros((), typeof(a1).dtype)[()]

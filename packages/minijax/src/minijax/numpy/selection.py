@@ -311,8 +311,11 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
 
     Raises:
+        TypeError: `trim` is no string.
         ConcretizationTypeError: `filt` is traced, but its numbers decide a shape.
     """
+    if not isinstance(trim, str):
+        raise TypeError(f"trim_zeros: trim must be a string of f and b, found {trim!r:.60}")
     known = known_value(filt)
     if known is None:
         raise ConcretizationTypeError(
