@@ -167,6 +167,8 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     u, v = map(to_inexact, _of_one_dtype(u, v))
     _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
+    if not width:
+        raise ValueError("polydiv: the divisor has no coefficients")
     if size < width:
         return lax.full((1,), 0, typeof(u).dtype), u
     head = lax.squeeze(lax.slice_in_dim(v, 0, 1), (0,))

@@ -21,8 +21,10 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.taking import take
 from minijax.operation import Operation, operation
 from minijax.staging import ShapeDtypeStruct, eval_shape
+from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, moveaxis
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.functions import canonical_axes, ints, moveaxis
 from minijax_stage2.promotion import cast
 
 
@@ -64,13 +66,14 @@ class ufunc(Operation):
         at: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
     ):
+        require_function("ufunc", func)
+        counts = ints("ufunc: nin, nout and nargs", (nin, nout, nin if nargs is None else nargs))
+        self.nin, self.nout, self.nargs = counts
         of_arrays = vectorize(func) if call is None else call
         if isinstance(of_arrays, Operation):  # whose function need not be wrapped twice
             of_arrays = of_arrays._fun
         super().__init__(of_arrays, ())
-        self._own_name = self.__name__ = func.__name__ if name is None else name
-        self.nin, self.nout = operator.index(nin), operator.index(nout)
-        self.nargs = operator.index(nin if nargs is None else nargs)
+        self._own_name = self.__name__ = name_of(func) if name is None else name
         self.identity = identity
         self._reduce = reduce or functools.partial(_reduce, self)
         self._accumulate = accumulate or functools.partial(_accumulate, self)
