@@ -45,6 +45,7 @@ BY_FAMILY = {
     "test_random",
     "test_reflections",
     "test_reductions",
+    "test_scans",
     "test_sorting",
     "test_special",
     "test_statistics",

@@ -42,7 +42,6 @@ primitives = [primitive for primitive in all_primitives if primitive.name not in
 # What numpy calls the elementwise primitives; the others are in `examples` below.
 UNARY = {
     **law_elementwise.UNARY,
-    "stop_gradient": np.array,
     "real": np.real,
     "imag": np.imag,
 }
