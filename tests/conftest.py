@@ -56,6 +56,7 @@ BY_FAMILY = {
     "test_scipy_linalg",
     "test_scipy_sparse",
     "test_scipy_stats",
+    "test_scans",
     "test_sorting",
     "test_special",
     "test_statistics",

@@ -117,4 +117,4 @@ BITCASTS = [
 ]
 
 # What has no derivative, or by JAX's rule another than the slope of what it computes.
-NOT_SMOOTH = ("stop_gradient", "is_finite", "bitcast_convert_type")
+NOT_SMOOTH = ("is_finite", "bitcast_convert_type")

@@ -43,7 +43,6 @@ primitives = [p for p in all_primitives if p.name not in OF_KEYS | UNSTEADY]
 # What numpy calls the elementwise primitives; the others are in `examples` below.
 UNARY = {
     **law_elementwise.UNARY,
-    "stop_gradient": np.array,
     "real": np.real,
     "imag": np.imag,
 }
