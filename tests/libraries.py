@@ -117,7 +117,7 @@ def result(program, numpy, library):
         return error
 
 
-def check_same(ours, theirs):
+def check_same(ours, theirs, rtol=2e-6):
     """Two results of one program agree in containers, shapes, dtypes, weak types and values.
 
     Or both are errors, of one class or its bases.
@@ -136,4 +136,4 @@ def check_same(ours, theirs):
             assert isinstance(found, minijax.Array)
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
             assert found.weak_type == expected.weak_type
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)
