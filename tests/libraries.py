@@ -117,7 +117,7 @@ def result_of(program, numpy, library):
         return error
 
 
-def assert_alike(ours, theirs):
+def assert_alike(ours, theirs, rtol=2e-6):
     """Two results agree: arrays, dtypes, weak types and containers, or classes of errors."""
     if isinstance(theirs, Exception):
         # JAX's own errors are other classes, of the same names.
@@ -133,4 +133,4 @@ def assert_alike(ours, theirs):
             assert isinstance(found, minijax.Array)
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
             assert found.weak_type == expected.weak_type
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)

@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.declare import declare
+from minijax.key_dtype import key_dtype
 from minijax.lax.structural import full
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1
@@ -295,12 +296,12 @@ def i64_array(sizes: Sequence[int]) -> str:
 
 
 def default_fill_value(dtype: np.dtype[Any]) -> Any:
-    """What stands for an element that is not there."""
+    """What stands for an element that is not there: of keys, the one whose bits are all ones."""
     if is_inexact(dtype):
         return np.nan
     if dtype.kind == "b":
         return True
-    limits = ml_dtypes.iinfo(dtype)
+    limits = ml_dtypes.iinfo(np.uint64 if dtype == key_dtype else dtype)
     return limits.max if limits.min == 0 else limits.min
 
 
