@@ -44,6 +44,7 @@ BY_FAMILY = {
     "test_random",
     "test_reductions",
     "test_scipy_linalg",
+    "test_scipy_optimize",
     "test_scipy_sparse",
     "test_scipy_stats",
     "test_sorting",

@@ -8,6 +8,7 @@ import inspect
 import jax
 import jax.image
 import jax.scipy.ndimage
+import jax.scipy.optimize
 import jax.scipy.sparse.linalg
 import jax.scipy.special
 import jax.scipy.stats
@@ -24,6 +25,7 @@ MODULES = [
     "lax.linalg",
     "scipy.linalg",
     "scipy.ndimage",
+    "scipy.optimize",
     "scipy.sparse.linalg",
     "scipy.special",
     "scipy.stats",

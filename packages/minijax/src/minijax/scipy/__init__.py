@@ -1,10 +1,11 @@
 """scipy's functions for Arrays, by the names of `jax.scipy`."""
 
-from minijax.scipy import linalg, ndimage, sparse, special, stats
+from minijax.scipy import linalg, ndimage, optimize, sparse, special, stats
 
 __all__ = [
     "linalg",
     "ndimage",
+    "optimize",
     "sparse",
     "special",
     "stats",
