@@ -263,7 +263,7 @@ _igamma_of = binary(
     hlo=_in_32_bits_at_least(_igamma),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: mul(t, igamma_grad_a(a, x)),
+        lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
         lambda t, out, a, x: mul(t, _density(a, x)),
     ),
 )
@@ -273,7 +273,7 @@ _igammac_of = binary(
     hlo=_in_32_bits_at_least(_igammac),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: neg(mul(t, igamma_grad_a(a, x))),
+        lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),
         lambda t, out, a, x: neg(mul(t, _density(a, x))),
     ),
 )
