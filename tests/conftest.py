@@ -54,6 +54,8 @@ BY_FAMILY = {
     "test_reductions",
     "test_sets",
     "test_scipy_linalg",
+    "test_scipy_optimize",
+    "test_scipy_signal",
     "test_scipy_sparse",
     "test_scipy_stats",
     "test_scans",

@@ -8,7 +8,11 @@ import inspect
 import jax
 import jax.flatten_util
 import jax.image
+import jax.scipy.fft
+import jax.scipy.integrate
 import jax.scipy.ndimage
+import jax.scipy.optimize
+import jax.scipy.signal
 import jax.scipy.sparse.linalg
 import jax.scipy.special
 import jax.scipy.stats
@@ -25,7 +29,11 @@ MODULES = [
     "lax",
     "lax.linalg",
     "scipy.linalg",
+    "scipy.fft",
+    "scipy.integrate",
     "scipy.ndimage",
+    "scipy.signal",
+    "scipy.optimize",
     "scipy.sparse.linalg",
     "scipy.special",
     "scipy.stats",
