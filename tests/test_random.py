@@ -96,7 +96,7 @@ CASES = [
         "poisson",
         [(np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
     ),
-    ("binomial", [(TRIALS, SHARES), (20, 0.3, (40,)), (1000, 0.5, (40,), "float16")]),
+    ("binomial", [(TRIALS, SHARES), (1000, 0.3, (40,), "float16")]),
     ("multinomial", [(np.float32([3, 1000]), np.float32([[2, 3, 5, 0], [1, 1, 1, 7]]) / 10)]),
     (
         "permutation",
@@ -210,11 +210,8 @@ GRADIENTS = {
     "beta": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
     "dirichlet": lambda draw, key, a: draw(key, a, (2,)),
     "t": lambda draw, key, a: draw(key, a, (2, 3)),
-    "chisquare": lambda draw, key, a: draw(key, a, (2, 3)),
     "f": lambda draw, key, a: draw(key, a, a + 1),
-    "lognormal": lambda draw, key, a: draw(key, a, (2, 3)),
     "pareto": lambda draw, key, a: draw(key, a, (2, 3)),
-    "rayleigh": lambda draw, key, a: draw(key, a, (2, 3)),
     "wald": lambda draw, key, a: draw(key, a, (2, 3)),
     "weibull_min": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
     "triangular": lambda draw, key, a: draw(key, a, a + 1, a + 3, (2, 3)),
@@ -252,8 +249,7 @@ INITIALIZERS = [
         (2.0, "fan_avg", "uniform"),
         {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
     ),
-    ("orthogonal", (2.0,), {}),
-    ("orthogonal", (), {"column_axis": 1}),
+    ("orthogonal", (2.0,), {"column_axis": 1}),
     *[
         (f"{name}_{kind}", (), {})
         for name in ("lecun", "glorot", "he")
