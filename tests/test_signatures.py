@@ -46,6 +46,11 @@ MODULES = [
     "tree",
     "tree_util",
 ]
+MODULES += [
+    f"scipy.stats.{name}"
+    for name in minijax.scipy.stats.__all__
+    if inspect.ismodule(getattr(minijax.scipy.stats, name))
+]
 
 # Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
 NOT_YET = {
