@@ -9,7 +9,7 @@ import jax
 import jax.tree_util
 import numpy as np
 import pytest
-from libraries import result
+from libraries import result_of
 
 import minijax
 import minijax.tree_util
@@ -152,8 +152,8 @@ def plain(util, x):
 
 def compare(program):
     """Runs a program of a library with either, and compares what can be compared as objects."""
-    ours = plain(minijax.tree_util, result(lambda n, lib: program(lib), None, minijax))
-    theirs = plain(jax.tree_util, result(lambda n, lib: program(lib), None, jax))
+    ours = plain(minijax.tree_util, result_of(lambda n, lib: program(lib), None, minijax))
+    theirs = plain(jax.tree_util, result_of(lambda n, lib: program(lib), None, jax))
     if isinstance(theirs, Exception):
         related = isinstance(ours, type(theirs)) or isinstance(theirs, type(ours))
         assert isinstance(ours, Exception), (ours, theirs)
@@ -373,6 +373,6 @@ WRONG = {
 def test_what_is_refused(name):
     program, named = WRONG[name]
     compare(program)
-    assert isinstance(result(lambda n, lib: program(lib), None, jax), Exception)
+    assert isinstance(result_of(lambda n, lib: program(lib), None, jax), Exception)
     with pytest.raises(Exception, match=named):
         program(minijax)
