@@ -219,7 +219,7 @@ WRONG = [
     ({"padding": 3}, TypeError, "padding"),
     ({"feature_group_count": 2}, ValueError, "feature"),
     ({"batch_group_count": 3}, ValueError, "groups"),
-    ({"dimension_numbers": ("NHWC", "HWIO", "NHW")}, ValueError, "axes"),
+    ({"dimension_numbers": ("NHWC", "HWIO", "NHW")}, TypeError, "axes"),
     ({"dimension_numbers": "NHWC"}, TypeError, "dimension_numbers"),
     ({"lhs_dilation": (2, 2)}, ValueError, "lhs_dilation"),
 ]

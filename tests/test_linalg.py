@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import assert_same, check_same, result
 
 import minijax
 import minijax.numpy as mnp
@@ -292,3 +292,144 @@ def test_derivatives_that_are_not_there_say_so():
     ):
         with pytest.raises(NotImplementedError, match="derivative"):
             minijax.jvp(function, (mnp.asarray(x),), (mnp.asarray(x),))
+
+
+def of_scipy(lib, name, *args, **kwargs):
+    return getattr(lib.scipy.linalg, name)(*args, **kwargs)
+
+
+@pytest.mark.parametrize("dtype", [F32, C128], ids=str)
+def test_factors_and_what_is_solved_by_them(dtype):
+    a, s = draw((3, 3), dtype) + 3 * np.eye(3, dtype=dtype), positive((3, 3), dtype)
+    batch, b, rows = positive((2, 3, 3), dtype), draw((3, 2), dtype), draw((3,), dtype)
+
+    def program(lib):
+        scipy = lib.scipy.linalg
+        out = []
+        for lower in (False, True):
+            factor, is_lower = scipy.cho_factor(s, lower)
+            assert is_lower is lower
+            triangle = lib.numpy.tril if lower else lib.numpy.triu
+            out += [triangle(factor), scipy.cholesky(s, lower=lower)]
+            out.append(scipy.cholesky(triangle(s), lower=lower))
+            out += [scipy.cho_solve((factor, lower), right) for right in (b, rows)]
+            for trans in (0, "T", 2):
+                for unit_diagonal in (False, True):
+                    options = {"trans": trans, "lower": lower, "unit_diagonal": unit_diagonal}
+                    out.append(scipy.solve_triangular(a, b, **options))
+        out += [scipy.cho_factor(batch)[0], scipy.solve_triangular(a, rows, lower=True)]
+        lu_and_piv = scipy.lu_factor(a)
+        out += lu_and_piv
+        out += [scipy.lu_solve(lu_and_piv, x, trans) for x in (b, rows) for trans in (0, 1, 2)]
+        out += [scipy.solve(s, b, assume_a="pos"), scipy.solve(a, rows)]
+        out += scipy.lu_factor(batch)
+        return out
+
+    assert_same(program(minijax), program(jax), 10 * TOLERANCE[dtype])
+    staged = minijax.jit(lambda: program(minijax))()
+    assert_same(staged, program(jax), 10 * TOLERANCE[dtype])
+
+
+@pytest.mark.filterwarnings("ignore:.*batched 1D solves:FutureWarning")
+@pytest.mark.parametrize(
+    ("matrices", "rows"),
+    [
+        ((2, 3, 3), (3,)),
+        ((2, 3, 3), (2, 3)),
+        ((2, 3, 3), (3, 4)),
+        ((2, 3, 3), (1, 3, 1)),
+        ((3, 3), (2, 3, 4)),
+        ((4, 1, 3, 3), (2, 3, 2)),
+    ],
+)
+def test_batches_are_solved(matrices, rows):
+    a, b = positive(matrices), draw(rows)
+
+    def program(lib):
+        scipy = lib.scipy.linalg
+        out = [
+            scipy.cho_solve((scipy.cholesky(a, lower=True), True), b),
+            scipy.solve_triangular(a, b, trans="T", lower=True),
+        ]
+        if len(matrices) - len(rows) < 2 and len(rows) != 3:  # JAX's takes no others
+            out += [scipy.lu_solve(scipy.lu_factor(a), b, trans) for trans in (0, 1)]
+        return out
+
+    assert_same(program(minijax), program(jax), 1e-9)
+
+
+def test_what_is_solved_by_factors_has_derivatives():
+    a, s, b = draw((3, 3)) + 3 * np.eye(3), positive((3, 3)), draw((3, 2))
+
+    def program(lib):
+        def f(a, s, b):
+            scipy = lib.scipy.linalg
+            return (
+                scipy.cho_solve(scipy.cho_factor(s, True), b),
+                scipy.lu_solve(scipy.lu_factor(a), b, 1),
+                scipy.solve_triangular(a, b, "T", True),
+                scipy.block_diag(a, b),
+                scipy.toeplitz(b[:, 0], a[0]),
+            )
+
+        def everything(a, s, b):
+            primals, tangents = (a, s, b), (a * 0.5 + 1, s, b + 1)
+            out, tangent = lib.jvp(f, primals, tangents)
+            pulled = lib.jvp(lambda *xs: lib.vjp(f, *xs)[1](out), primals, tangents)
+            moved = lib.vmap(f, (None, None, 0))(a, s, lib.numpy.stack([b, 2 * b]))
+            return [out, tangent, pulled, moved]
+
+        return leaves(lib.jit(everything)(a, s, b))
+
+    assert_same(program(minijax), program(jax), 1e-9)
+
+
+SHAPED = {
+    "block_diag": [
+        (),
+        (np.ones((2, 3)), 2, np.arange(2)),
+        (np.ones((2, 0)), np.eye(2, dtype=np.float32)),
+        (1j, np.ones((1, 1), np.int32)),
+        (np.ones((2, 2, 2)),),
+    ],
+    "toeplitz": [
+        (np.arange(3),),
+        (np.arange(3), np.arange(4.0)),
+        (np.array([1j, 2, 3 + 1j]),),
+        (2.0, np.arange(3)),
+        (np.zeros(0), np.arange(2)),
+        (np.arange(6.0).reshape(2, 3),),
+        (np.arange(6.0).reshape(2, 3), np.arange(4.0)),
+    ],
+    "cho_factor": [(np.eye(2, dtype=np.int32),), (np.ones((2, 3)),), (np.ones(3),)],
+    "cho_solve": [
+        ((np.eye(2), True), np.arange(2)),
+        ((np.eye(2), False), np.ones(3)),
+        ((np.ones((2, 3)), False), np.ones(2)),
+    ],
+    "lu_factor": [(np.array([[1, 2], [3, 4]]),), (np.arange(6.0).reshape(2, 3),)],
+    "lu_solve": [
+        ((np.eye(2, dtype=np.float32), np.array([1, 1], np.int32)), np.arange(2)),
+        ((np.eye(2), np.array([0, 1], np.int32)), np.ones(3)),
+        ((np.eye(2), np.array([0, 1], np.int32)), np.ones(2), 3),
+    ],
+    "solve_triangular": [
+        (np.eye(2, dtype=np.int32), np.arange(2)),
+        (np.eye(2), np.ones(3)),
+        (np.ones((2, 3)), np.ones(2)),
+        (np.eye(2), np.ones(2), 3),
+        (np.eye(2), np.ones(2), "X"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_types_and_errors_of_scipys_functions(name):
+    for x64 in (False, True):
+        with jax.enable_x64(x64), minijax.enable_x64(x64):
+            for args in SHAPED[name]:
+                ours, theirs = (
+                    result(lambda n, lib, a=args: of_scipy(lib, name, *a), None, lib)
+                    for lib in (minijax, jax)
+                )
+                check_same(ours, theirs)

@@ -10,6 +10,7 @@ from minijax.lax.slicing import concatenate
 from minijax.lax.structural import expand_dims
 from minijax.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
 
 
 @operation(static="axes")
@@ -22,10 +23,20 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
         src: the array.
         idxs: vectors of integers, one for each of the axes, or an array of them.
         axes: the axes.
+
+    Raises:
+        ValueError: there are no such axes, or not one vector of integers for each.
     """
-    axes = tuple(axes)
-    shape = typeof(src).shape
-    columns = [expand_dims(_counted_on(idxs[i], shape[axis]), 1) for i, axis in enumerate(axes)]
+    shape, vectors = typeof(src).shape, list(idxs)
+    axes = canonical_axes("index_take", axes, len(shape))
+    if len(vectors) != len(axes):
+        raise ValueError(
+            f"index_take: idxs must be one for each of the axes {axes}, found {len(vectors)}"
+        )
+    columns = [
+        expand_dims(_counted_on(index, shape[axis]), 1)
+        for index, axis in zip(vectors, axes, strict=True)
+    ]
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
     sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
     return gather(src, concatenate(columns, 1), numbers, sizes)

@@ -4,6 +4,7 @@
 and what is not finite gives what is not a number.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
@@ -22,8 +23,11 @@ from minijax_stage2.promotion import to_inexact
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`."""
-    return jnp.linalg.cholesky(a, upper=not lower)
+    """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
+
+    Of `a` the same triangle is looked at.
+    """
+    return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
 
 
 def cho_factor(
@@ -33,13 +37,38 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
+def _solved(caller: str, solve: Callable[..., Any], signature: str, *operands: Any) -> Any:
+    """What `solve` makes of matrices, what belongs to them, and vectors or matrices, in batches.
+
+    Right-hand sides of one axis less than the matrices are vectors, if they are as long.
+
+    Arguments:
+        caller: the function that an error names.
+        solve: from one of each operand to the solution.
+        signature: of the operands before the right-hand sides, as `jnp.vectorize` has it.
+        operands: the matrices first, the right-hand sides last.
+    """
+    a, b = typeof(operands[0]), typeof(operands[-1])
+    n = a.shape[-1]
+    is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape[-1] == n)
+    if b.shape[-1 if is_vector else -2 :][:1] != (n,):
+        raise ValueError(
+            f"{caller}: the right-hand sides {b} must have {n} rows, as many as the matrices {a}"
+        )
+    of_b = "(n)" if is_vector else "(n,k)"
+    return jnp.vectorize(solve, signature=f"{signature},{of_b}->{of_b}")(*operands)
+
+
 @operation(static="lower")
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
-    c, b = (to_inexact(x) for x in meet(c, b))
     first = {"left_side": True, "lower": lower}
     back = {"transpose_a": True, "conjugate_a": True}
-    x = linalg.triangular_solve(c, b, **first, **({} if lower else back))
-    return linalg.triangular_solve(c, x, **first, **(back if lower else {}))
+
+    def solve(c: Any, b: Any) -> Any:
+        x = linalg.triangular_solve(c, b, **first, **({} if lower else back))
+        return linalg.triangular_solve(c, x, **first, **(back if lower else {}))
+
+    return _solved("cho_solve", solve, "(n,n)", *(to_inexact(x) for x in meet(c, b)))
 
 
 def cho_solve(
@@ -71,21 +100,24 @@ def solve_triangular(
         unit_diagonal: whether the diagonal of `a` is taken to be ones.
 
     Raises:
-        ValueError: there is no such `trans`.
+        ValueError: there is no such `trans`, or the rows of `b` are not those of `a`.
     """
     op = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}.get(trans)
     if op is None:
         raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', found {trans}")
-    a, b = (to_inexact(x) for x in meet(a, b))
-    return linalg.triangular_solve(
-        a,
-        b,
-        left_side=True,
-        lower=lower,
-        transpose_a=op > 0,
-        conjugate_a=op == 2,
-        unit_diagonal=unit_diagonal,
-    )
+
+    def solve(a: Any, b: Any) -> Any:
+        return linalg.triangular_solve(
+            a,
+            b,
+            left_side=True,
+            lower=lower,
+            transpose_a=op > 0,
+            conjugate_a=op == 2,
+            unit_diagonal=unit_diagonal,
+        )
+
+    return _solved("solve_triangular", solve, "(n,n)", *(to_inexact(x) for x in meet(a, b)))
 
 
 @operation(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
@@ -127,16 +159,20 @@ def lu_solve(
     factors, pivots = lu_and_piv
     factors, b = (to_inexact(x) for x in meet(factors, b))
     permutation = linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
-    is_vector = typeof(b).ndim == 1
-    x = lax.expand_dims(b, [1]) if is_vector else b
-    if trans == 0:
-        x = solve_triangular(factors, permute_rows(x, permutation), 0, True, True)
-        x = solve_triangular(factors, x)
-    else:
-        x = solve_triangular(factors, x, trans)
-        x = solve_triangular(factors, x, trans, True, True)
-        x = permute_rows(x, inverse_permutation(permutation))
-    return lax.squeeze(x, [1]) if is_vector else x
+
+    def solve(factors: Any, permutation: Any, x: Any) -> Any:
+        is_vector = typeof(x).ndim == 1
+        x = lax.expand_dims(x, [1]) if is_vector else x
+        if trans == 0:
+            x = solve_triangular(factors, permute_rows(x, permutation), 0, True, True)
+            x = solve_triangular(factors, x)
+        else:
+            x = solve_triangular(factors, x, trans)
+            x = solve_triangular(factors, x, trans, True, True)
+            x = permute_rows(x, inverse_permutation(permutation))
+        return lax.squeeze(x, [1]) if is_vector else x
+
+    return _solved("lu_solve", solve, "(n,n),(n)", factors, permutation, b)
 
 
 @operation(static=("permute_l", "overwrite_a", "check_finite"))
@@ -230,7 +266,16 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @operation
 def block_diag(*arrs: Any) -> Any:
-    """A matrix with these matrices along its diagonal, and zeros elsewhere."""
+    """A matrix with these matrices along its diagonal, and zeros elsewhere.
+
+    Raises:
+        ValueError: one of them has more than two axes.
+    """
+    if not arrs:
+        return jnp.zeros((1, 0))
+    for arr in arrs:
+        if typeof(arr).ndim > 2:
+            raise ValueError(f"block_diag: expected at most two axes, found {typeof(arr)}")
     blocks = [x if typeof(x).ndim == 2 else lax.reshape(x, (1, -1)) for x in meet(*arrs)]
     width = sum(typeof(x).shape[1] for x in blocks)
     rows, start = [], 0
@@ -246,14 +291,16 @@ def block_diag(*arrs: Any) -> Any:
 def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
 
-    Each diagonal holds one number.
+    Each diagonal holds one number. Axes before the last are batch axes.
     """
     if r is None:
         r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
-    c, r = meet(c, r)
-    m, n = typeof(c).shape[-1], typeof(r).shape[-1]
-    if typeof(c).ndim != 1 or typeof(r).ndim != 1:
-        raise NotImplementedError("toeplitz: takes vectors")
+    c, r = (jnp.atleast_1d(x) for x in meet(c, r))
+    return jnp.vectorize(_toeplitz, signature="(m),(n)->(m,n)")(c, r)
+
+
+def _toeplitz(c: Any, r: Any) -> Any:
+    m, n = typeof(c).shape[0], typeof(r).shape[0]
     if m == 0 or n == 0:
         return lax.full((m, n), 0, typeof(c).dtype)
     first = lax.slice(c, [0], [1])
