@@ -278,6 +278,19 @@ FAMILIES = {
         lambda n, lib: lib.ops.segment_sum(
             x, np.array([0, 0, 2, 7]), 3, mode="clip", indices_are_sorted=True, unique_indices=False
         ),
+        *(
+            lambda n, lib, name=name, data=data: getattr(lib.ops, name)(
+                data, np.array([2, 0, 2]), num_segments=4
+            )
+            for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")
+            for data in (z[:3], b[:3], m.astype(np.uint8), m * 1j, m.astype(np.float16))
+            # Booleans have no sum, complex numbers no order.
+            if data.dtype.kind not in ("b" if name in ("segment_sum", "segment_prod") else "c")
+        ),
+        lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2])),
+        lambda n, lib: lib.ops.segment_sum(x, np.array([0.0, 0, 2, 2])),
+        lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2, 2]), -1),
+        lambda n, lib: lib.ops.segment_sum(x[:0], np.zeros(0, int), 2),
     ],
     "methods": [
         lambda n, lib: n.asarray(m).take(1),
@@ -367,6 +380,18 @@ FAMILIES = {
             ).sum()
         )(x),
         lambda n, lib: lib.jit(lambda i: lib.ops.segment_sum(x, i))(np.array([0, 0, 2, 2])),
+        *(
+            lambda n, lib, name=name: lib.jacrev(
+                lambda x: (
+                    getattr(lib.ops, name)(x, np.array([0, 2, 2, 2]), 3) * np.float32([1, 0, 2])
+                )
+            )(x[[1, 3, 2, 3]])
+            for name in ("segment_sum", "segment_max", "segment_min")
+        ),
+        *(
+            lambda n, lib, name=name: lib.vmap(lambda x: getattr(lib.ops, name)(x, z[:4] % 3, 3))(m)
+            for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")
+        ),
     ],
     "slices": [
         lambda n, lib: lib.lax.index_take(m, (np.array([0, 1]), np.array([2, 3])), (0, 1)),

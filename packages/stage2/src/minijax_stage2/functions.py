@@ -234,8 +234,8 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
 
 def moveaxis(x: Array, source: int, destination: int) -> Array:
     """`x` with one axis moved, the others in their order."""
-    (source,) = canonical_axes("moveaxis", source, typeof(x).ndim)
-    (destination,) = canonical_axes("moveaxis", destination, typeof(x).ndim)
+    source = canonical_axis("moveaxis", source, typeof(x).ndim)
+    destination = canonical_axis("moveaxis", destination, typeof(x).ndim)
     order = [axis for axis in range(typeof(x).ndim) if axis != source]
     order.insert(destination, source)
     return transpose(x, order)
@@ -334,6 +334,14 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis given twice in {axis}")
     return axes
+
+
+def canonical_axis(name: str, axis: int, ndim: int) -> int:
+    """One axis as a number from 0."""
+    axes = ints(f"{name}: axis", axis)
+    if len(axes) != 1:
+        raise TypeError(f"{name}: axis must be one int, found {axis}")
+    return canonical_axes(name, axes, ndim)[0]
 
 
 def ints(role: str, given: Any) -> tuple[int, ...]:

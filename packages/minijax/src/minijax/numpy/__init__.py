@@ -36,6 +36,7 @@ from minijax.numpy import (
     padding,
     polynomials,
     products,
+    quantiles,
     ranges,
     rearranging,
     reductions,
@@ -78,6 +79,7 @@ from minijax.numpy.nan_reductions import *
 from minijax.numpy.padding import *
 from minijax.numpy.polynomials import *
 from minijax.numpy.products import *
+from minijax.numpy.quantiles import *
 from minijax.numpy.ranges import *
 from minijax.numpy.rearranging import *
 from minijax.numpy.reductions import *
@@ -139,6 +141,7 @@ __all__ = [
     *padding.__all__,
     *polynomials.__all__,
     *products.__all__,
+    *quantiles.__all__,
     *ranges.__all__,
     *rearranging.__all__,
     *reductions.__all__,

@@ -11,7 +11,7 @@ import numpy as np
 from minijax import array as arrays
 from minijax import lax
 from minijax.arrays import require_the_device
-from minijax.dtypes import canonicalize_dtype
+from minijax.dtypes import canonicalize_dtype, finfo
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
@@ -302,7 +302,7 @@ def linspace(
     distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
     parts = lax.div(index, max(gaps, 1))
-    parts = lax.convert_element_type(parts, np.finfo(inexact).dtype)
+    parts = lax.convert_element_type(parts, finfo(inexact).dtype)
     out = lax.add(lax.mul(start, lax.sub(1, parts)), lax.mul(stop, parts))
     if endpoint and num > 0:  # the last number exactly; where it is alone, the first
         last = stop if num > 1 else start

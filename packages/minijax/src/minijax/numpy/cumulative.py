@@ -10,7 +10,7 @@ from minijax.arrays import require_no_out
 from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 
 
 @operation(static=("axis", "dtype"))
@@ -80,7 +80,7 @@ def _cumulative(
     if axis is None or typeof(a).ndim == 0:
         a = lax.reshape(a, (-1,))
         axis = 0 if axis is None else axis
-    (along,) = canonical_axes(name, axis, typeof(a).ndim)
+    along = canonical_axis(name, axis, typeof(a).ndim)
     if dtype is None:
         of_a = typeof(a).dtype
         dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
@@ -105,7 +105,7 @@ def _from_the_first(
             if ndim
             else f"{name}: a scalar has no axis to go along"
         )
-    (along,) = canonical_axes(name, 0 if axis is None else axis, ndim)
+    along = canonical_axis(name, 0 if axis is None else axis, ndim)
     if dtype is None and scan is lax.cumsum:
         dtype = dtype_of_sum(x)
     out = _cumulative(name, scan, x, along, dtype, None)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.numpy.dtypes import dtype_of_mean
+from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
-from minijax_stage2.promotion import broadcast_to, cast, promote, result_type
+from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.promotion import broadcast_to, promote, to_inexact
 
 
 @operation(static=("n", "axis"))
@@ -34,10 +34,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise ValueError(f"diff: n must not be negative, found {n}")
     if typeof(a).ndim == 0:
         raise ValueError(f"diff: expected an array with an axis, found {typeof(a)}")
-    (along,) = canonical_axes("diff", axis, typeof(a).ndim)
+    along = canonical_axis("diff", axis, typeof(a).ndim)
     parts = [_edge(x, a, along) for x in (prepend, a, append) if x is not None]
     if len(parts) > 1:
-        a = lax.concatenate(_of_one_dtype(*parts), along)
+        a = lax.concatenate(of_one_dtype(*parts), along)
     minus = lax.ne if typeof(a).dtype == np.bool_ else lax.sub
     for _ in range(n):
         size = typeof(a).shape[along]
@@ -51,14 +51,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 def _edge(x: Any, a: Any, axis: int) -> Any:
     """What is put at an end: a number as one more element along the axis."""
     if typeof(x).ndim:
+        if typeof(x).ndim != typeof(a).ndim:
+            raise ValueError(f"diff: cannot put {typeof(x)} at an end of {typeof(a)}")
         return x
     shape = typeof(a).shape
     return broadcast_to(x, (*shape[:axis], 1, *shape[axis + 1 :]))
-
-
-def _of_one_dtype(*operands: Any) -> list[Any]:
-    meeting = result_type(*map(typeof, operands))
-    return [cast(x, meeting) for x in operands]
 
 
 @operation
@@ -69,8 +66,13 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
         ary: the array.
         to_end: numbers to put after the differences.
         to_begin: numbers to put before them.
+
+    Raises:
+        TypeError: `ary` is of booleans, which have no differences.
     """
     dtype = typeof(ary).dtype
+    if dtype == np.bool_:
+        raise TypeError(f"ediff1d: booleans have no differences, found {typeof(ary)}")
     out = diff(lax.reshape(ary, (-1,)))
     edges = [
         None if x is None else lax.convert_element_type(lax.reshape(x, (-1,)), dtype)
@@ -105,11 +107,11 @@ def gradient(
     """
     if edge_order is not None:
         raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
-    f = lax.convert_element_type(f, dtype_of_mean(f))
+    f, *distances = map(to_inexact, of_one_dtype(f, *varargs))
     axes = canonical_axes("gradient", axis, typeof(f).ndim)
     if any(typeof(f).shape[i] < 2 for i in axes):
         raise ValueError(f"gradient: each axis needs two elements, found {typeof(f)}")
-    distances = list(varargs) or [1.0]
+    distances = distances or [1.0]
     if len(distances) == 1:
         distances *= len(axes)
     if len(distances) != len(axes):
@@ -132,7 +134,7 @@ def _slope(f: Any, axis: int, h: Any) -> Any:
         return lax.concatenate([first, inner, last], axis)
     if typeof(h).shape != (size,):
         raise ValueError(f"gradient: coordinates {typeof(h)} for an axis of {size} elements")
-    gaps = lax.convert_element_type(diff(h), typeof(f).dtype)
+    gaps = diff(h)
     wide = tuple(size - 1 if i == axis else 1 for i in range(len(shape)))
     steps = lax.div(diff(f, axis=axis), broadcast_to(lax.reshape(gaps, wide), _less(shape, axis)))
     before, after = part(steps, 0, size - 2), part(steps, 1, size - 1)
@@ -156,21 +158,18 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         dx: how far apart they are, without `x`.
         axis: the axis to go along.
     """
-    (along,) = canonical_axes("trapezoid", axis, typeof(y).ndim)
-    operands = [y, dx] if x is None else [y, x]
-    dtype = dtype_of_mean(lax.full((), 0, result_type(*map(typeof, operands)).dtype))
-    y = lax.convert_element_type(y, dtype)
+    along = canonical_axis("trapezoid", axis, typeof(y).ndim)
     shape = typeof(y).shape
     if x is None:
-        gaps = lax.convert_element_type(dx, dtype)
+        y, gaps = to_inexact(y), dx
     else:
-        x = lax.convert_element_type(x, dtype)
+        y, x = map(to_inexact, of_one_dtype(y, x))
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
         if typeof(x).ndim == 1:
             gaps = lax.reshape(gaps, [-1 if i == along else 1 for i in range(len(shape))])
     heights = lax.add(
-        lax.slice_in_dim(y, 1, shape[along], axis=along),
-        lax.slice_in_dim(y, 0, shape[along] - 1, axis=along),
+        lax.slice_in_dim(y, min(1, shape[along]), shape[along], axis=along),
+        lax.slice_in_dim(y, 0, max(shape[along] - 1, 0), axis=along),
     )
     return lax.mul(sum(lax.mul(*promote(gaps, heights)), along), 0.5)
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from minijax import dtypes
 from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
-from minijax_stage2 import typeof
-from minijax_stage2.promotion import inexact_dtype, is_inexact
+from minijax_stage2 import promotion, typeof
+from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types
 
 dtype = np.dtype
@@ -48,6 +48,12 @@ def dtype_of_sum(x: Any) -> np.dtype[Any]:
 def dtype_of_mean(x: Any) -> np.dtype[Any]:
     """The dtype in which a mean is taken: that of `x`, or a float."""
     return inexact_dtype(typeof(x).dtype)
+
+
+def of_one_dtype(*operands: Any) -> list[Any]:
+    """The operands in the dtype where theirs meet, whatever their shapes."""
+    meeting = promotion.result_type(*map(typeof, operands))
+    return [cast(x, meeting) for x in operands]
 
 
 def computation_dtype(dtype: Any) -> np.dtype[Any]:

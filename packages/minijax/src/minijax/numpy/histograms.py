@@ -12,12 +12,12 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.creation import asarray, linspace
 from minijax.numpy.differences import diff
-from minijax.numpy.dtypes import default_int, dtype_of_mean
+from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
 from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import to_inexact
 
 _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
@@ -30,8 +30,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         x: integers in one row; negative ones count as 0.
         weights: what each counts for; 1 if not given.
         minlength: how many numbers to count at least.
-        length: how many numbers to count; without it, up to the largest in `x`, which then has
-            to be known. Larger numbers are not counted.
+        length: how many numbers to count, whatever `minlength` is; without it, up to the largest
+            in `x`, which then has to be known. Larger numbers are not counted.
 
     Raises:
         TypeError: `x` is not of integers, or has not one axis.
@@ -48,10 +48,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
                 "bincount: the length of the result depends on the numbers in x, which are known "
                 "only when the program runs: give length="
             )
-        largest = int(np.max(np.asarray(x), initial=-1))
+        largest = int(np.max(np.asarray(x))) if aval.size else -1
         length = builtins.max(largest + 1, minlength, 0)
-    else:
-        length = builtins.max(length, minlength)
     return _bincount(x, weights, length)
 
 
@@ -85,7 +83,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if isinstance(bins, str):
         raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
     if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
-        return asarray(bins)
+        return lax.convert_element_type(asarray(bins), dtype_of_mean(a))
     return _equal_bins(a, None if range is None else asarray(range), int(bins))
 
 
@@ -118,25 +116,23 @@ def histogram(
     Returns:
         The counts, and one end more than there are counts. The last interval has both its ends.
     """
+    if weights is not None:
+        if typeof(weights).shape != typeof(a).shape:
+            raise ValueError(
+                f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
+                f"{typeof(weights)}"
+            )
+        a, weights = map(to_inexact, of_one_dtype(a, weights))
     edges = histogram_bin_edges(a, bins, range, weights)
     return _histogram(a, edges, weights, bool(density)), edges
 
 
 @operation(static="density")
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
-    if weights is not None and typeof(weights).shape != typeof(a).shape:
-        raise ValueError(
-            f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
-            f"{typeof(weights)}"
-        )
-    dtype = dtype_of_mean(a)
-    a = lax.reshape(lax.convert_element_type(a, dtype), (-1,))
+    a = lax.reshape(to_inexact(a), (-1,))
     if weights is None:
-        weights = lax.full(typeof(a).shape, 1, dtype)
-    else:
-        weights = lax.reshape(weights, (-1,))
-        meeting = result_type(typeof(a), typeof(weights))
-        weights = cast(weights, meeting)
+        weights = lax.full(typeof(a).shape, 1, typeof(a).dtype)
+    weights = lax.reshape(weights, (-1,))
     count = typeof(edges).shape[0]
     counts = lax.slice_in_dim(_add_at(count, _interval(a, edges), weights), 1, count)
     if not density:
@@ -169,6 +165,10 @@ def histogram2d(
         bins: as in `histogram`, for both axes, or a pair with one for each.
         range, weights, density: as in `histogramdd`.
     """
+    if typeof(x).ndim != 1 or typeof(x).shape != typeof(y).shape:
+        raise ValueError(
+            f"histogram2d: x and y must be rows of as many numbers, found {typeof(x)}, {typeof(y)}"
+        )
     if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
         bins = [asarray(bins)] * 2
     sample = lax.concatenate([lax.reshape(z, (-1, 1)) for z in (x, y)], 1)
@@ -206,6 +206,11 @@ def histogramdd(
             f"histogramdd: {axes} axes take as many of bins and range, found {len(of_axis)} and "
             f"{len(ranges)}"
         )
+    if weights is not None and typeof(weights).shape != (points,):
+        raise ValueError(
+            f"histogramdd: weights must be a number for each of {points} points, found "
+            f"{typeof(weights)}"
+        )
     columns = [
         lax.reshape(lax.slice_in_dim(sample, i, i + 1, axis=1), (points,))
         for i in builtins.range(axes)
@@ -229,6 +234,7 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     counts = lax.slice(counts, [1] * len(sizes), [size - 1 for size in sizes])
     if density:
         shape = typeof(counts).shape
+        counts = to_inexact(counts)
         counts = lax.div(counts, sum(counts))
         for axis, ends in enumerate(edges):
             widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))

@@ -7,8 +7,19 @@ import numpy as np
 
 from minijax import lax
 from minijax.lax.elementwise import where as choose
-from minijax.numpy.dtypes import dtype_of_mean
-from minijax.numpy.reductions import all, argmax, argmin, max, min, prod, std, sum, var
+from minijax.numpy.reductions import (
+    all,
+    argmax,
+    argmin,
+    max,
+    mean,
+    min,
+    prod,
+    require_boolean,
+    std,
+    sum,
+    var,
+)
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
@@ -97,11 +108,9 @@ def nanmean(
     keepdims: bool = False,
     where: Any = None,
 ) -> Any:
-    """`mean` of what is no NaN."""
-    dtype = dtype_of_mean(a) if dtype is None else dtype
-    count = _count(a, axis, keepdims, where, dtype)
-    total = nansum(a, axis, dtype, out, keepdims, where=where)
-    return lax.convert_element_type(lax.div(total, count), dtype)
+    """`mean` of what is no NaN; NaN where all are."""
+    numbers = _taking_part("nanmean", a, where)
+    return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
@@ -116,8 +125,8 @@ def nanvar(
     mean: Any = None,
 ) -> Any:
     """`var` of what is no NaN; NaN where there are not more than `ddof` of these."""
-    numbers = _taking_part(a, where)
-    return var(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+    numbers = _taking_part("nanvar", a, where)
+    return var(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
@@ -132,8 +141,8 @@ def nanstd(
     mean: Any = None,
 ) -> Any:
     """`std` of what is no NaN; NaN where there are not more than `ddof` of these."""
-    numbers = _taking_part(a, where)
-    return std(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+    numbers = _taking_part("nanstd", a, where)
+    return std(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @operation(static=("axis", "keepdims"))
@@ -171,19 +180,16 @@ def _is_nan(a: Any) -> Any:
 
 
 def _filled(a: Any, number: float) -> Any:
-    """`a` with a number for NaN."""
+    """`a` with a number for NaN, which would make derivatives NaN even where it takes no part."""
     return choose(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
 
 
-def _taking_part(a: Any, where: Any) -> Any:
+def _taking_part(name: str, a: Any, where: Any) -> Any:
+    """Where there is a number that takes part; None means everywhere."""
+    require_boolean(name, where)
     if not is_inexact(typeof(a).dtype):
         return where
     return lax.eq(a, a) if where is None else lax.bitwise_and(lax.eq(a, a), where)
-
-
-def _count(a: Any, axis: Axes, keepdims: bool, where: Any, dtype: Any) -> Any:
-    """How many elements are no NaN."""
-    return sum(lax.eq(a, a), axis, dtype, keepdims=keepdims, where=where)
 
 
 __all__ = [

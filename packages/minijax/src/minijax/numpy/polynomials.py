@@ -1,5 +1,6 @@
 """Polynomials, given by their coefficients, the one of the highest power first."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from minijax.lax.elementwise import where as choose
 from minijax.numpy.convolution import convolve
 from minijax.numpy.creation import eye
 from minijax.numpy.decompositions import eigvals
-from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo
+from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.matrix_equations import inv, lstsq
 from minijax.numpy.products import outer
@@ -20,7 +21,7 @@ from minijax.numpy.rearranging import roll
 from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
 
 
 @operation(static="unroll")
@@ -28,18 +29,27 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """The value of the polynomial `p` at each element of `x`.
 
     Arguments:
-        p: the coefficients.
-        x: an array of any shape.
-        unroll: makes no difference: there is no loop.
+        p: the coefficients; if there are more axes, those of several polynomials.
+        x: an array of any shape, that broadcasts with the other axes of `p`.
+        unroll: how many coefficients one step of the loop takes, where they are many.
+
+    Raises:
+        ValueError: `p` is a scalar.
     """
-    p, x = _of_one_dtype(p, x)
-    _require_coefficients("polyval", p)
-    shape, degree = typeof(x).shape, typeof(p).shape[0]
-    out = lax.full(shape, 0, typeof(x).dtype)
-    for i in range(degree):
-        coefficient = lax.squeeze(lax.slice_in_dim(p, i, i + 1), (0,))
-        out = lax.add(lax.mul(out, x), coefficient)
-    return out
+    p, x = of_one_dtype(p, x)
+    if not typeof(p).ndim:
+        raise ValueError(f"polyval: coefficients must have an axis, found {typeof(p)}")
+    out = lax.full(broadcast_shapes(typeof(p).shape[1:], typeof(x).shape), 0, typeof(x).dtype)
+
+    def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
+        return lax.add(*promote(lax.mul(*promote(out, x)), coefficient)), ()
+
+    return _along(step, out, p, unroll)[0]
+
+
+def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
+    """A scan, that is no loop where there are few steps, for which XLA makes faster programs."""
+    return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= 16 or unroll)
 
 
 @operation
@@ -71,7 +81,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 @operation
 def _polymul(a1: Any, a2: Any) -> Any:
-    a1, a2 = (lax.reshape(to_inexact(a), (-1,)) for a in _of_one_dtype(a1, a2))
+    a1, a2 = (lax.reshape(to_inexact(a), (-1,)) for a in of_one_dtype(a1, a2))
     return convolve(_or_zero(a1), _or_zero(a2))
 
 
@@ -126,13 +136,19 @@ def poly(seq_of_zeros: Any) -> Any:
     if typeof(zeros).ndim > 1:
         raise ValueError(f"poly: zeros must have one axis, found {typeof(zeros)}")
     zeros = lax.reshape(zeros, (-1,))
-    out = lax.full((1,), 1, typeof(zeros).dtype)
+    degree = typeof(zeros).shape[0]
+    if not degree:
+        return lax.full((), 1, typeof(zeros).dtype)
     nothing = lax.full((1,), 0, typeof(zeros).dtype)
-    for i in range(typeof(zeros).shape[0]):
-        zero = lax.squeeze(lax.slice_in_dim(zeros, i, i + 1), (0,))
-        times_x = lax.concatenate([out, nothing], 0)
-        out = lax.sub(times_x, lax.concatenate([nothing, lax.mul(out, zero)], 0))
-    return out
+
+    def step(out: Any, zero: Any) -> tuple[Any, tuple[()]]:
+        """Of coefficients with as many zeros behind as there are factors to come."""
+        shifted = lax.concatenate([nothing, lax.slice_in_dim(out, 0, degree)], 0)
+        return lax.sub(out, lax.mul(shifted, zero)), ()
+
+    one = lax.full((1,), 1, typeof(zeros).dtype)
+    out = lax.concatenate([one, lax.full((degree,), 0, typeof(zeros).dtype)], 0)
+    return _along(step, out, zeros)[0]
 
 
 @evaluated_by_library
@@ -164,21 +180,22 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 @operation
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    u, v = map(to_inexact, _of_one_dtype(u, v))
+    u, v = map(to_inexact, of_one_dtype(u, v))
     _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
     if not width:
         raise ValueError("polydiv: the divisor has no coefficients")
     if size < width:
         return lax.full((1,), 0, typeof(u).dtype), u
-    head = lax.squeeze(lax.slice_in_dim(v, 0, 1), (0,))
-    quotient = []
-    for i in range(size - width + 1):
-        factor = lax.div(lax.slice_in_dim(u, i, i + 1), head)
-        quotient.append(factor)
-        step = lax.mul(lax.squeeze(factor, (0,)), v)
-        u = lax.sub(u, lax.pad(step, np.zeros((), typeof(u).dtype)[()], [(i, size - width - i, 0)]))
-    return lax.concatenate(quotient, 0), u
+    head = lax.index_in_dim(v, 0, keepdims=False)
+
+    def step(u: Any, i: Any) -> tuple[Any, Any]:
+        factor = lax.div(lax.dynamic_index_in_dim(u, i, keepdims=False), head)
+        part = lax.sub(lax.dynamic_slice_in_dim(u, i, width), lax.mul(factor, v))
+        return lax.dynamic_update_slice_in_dim(u, part, i, 0), factor
+
+    u, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
+    return quotient, u
 
 
 # --8<-- [start:roots]
@@ -337,14 +354,9 @@ def _require_coefficients(name: str, *polynomials: Any) -> None:
             )
 
 
-def _of_one_dtype(*operands: Any) -> list[Any]:
-    meeting = result_type(*map(typeof, operands))
-    return [cast(x, meeting) for x in operands]
-
-
 def _of_one_length(name: str, *operands: Any) -> list[Any]:
     """The polynomials with zeros for the powers that they lack."""
-    a1, a2 = _of_one_dtype(*operands)
+    a1, a2 = of_one_dtype(*operands)
     _require_coefficients(name, a1, a2)
     size = max(typeof(a).shape[0] for a in (a1, a2))
     zero = np.zeros((), typeof(a1).dtype)[()]

@@ -16,7 +16,8 @@ from minijax.lax.elementwise import where as choose
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.promotion import is_inexact
 
 Axes = int | Sequence[int] | None
 
@@ -66,7 +67,8 @@ def prod(
     """The product over one axis, several, or (None) all of them; the arguments of `sum`."""
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce("prod", lax.reduce_prod, a, axis, out, keepdims, where, 1)
+    multiply = lax.reduce_and if typeof(a).dtype == np.bool_ else lax.reduce_prod
+    total = _reduce("prod", multiply, a, axis, out, keepdims, where, 1)
     if initial is not None:
         total = lax.mul(_initial("prod", initial, a), total)
     return lax.convert_element_type(total, dtype)
@@ -113,12 +115,13 @@ def var(
 ) -> Any:
     """The mean squared distance from the mean, with the count lessened by `ddof`.
 
-    It is real, also where `a` is complex, and NaN where the count is not larger than `ddof`.
+    It is NaN where the count is not larger than `ddof`. That of complex numbers is real, unless
+    `dtype` is given.
 
     Arguments:
         a: the array.
         axis: the axes to take the variance over.
-        dtype: the dtype to compute in; a complex one where `a` is complex.
+        dtype: the dtype to compute in, and of the result; a complex one where `a` is complex.
         out: must be None.
         ddof: what to take from the count.
         keepdims: whether the axes stay, with size 1.
@@ -129,7 +132,8 @@ def var(
     Raises:
         ValueError: `dtype` is real for a complex `a`, or `ddof` and `correction` are both given.
     """
-    dtype = np.dtype(dtype_of_mean(a) if dtype is None else dtype)
+    require_boolean("var", where)
+    of_result, dtype = dtype, np.dtype(dtype_of_mean(a) if dtype is None else dtype)
     if typeof(a).dtype.kind == "c" and dtype.kind != "c":
         raise ValueError(f"var: the array is complex, {typeof(a)}, but dtype is {dtype}")
     if correction is not None and ddof != 0:
@@ -144,13 +148,16 @@ def var(
         dtype = typeof(squares).dtype
     else:
         squares = lax.square(centred)
+    dtype = dtype if of_result is None else of_result
     total = _reduce("var", lax.reduce_sum, squares, axis, out, keepdims, where, 0)
     count = _count("var", squares, axis, keepdims, where)
     if where is None:
-        divisor = count - ddof if count > ddof else np.nan
-    else:
-        divisor = choose(lax.gt(count, ddof), lax.sub(count, ddof), np.nan)
-    return lax.convert_element_type(lax.div(total, divisor), dtype)
+        out = lax.div(total, count - ddof if count > ddof else np.nan)
+    else:  # nothing is divided by 0, nor is its derivative
+        is_enough = lax.gt(count, ddof)
+        out = lax.div(total, choose(is_enough, lax.sub(count, ddof), 1))
+        out = choose(is_enough, out, np.nan)
+    return lax.convert_element_type(out, dtype)
 
 
 _mean = mean  # by a name that the parameter does not hide
@@ -169,7 +176,13 @@ def std(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """The standard deviation: the square root of `var` of the same arguments."""
+    """The standard deviation: the square root of `var` of the same arguments.
+
+    Raises:
+        ValueError: `dtype` is that of integers, or as `var` does.
+    """
+    if dtype is not None and not is_inexact(np.dtype(dtype)):
+        raise ValueError(f"std: dtype must be one of real or complex numbers, found {dtype}")
     squared = var(
         a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction
     )
@@ -268,13 +281,18 @@ def _reduce(
 ) -> Any:
     """`reduction` of `a` along the axes, with `neutral` for elements that do not take part."""
     require_no_out(name, out)
+    require_boolean(name, where)
     if where is not None:
-        if typeof(where).dtype != np.bool_:
-            raise TypeError(f"{name}: where must be boolean, found {typeof(where)}")
         a = choose(where, a, neutral)
     axes = canonical_axes(name, axis, typeof(a).ndim)
     result = reduction(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
+
+
+def require_boolean(name: str, where: Any) -> None:
+    """Raises ValueError where `where` is given and says something else than yes or no."""
+    if where is not None and typeof(where).dtype != np.bool_:
+        raise ValueError(f"{name}: where must be boolean, found {typeof(where)}")
 
 
 def _extreme(
@@ -322,9 +340,9 @@ def _arg(
     name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
 ) -> Any:
     require_no_out(name, out)
-    _require_elements(name, a, axis)
     flat = lax.reshape(a, (-1,)) if axis is None else a
-    (along,) = canonical_axes(name, 0 if axis is None else axis, typeof(flat).ndim)
+    along = canonical_axis(name, 0 if axis is None else axis, typeof(flat).ndim)
+    _require_elements(name, flat, along)
     index = function(flat, along, default_int())
     if not keepdims:
         return index

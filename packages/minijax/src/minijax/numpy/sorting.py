@@ -8,11 +8,11 @@ import numpy as np
 from minijax import lax
 from minijax.lax.elementwise import where as choose
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import default_int
+from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
-from minijax_stage2.promotion import cast, is_inexact, result_type
+from minijax_stage2.functions import canonical_axis
+from minijax_stage2.promotion import is_inexact
 
 
 @operation(static=("axis", "kind", "order", "stable", "descending"))
@@ -80,7 +80,7 @@ def _prepare(
         return lax.reshape(a, (-1,)), 0
     if typeof(a).ndim == 0:
         raise ValueError(f"{name}: a scalar has no axis {axis}")
-    return a, canonical_axes(name, axis, typeof(a).ndim)[0]
+    return a, canonical_axis(name, axis, typeof(a).ndim)
 
 
 @operation(static="axis")
@@ -96,9 +96,12 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         keys = [lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])]
     if not keys:
         raise TypeError("lexsort: there must be a key to sort by")
+    if len({typeof(key).shape for key in keys}) > 1:
+        found = ", ".join(str(typeof(key)) for key in keys)
+        raise ValueError(f"lexsort: keys must have one shape, found {found}")
     if typeof(keys[0]).ndim == 0:
         return lax.full((), 0, default_int())
-    (along,) = canonical_axes("lexsort", axis, typeof(keys[0]).ndim)
+    along = canonical_axis("lexsort", axis, typeof(keys[0]).ndim)
     indices = lax.broadcasted_iota(default_int(), typeof(keys[0]).shape, along)
     return lax.sort((*keys[::-1], indices), along, num_keys=len(keys))[-1]
 
@@ -137,8 +140,10 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
     if typeof(a).dtype.kind == "c":
         raise NotImplementedError(f"{name}: of complex numbers, found {typeof(a)}")
-    (along,) = canonical_axes(name, axis, typeof(a).ndim)
+    along = canonical_axis(name, axis, typeof(a).ndim)
     size = typeof(a).shape[along]
+    if not isinstance(kth, int):
+        raise TypeError(f"{name}: kth must be one int, found {kth}")
     if not -size <= kth < size:
         raise ValueError(f"{name}: kth {kth} is out of range for {size} elements")
     return along, kth % size
@@ -170,8 +175,7 @@ def searchsorted(
         )
     if typeof(a).ndim != 1:
         raise ValueError(f"searchsorted: a must have one axis, found {typeof(a)}")
-    meeting = result_type(typeof(a), typeof(v))
-    a, v = cast(a, meeting), cast(v, meeting)
+    a, v = of_one_dtype(a, v)
     if sorter is not None:
         a = take_along(a, sorter, 0)
     shape, size = typeof(v).shape, typeof(a).shape[0]
@@ -256,18 +260,13 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     size = typeof(bins).shape[0]
     if not size:
         return lax.full(typeof(x).shape, 0, np.int32)
-    x, bins = _of_one_dtype(x, bins)
+    x, bins = of_one_dtype(x, bins)
     first, last = lax.slice_in_dim(bins, 0, 1), lax.slice_in_dim(bins, size - 1, size)
     falls = lax.gt(lax.squeeze(first, (0,)), lax.squeeze(last, (0,)))
     upwards = choose(falls, lax.rev(bins, (0,)), bins)
     side = "left" if right else "right"
     place = searchsorted(upwards, x, side, method="scan" if method is None else method)
     return choose(falls, lax.sub(size, place), place)
-
-
-def _of_one_dtype(*operands: Any) -> list[Any]:
-    meeting = result_type(*map(typeof, operands))
-    return [cast(x, meeting) for x in operands]
 
 
 __all__ = [

@@ -33,7 +33,8 @@ def gammasgn(x: Any) -> Any:
     is_odd = lax.ne(lax.rem(below, 2.0), 0)
     sign = where(lax.bitwise_and(lax.lt(x, 0), is_odd), -1.0, 1.0)
     at_zero = where(lax.eq(x, 0), lax.sign(lax.div(1.0, x)), sign)
-    return stage2.astype(where(is_pole, np.nan, at_zero), typeof(x).dtype)
+    has_none = lax.bitwise_or(is_pole, lax.ne(x, x))
+    return stage2.astype(where(has_none, np.nan, at_zero), typeof(x).dtype)
 
 
 @operation

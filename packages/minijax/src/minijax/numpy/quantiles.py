@@ -1,0 +1,233 @@
+"""Quantiles, percentiles and medians: the numbers that a share of the elements are below."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.lax.elementwise import where as choose
+from minijax.lax.sorting import take_along
+from minijax.numpy.dtypes import dtype_of_mean
+from minijax.numpy.reductions import any, sum
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.promotion import broadcast_to
+
+Axes = int | Sequence[int] | None
+
+
+# --8<-- [start:quantile]
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The numbers that a share `q` of the elements are below.
+
+    Arguments:
+        a: the array, real or of integers.
+        q: a share from 0 to 1, or an array of them, whose axes come first in the result.
+        axis: the axes to go along; all if None.
+        out: must be None.
+        overwrite_input: must be False: an Array is never written to.
+        method: what to do between two elements: "linear", "lower", "higher", "midpoint" or
+            "nearest".
+        keepdims: whether the axes stay, with size 1.
+        weights: must be None.
+
+    Raises:
+        ValueError: `method` is not known, `q` has more than one axis, `a` is complex, or
+            `overwrite_input` is given.
+    """
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`quantile` of what is no NaN; NaN where all are."""
+    return _quantile(
+        "nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
+    )
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`quantile` with `q` from 0 to 100."""
+    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    return _quantile(
+        "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
+    )
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`nanquantile` with `q` from 0 to 100."""
+    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    return _quantile(
+        "nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
+    )
+
+
+@operation(static=("axis", "overwrite_input", "keepdims"))
+def median(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """The number that half of the elements are below; the arguments are those of `quantile`."""
+    return _quantile(
+        "median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False
+    )
+
+
+@operation(static=("axis", "overwrite_input", "keepdims"))
+def nanmedian(
+    a: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """`median` of what is no NaN; NaN where all are."""
+    return _quantile(
+        "nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True
+    )
+
+
+def _quantile(
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Axes,
+    out: None,
+    overwrite_input: bool,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    passes_over_nan: bool,
+) -> Any:
+    if overwrite_input or out is not None:
+        raise ValueError(
+            f"{name}: out must be None and overwrite_input False: an Array is never written to"
+        )
+    if weights is not None:
+        raise NotImplementedError(f"{name}: weights must be None; average takes weights")
+    if method not in METHODS:
+        raise ValueError(f"{name}: method must be one of {METHODS}, found {method!r}")
+    if typeof(a).dtype.kind == "c":
+        raise ValueError(f"{name}: complex numbers have no order, found {typeof(a)}")
+    if typeof(q).ndim > 1:
+        raise ValueError(f"{name}: q must be a number or have one axis, found {typeof(q)}")
+    dtype = dtype_of_mean(a)
+    a = lax.convert_element_type(a, dtype)
+    shape = typeof(a).shape
+    axes = canonical_axes(name, axis, len(shape))
+    kept = [i for i in range(len(shape)) if i not in axes]
+    a = lax.reshape(lax.transpose(a, (*kept, *axes)), (*(shape[i] for i in kept), -1))
+    rest, size = typeof(a).shape[:-1], typeof(a).shape[-1]
+    if not size:
+        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
+    q_shape = typeof(q).shape
+    # Places among many elements take more digits than narrow floats have, so the shares say.
+    of_places = dtype_of_mean(q)
+    shares = lax.convert_element_type(lax.reshape(q, (-1,)), of_places)
+    along = len(rest)
+    if passes_over_nan:
+        ordered = lax.sort(a, along)
+        count = sum(lax.eq(a, a), along, of_places, keepdims=True)
+    else:  # one NaN makes the result NaN
+        ordered = lax.sort(choose(any(lax.ne(a, a), along, keepdims=True), np.nan, a), along)
+        count = lax.full((*rest, 1), size, of_places)
+    wide = (*rest, typeof(shares).shape[0])
+    shares = lax.broadcast_in_dim(shares, wide, (along,))
+    last = broadcast_to(lax.sub(count, 1), wide)
+    place = lax.mul(shares, last)
+    picked = _between(ordered, place, last, along, method)
+    if passes_over_nan:
+        picked = choose(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
+    out_first = lax.transpose(picked, (along, *range(along)))
+    sizes = tuple(
+        1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
+    )
+    return lax.reshape(out_first, (*q_shape, *sizes))
+
+
+def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
+    """What lies at the places, which may be between two elements."""
+    below = lax.max(lax.min(lax.floor(place), last), 0)
+    above = lax.max(lax.min(lax.ceil(place), last), 0)
+
+    def at(index: Any) -> Any:
+        return take_along(ordered, lax.convert_element_type(index, np.int32), along)
+
+    if method == "lower":
+        return at(below)
+    if method == "higher":
+        return at(above)
+    share_above = lax.sub(place, lax.floor(place))
+    if method == "nearest":
+        return at(choose(lax.gt(share_above, 0.5), above, below))
+    if method == "midpoint":
+        return lax.mul(lax.add(at(below), at(above)), 0.5)
+    weighted = [
+        lax.mul(lax.convert_element_type(at(index), typeof(share).dtype), share)
+        for index, share in ((below, lax.sub(1, share_above)), (above, share_above))
+    ]
+    return lax.convert_element_type(lax.add(*weighted), typeof(ordered).dtype)
+
+
+# --8<-- [end:quantile]
+
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]

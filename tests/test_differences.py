@@ -1,0 +1,228 @@
+"""Differences, slopes, areas, and polynomials: they give what JAX's give.
+
+Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from libraries import assert_alike, result_of
+from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
+
+import minijax
+import minijax.numpy as mnp
+
+x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
+i = np.array([[3, -1, 7], [0, 7, 2]])
+u = np.array([3, 200, 7, 7], np.uint8)
+b = np.array([True, False, False, True])
+z = x[:2] + 1j * x[1:]
+row = x[0]
+nothing = np.zeros((2, 0), np.float32)
+places = np.array([0.0, 0.5, 2.0, 3.0], np.float32)
+long = np.cos(np.arange(40.0, dtype=np.float32))
+
+# Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
+FAMILIES = {
+    "diff": [
+        lambda n, lib: n.diff(x),
+        lambda n, lib: n.diff(x, 2, 0),
+        lambda n, lib: n.diff(x, n=0),
+        lambda n, lib: n.diff(x, n=9),
+        lambda n, lib: n.diff(i, axis=0, prepend=1, append=np.ones((1, 3), int)),
+        lambda n, lib: n.diff(row, prepend=1, append=2.5),
+        lambda n, lib: n.diff(u),
+        lambda n, lib: n.diff(b),
+        lambda n, lib: n.diff(z),
+        lambda n, lib: n.diff(nothing),
+        lambda n, lib: n.diff(nothing, axis=0),
+        lambda n, lib: n.diff(3.0),
+        lambda n, lib: n.diff(x, -1),
+        lambda n, lib: n.diff(x, axis=2),
+        lambda n, lib: n.diff(x, prepend=row),
+        lambda n, lib: n.diff([1, 2]),
+        lambda n, lib: n.ediff1d(x),
+        lambda n, lib: n.ediff1d(i, to_end=9, to_begin=np.array([-1, 5])),
+        lambda n, lib: n.ediff1d(row, to_end=np.array([1, 2])),
+        lambda n, lib: n.ediff1d(u),
+        lambda n, lib: n.ediff1d(b),
+        lambda n, lib: n.ediff1d(3.0),
+        lambda n, lib: n.ediff1d(nothing),
+        lambda n, lib: n.ediff1d([1, 2]),
+    ],
+    "gradient": [
+        lambda n, lib: n.gradient(row),
+        lambda n, lib: n.gradient(x),
+        lambda n, lib: n.gradient(x, 0.5),
+        lambda n, lib: n.gradient(x, 0.5, places),
+        lambda n, lib: n.gradient(x, places, axis=1),
+        lambda n, lib: n.gradient(x, 2, 3, axis=(1, 0)),
+        lambda n, lib: n.gradient(i),
+        lambda n, lib: n.gradient(i, np.array([0, 1, 3]), axis=1),
+        lambda n, lib: n.gradient(z, 2.0, axis=-1),
+        lambda n, lib: n.gradient(row.astype(np.float16)),
+        lambda n, lib: n.gradient(row[:2], places[:2]),
+        lambda n, lib: n.gradient(row[:1]),
+        lambda n, lib: n.gradient(3.0),
+        lambda n, lib: n.gradient(x, 1.0, 2.0, 3.0),
+        lambda n, lib: n.gradient(x, places[:2], axis=1),
+        lambda n, lib: n.gradient(x, edge_order=2),
+        lambda n, lib: n.gradient(x, axis=2),
+        lambda n, lib: n.gradient([1, 2]),
+    ],
+    "trapezoid": [
+        lambda n, lib: n.trapezoid(x),
+        lambda n, lib: n.trapezoid(x, dx=0.5, axis=0),
+        lambda n, lib: n.trapezoid(x, places),
+        lambda n, lib: n.trapezoid(x, np.cumsum(x**2, 1)),
+        lambda n, lib: n.trapezoid(x, np.array([0, 1, 4]), axis=0),
+        lambda n, lib: n.trapezoid(i),
+        lambda n, lib: n.trapezoid(b),
+        lambda n, lib: n.trapezoid(z, places),
+        lambda n, lib: n.trapezoid(x.astype(np.float16), dx=2),
+        lambda n, lib: n.trapezoid(row[:1]),
+        lambda n, lib: n.trapezoid(3.0),
+        lambda n, lib: n.trapezoid(x, places[:2]),
+        lambda n, lib: n.trapezoid(x, axis=2),
+        lambda n, lib: n.trapezoid([1, 2]),
+    ],
+    "values of polynomials": [
+        lambda n, lib: n.polyval(row, x),
+        lambda n, lib: n.polyval(row, 2),
+        lambda n, lib: n.polyval(i[0], 2.5),
+        lambda n, lib: n.polyval(i[0], 2),
+        lambda n, lib: n.polyval(i[0], u),
+        lambda n, lib: n.polyval(row, z),
+        lambda n, lib: n.polyval(z[0], row, unroll=2),
+        lambda n, lib: n.polyval(nothing[0], row),
+        lambda n, lib: n.polyval(long, row / 4),
+        lambda n, lib: n.polyval(long, 0.5, unroll=1),
+        lambda n, lib: n.polyval(b, row),
+        lambda n, lib: n.polyval(x, row),
+        lambda n, lib: n.polyval([1, 2], 3),
+        lambda n, lib: n.poly(row),
+        lambda n, lib: n.poly(i[0]),
+        lambda n, lib: n.poly(z[0]),
+        lambda n, lib: n.poly(nothing[0]),
+        lambda n, lib: n.poly(2.0),
+        lambda n, lib: n.poly(long[:24]),
+        lambda n, lib: n.poly(row.astype(np.float16)),
+        lambda n, lib: n.poly(np.zeros((2, 2, 2))),
+        lambda n, lib: n.poly([1, 2]),
+    ],
+    "sums and products of polynomials": [
+        lambda n, lib: n.polyadd(row, i[0]),
+        lambda n, lib: n.polyadd(u, b),
+        lambda n, lib: n.polyadd(z[0], row[:1]),
+        lambda n, lib: n.polyadd(x, row),
+        lambda n, lib: n.polyadd([1], [2]),
+        lambda n, lib: n.polysub(row, i[0]),
+        lambda n, lib: n.polysub(u, u[:2]),
+        lambda n, lib: n.polysub(i[0], z[0]),
+        lambda n, lib: n.polysub([1], [2]),
+        lambda n, lib: n.polymul(row, i[0]),
+        lambda n, lib: n.polymul(i[0], i[1]),
+        lambda n, lib: n.polymul(z[0], row),
+        lambda n, lib: n.polymul([1], [2]),
+        lambda n, lib: n.polydiv(row, row[:2]),
+        lambda n, lib: n.polydiv(i[0], i[1, 1:]),
+        lambda n, lib: n.polydiv(row[:2], row),
+        lambda n, lib: n.polydiv(z[0], z[1, :2]),
+        lambda n, lib: n.polydiv(long, long[:3]),
+        lambda n, lib: n.polydiv(long, long[:38]),
+        lambda n, lib: n.polydiv(row, row[:1]),
+        lambda n, lib: n.polydiv([1], [2]),
+    ],
+    "derivatives of polynomials": [
+        lambda n, lib: n.polyder(row),
+        lambda n, lib: n.polyder(row, 2),
+        lambda n, lib: n.polyder(row, 0),
+        lambda n, lib: n.polyder(row, m=7),
+        lambda n, lib: n.polyder(i[0]),
+        lambda n, lib: n.polyder(z[0], 1),
+        lambda n, lib: n.polyder(row.astype(np.float16)),
+        lambda n, lib: n.polyder(nothing[0]),
+        lambda n, lib: n.polyder(row, -1),
+        lambda n, lib: n.polyder([1, 2]),
+        lambda n, lib: n.polyint(row),
+        lambda n, lib: n.polyint(row, 2),
+        lambda n, lib: n.polyint(row, 0),
+        lambda n, lib: n.polyint(row, 3, k=np.array([1.0, 2.0, 3.0])),
+        lambda n, lib: n.polyint(row, 2, k=5),
+        lambda n, lib: n.polyint(row, 2, k=np.array([5.0])),
+        lambda n, lib: n.polyint(i[0], k=1),
+        lambda n, lib: n.polyint(i[0], k=1.5),
+        lambda n, lib: n.polyint(z[0], 2),
+        lambda n, lib: n.polyint(nothing[0]),
+        lambda n, lib: n.polyint(row, -1),
+        lambda n, lib: n.polyint(row, 3, k=np.ones(2)),
+        lambda n, lib: n.polyint([1, 2]),
+    ],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_give_what_jaxs_give(family):
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for program in FAMILIES[family]:
+            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+
+
+# Of arrays of one axis with four elements at least.
+FUNCTIONS = [
+    lambda n, x: n.diff(x, 2),
+    lambda n, x: n.diff(x, prepend=x[-1], append=x[:2]),
+    lambda n, x: n.ediff1d(x, x[:1], x[1:3]),
+    lambda n, x: n.gradient(x),
+    lambda n, x: n.gradient(x, np.float32(0.25)),
+    lambda n, x: n.gradient(x, np.arange(4, dtype=np.float32) ** 2),
+    lambda n, x: n.trapezoid(x),
+    lambda n, x: n.trapezoid(x, x[::-1]),
+    lambda n, x: n.trapezoid(x, dx=x[1]),
+    lambda n, x: n.polyval(x, x[:2]),
+    lambda n, x: n.polyval(n.concatenate([x] * 5), x[1:3]),
+    lambda n, x: n.poly(x),
+    lambda n, x: n.poly(n.concatenate([x] * 5)),
+    lambda n, x: n.polyadd(x, x[1:]),
+    lambda n, x: n.polysub(x[:2], x),
+    lambda n, x: n.polymul(x, x[1:3]),
+    lambda n, x: n.polydiv(x, x[1:3]),
+    lambda n, x: n.polydiv(n.concatenate([x] * 5), x[1:3]),
+    lambda n, x: n.polyder(x, 2),
+    lambda n, x: n.polyint(x, 2, x[:2]),
+]
+DTYPES = "int8 uint8 uint64 bfloat16 float16 float32 complex64"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.split())
+def test_of_every_dtype(dtype):
+    values = np.array([1, 1, 2, 1]).astype(getattr(mnp, dtype).dtype)
+    ours = in_one_program(FUNCTIONS, mnp, minijax, values)
+    assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax, values))
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        ours = types(FUNCTIONS, mnp, minijax, values)
+        assert ours == types(FUNCTIONS, jnp, jax, values)
+
+
+def test_along_an_axis():
+    batch = np.array([[1.0, 0.5, -0.25, 2.0], [0.5, -1.0, 1.0, 0.25]])
+    ours = along_an_axis(FUNCTIONS, mnp, minijax, batch)
+    assert_alike_all(ours, along_an_axis(FUNCTIONS, jnp, jax, batch))
+
+
+@pytest.mark.parametrize("turn", [1.0, 1.0 + 0.5j], ids=["real", "complex"])
+def test_derivatives(turn):
+    values = np.array([0.5, 1.0, -0.25, 0.75]) * turn
+    ours = derivatives(FUNCTIONS, mnp, minijax, values)
+    assert_alike_all(ours, derivatives(FUNCTIONS, jnp, jax, values))
+
+
+def test_programs_of_long_polynomials_are_short():
+    p = np.ones(100)
+    for function in (
+        lambda p: mnp.polyval(p, 0.5),
+        lambda p: mnp.poly(p),
+        lambda p: mnp.polydiv(p, p[:3]),
+    ):
+        assert len(minijax.make_jaxpr(function)(p).eqns) < 30
