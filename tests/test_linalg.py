@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same, check_same, result
+from libraries import assert_alike, assert_same, result_of
 
 import minijax
 import minijax.numpy as mnp
@@ -433,7 +433,7 @@ def test_types_and_errors_of_scipys_functions(name):
         with jax.enable_x64(x64), minijax.enable_x64(x64):
             for args in SHAPED[name]:
                 ours, theirs = (
-                    result(lambda n, lib, a=args: of_scipy(lib, name, *a), None, lib)
+                    result_of(lambda n, lib, a=args: of_scipy(lib, name, *a), None, lib)
                     for lib in (minijax, jax)
                 )
-                check_same(ours, theirs)
+                assert_alike(ours, theirs)

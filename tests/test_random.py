@@ -4,7 +4,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from libraries import check_same, result
+from libraries import assert_alike, result_of
 
 import minijax
 
@@ -346,13 +346,13 @@ NO_INITIALIZERS = {
 @pytest.mark.parametrize("name", NO_INITIALIZERS)
 def test_what_initializers_refuse(name):
     ours, theirs = (
-        result(
+        result_of(
             lambda n, lib: NO_INITIALIZERS[name](lib.nn.initializers, lib.random.key(0)), None, m
         )
         for m in (minijax, jax)
     )
     assert isinstance(theirs, Exception)
-    check_same(ours, theirs)
+    assert_alike(ours, theirs)
 
 
 def test_initializers_of_numbers():
