@@ -33,6 +33,7 @@ BY_FAMILY = {
     "test_convolution",
     "test_custom_batching",
     "test_custom_derivatives",
+    "test_differences",
     "test_einsum",
     "test_elementwise",
     "test_fft",

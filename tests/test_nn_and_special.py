@@ -97,6 +97,11 @@ for name in [
     CASES[name] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), domain
 for name in ["erf", "erfc", "expit", "gamma", "i0e", "i1", "i1e", "log_ndtr", "ndtr"]:
     CASES[f"{name} left"] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), X + 0.05
+CASES["zeta"] = lambda lib, x: lib.scipy.special.zeta(2.5, x), POSITIVE
+CASES["gammasgn"] = (
+    lambda lib, x: lib.scipy.special.gammasgn(x),
+    np.array([-2.5, -2.0, -1.5, -0.0, 0.0, 1.0, -np.inf, np.inf, np.nan]),
+)
 for name in ["beta", "betaln", "kl_div", "rel_entr", "xlog1py", "xlogy"]:
     CASES[name] = (
         lambda lib, x, name=name: getattr(lib.scipy.special, name)(x, REVERSED + 0.5),
