@@ -4,6 +4,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
+from libraries import check_same, result
 
 import minijax
 
@@ -196,3 +197,88 @@ def test_initializers(x64):
                 getattr(minijax.nn.initializers, name)(None, shape),
                 getattr(jax.nn.initializers, name)(None, shape),
             )
+
+
+AXES = [
+    ({}, (3, 4)),
+    ({}, (5, 1)),
+    ({"in_axis": 0, "out_axis": 1}, (3, 4, 2)),
+    ({"in_axis": -1, "out_axis": -2}, (2, 3, 4)),
+    ({"in_axis": (0, 1), "out_axis": (2,)}, (2, 3, 4)),
+    ({"in_axis": 1, "out_axis": 2, "batch_axis": 0}, (2, 3, 4)),
+    ({"in_axis": 1, "out_axis": 2, "batch_axis": (0, -1)}, (2, 3, 4, 2)),
+]
+SCALED = ["lecun", "glorot", "he", "xavier", "kaiming"]
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_initializers_of_axes_and_dtypes(kind):
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for i, (name, (axes, shape)) in enumerate((n, a) for n in SCALED for a in AXES):
+            if i % 3 and name not in ("he", "lecun"):
+                continue
+            made = [
+                getattr(lib.nn.initializers, f"{name}_{kind}")(**axes) for lib in (minijax, jax)
+            ]
+            ours, theirs = made
+            same(ours(minijax.random.key(i), shape), theirs(jax.random.key(i), shape))
+        for dtype in ("float16", "bfloat16", "complex64"):
+            for lib_args in [(), (dtype,)]:
+                init = {"in_axis": 0, "out_axis": 1, "dtype": dtype}
+                ours, theirs = (
+                    getattr(lib.nn.initializers, f"he_{kind}")(**init)(
+                        lib.random.PRNGKey(5), (4, 3), *lib_args
+                    )
+                    for lib in (minijax, jax)
+                )
+                same(ours, theirs)
+        staged = [
+            lib.jit(
+                lambda key, lib=lib: getattr(lib.nn.initializers, f"lecun_{kind}")()(key, (3, 2))
+            )(lib.random.key(1))
+            for lib in (minijax, jax)
+        ]
+        same(*staged)
+        mapped = [
+            lib.vmap(
+                lambda key, lib=lib: getattr(lib.nn.initializers, f"he_{kind}")()(key, (3, 2))
+            )(lib.random.split(lib.random.key(1), 3))
+            for lib in (minijax, jax)
+        ]
+        # Of many keys it is another program, whose products are rounded as XLA pleases.
+        np.testing.assert_allclose(*map(np.asarray, mapped), rtol=2e-6)
+
+
+NO_INITIALIZERS = {
+    "one axis": lambda i, key: i.lecun_normal()(key, (3,)),
+    "no axis": lambda i, key: i.he_uniform()(key, ()),
+    "no such mode": lambda i, key: i.variance_scaling(1.0, "fan", "normal")(key, (2, 2)),
+    "no such distribution": lambda i, key: i.variance_scaling(1.0, "fan_in", "n")(key, (2, 2)),
+    "integers": lambda i, key: i.normal()(key, (2, 2), np.int32),
+    "scaled integers": lambda i, key: i.he_normal()(key, (2, 2), np.int32),
+    "a size below 0": lambda i, key: i.he_normal()(key, (2, -2)),
+}
+
+
+@pytest.mark.parametrize("name", NO_INITIALIZERS)
+def test_what_initializers_refuse(name):
+    ours, theirs = (
+        result(
+            lambda n, lib: NO_INITIALIZERS[name](lib.nn.initializers, lib.random.key(0)), None, m
+        )
+        for m in (minijax, jax)
+    )
+    assert isinstance(theirs, Exception)
+    check_same(ours, theirs)
+
+
+def test_initializers_of_numbers():
+    for program in [
+        lambda i: i.constant(3)(None, (2,), np.int32),
+        lambda i: i.constant(3)(None, (2,)),
+        lambda i: i.constant(np.arange(3))(None, (2, 3)),
+        lambda i: i.constant(True, bool)(None, (2,)),
+        lambda i: i.zeros(None, (2, 0), np.int8),
+        lambda i: i.ones(None, (), complex),
+    ]:
+        same(program(minijax.nn.initializers), program(jax.nn.initializers))

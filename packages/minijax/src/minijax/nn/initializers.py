@@ -59,10 +59,18 @@ def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that fills with `value`, a number or what broadcasts to the shape.
 
+    The key is not used, and the dtype may be any.
+
     >>> constant(2.0)(None, (3,))
     Array([2., 2., 2.], dtype=float32)
     """
-    return _draws(dtype)(lambda key, shape, dtype: jnp.full(shape, value, dtype))
+    default = dtype
+
+    @evaluated_by_library
+    def init(key: Any, shape: Shape, dtype: Any = default) -> Any:
+        return jnp.full(shape, value, default_float() if dtype is None else dtype)
+
+    return init
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
