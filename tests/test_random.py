@@ -329,7 +329,8 @@ def test_initializers_of_axes_and_dtypes(kind):
             )(lib.random.split(lib.random.key(1), 3))
             for lib in (minijax, jax)
         ]
-        same(*mapped)
+        # Of many keys it is another program, whose products are rounded as XLA pleases.
+        np.testing.assert_allclose(*map(np.asarray, mapped), rtol=2e-6)
 
 
 NO_INITIALIZERS = {
