@@ -224,6 +224,14 @@ class FunctionBuilder:
     # --8<-- [end:lower_jaxpr]
 
 
+def _unchanged(jaxpr: Jaxpr) -> Jaxpr:
+    return jaxpr
+
+
+# What is made of a program before it is written; assigned anew by who has more primitives.
+prepare: Callable[[Jaxpr], Jaxpr] = _unchanged
+
+
 def lower_to_module(
     jaxpr: Jaxpr, name: str, attributes: Mapping[int, str] = MappingProxyType({})
 ) -> str:
@@ -232,7 +240,7 @@ def lower_to_module(
     `attributes` are what XLA is told of some arguments, by their number, as MLIR writes it.
     """
     module = ModuleBuilder()
-    module.add_function(jaxpr, "main", "public", attributes)
+    module.add_function(prepare(jaxpr), "main", "public", attributes)
     return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
 
 
