@@ -9,9 +9,11 @@ from minijax import (
     compilation_cache,
     core,
     custom_derivatives,
+    debug,
     dlpack,
     dtypes,
     errors,
+    experimental,
     export,
     lax,
     nn,
@@ -27,6 +29,9 @@ from minijax import (
 from minijax.ad_checkpoint import checkpoint, checkpoint_policies
 from minijax.ad_checkpoint import checkpoint as remat
 from minijax.array import Array
+from minijax.callbacks import order as _order
+from minijax.callbacks.effects import effects_barrier
+from minijax.callbacks.pure import pure_callback
 from minijax.config import config
 from minijax.custom_derivatives import (
     closure_convert,
@@ -83,6 +88,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "default_backend",
     "default_matmul_precision",
     "device_count",
@@ -91,9 +97,11 @@ __all__ = [
     "devices",
     "dlpack",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
     "errors",
     "eval_shape",
+    "experimental",
     "export",
     "grad",
     "hessian",
@@ -117,6 +125,7 @@ __all__ = [
     "ops",
     "process_count",
     "process_index",
+    "pure_callback",
     "random",
     "remat",
     "scipy",

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minijax.callbacks.numbered import functions_called
 from minijax.config import config
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options
@@ -40,7 +41,13 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 def compile_or_load(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Does what `backend.compile` does, at the first time; later ones load the result from disk."""
+    """Does what `backend.compile` does, at the first time; later ones load the result from disk.
+
+    A program that calls Python functions is never kept: they belong to this process.
+    """
+    if backend.CALL_TARGET in text:
+        functions, text = functions_called(text)
+        return backend.compile_calling(text, functions, out_avals, options)
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
         return backend.compile(text, out_avals, options)
@@ -111,10 +118,9 @@ def _machine() -> tuple[str, ...]:
 def _is_cacheable(text: str, options: Options) -> bool:
     """Whether compiling does no more than what can be kept."""
     flags = backend.xla_flags()
-    calls_python = "xla_ffi_python_" in text  # functions of this process, referred to by number
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
-    return not (calls_python or writes_files or flags_in_file)
+    return not (writes_files or flags_in_file)
 
 
 def _directory() -> str | None:

@@ -38,7 +38,8 @@ from minijax_stage3 import (
     eval_jaxpr,
     lowering_rules,
 )
-from minijax_stage3.dce import dce_rules
+from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.partial_eval import (
@@ -279,7 +280,7 @@ def _partial_eval(
         known = bind(while_p, *operands, **known_params)
     if not any(unknown):
         return known
-    _, waiting = partition(unknown, trace.stage(while_p, args, params))
+    _, waiting = partition(unknown, trace.stage(while_p, args, _quiet_loop(params)))
     return merge(unknown, known, waiting)
 
 
@@ -294,8 +295,34 @@ def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
     return PartialEqns(
         JaxprEqn(while_p, operands, known_outs, known_params, eqn.source),
-        JaxprEqn(while_p, eqn.invars, outvars, eqn.params, eqn.source),
+        JaxprEqn(while_p, eqn.invars, outvars, _quiet_loop(eqn.params), eqn.source),
     )
+
+
+def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
+    """The loop, which runs once more, without what it has done already."""
+    return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
+
+
+def _quiet(jaxpr: Jaxpr) -> Jaxpr:
+    if not has_effects(jaxpr):
+        return jaxpr
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if not has_effects(eqn):
+            eqns.append(eqn)
+        elif inner_jaxprs(eqn):
+            params = {
+                name: tuple(map(_quiet, x)) if name == "branches" else x
+                for name, x in _quiet_loop(eqn.params).items()
+            }
+            eqns.append(JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source))
+        elif eqn.outvars:
+            raise NotImplementedError(
+                f"while_loop: to linearize it, it would have to run twice, and with it "
+                f"`{eqn.primitive}` in its body. Use scan, or forward mode (jvp, jacfwd)."
+            )
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 
 partial_eval_rules[while_p] = _partial_eval
