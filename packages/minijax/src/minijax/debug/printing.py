@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from minijax.array import Array
 from minijax.callbacks.effects import debug_callback
 from minijax.evaluation import evaluated_by_library
-from minijax.key_dtype import key_dtype
-from minijax_stage2 import tree_map
 
 
 # --8<-- [start:callback]
@@ -136,15 +131,7 @@ class Printer:
     fmt: str
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        args, kwargs = tree_map(_shown, (args, kwargs))
         self.write(self.fmt.format(*args, **kwargs))
-
-
-def _shown(x: Any) -> Any:
-    """An array as numpy shows it."""
-    if not isinstance(x, Array):
-        return x
-    return str(x) if x.dtype == key_dtype else np.asarray(x)[()]
 
 
 def _write(text: str) -> None:

@@ -42,6 +42,7 @@ from minijax_stage3.dce import dce_rules, has_effects
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
     PartialEvalTrace,
@@ -250,18 +251,10 @@ def _unknown_carry(unknown_ins: Sequence[bool], params: dict[str, Any]) -> Flags
     counts = params["cond_consts"], params["body_consts"]
     of_cond, of_body, unknown = _split(tuple(unknown_ins), *counts)
     unknown = until_stable(
-        unknown, lambda flags: _depends(params["body_jaxpr"], [*of_body, *flags])
+        unknown, lambda flags: split_jaxpr(params["body_jaxpr"], (*of_body, *flags)).unknown_outs
     )
-    (of_condition,) = _depends(params["cond_jaxpr"], [*of_cond, *unknown])
+    (of_condition,) = split_jaxpr(params["cond_jaxpr"], (*of_cond, *unknown)).unknown_outs
     return None if of_condition else unknown
-
-
-def _depends(jaxpr: Jaxpr, unknown_ins: Sequence[bool]) -> list[bool]:
-    unknown: set[Any] = {var for var, u in zip(jaxpr.invars, unknown_ins, strict=True) if u}
-    for eqn in jaxpr.eqns:
-        if not unknown.isdisjoint(eqn.invars):
-            unknown.update(eqn.outvars)
-    return [out in unknown for out in jaxpr.outvars]
 
 
 def _partial_eval(
