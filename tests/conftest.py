@@ -36,6 +36,7 @@ BY_FAMILY = {
     "test_elementwise",
     "test_fft",
     "test_indexing",
+    "test_inspection",
     "test_linalg",
     "test_manipulation",
     "test_optimizers",

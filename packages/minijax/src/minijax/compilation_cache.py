@@ -22,6 +22,7 @@ from typing import Any
 
 from minijax.callbacks.numbered import functions_called
 from minijax.config import config
+from minijax.watching import logging_time
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options
 
@@ -31,7 +32,8 @@ _DIGEST_SIZE = 32
 
 # A location at the end of a line, as lowering writes it. A location inside a string would have
 # the string's quotation mark after it, so no more is matched than what is meant.
-_LOCATION = re.compile(r' loc\((?:unknown|"[^"\n]*":\d+:\d+)\)$', re.MULTILINE)
+# What somebody calls the place, in front of it, is kept, for the program that is loaded shows it.
+_LOCATION = re.compile(r' loc\((?:unknown|(?:("[^"\n]*")\()?"[^"\n]*":\d+:\d+\)?)\)$', re.MULTILINE)
 
 _warned: set[str] = set()  # directories, about which the user has been told what is wrong
 _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
@@ -45,6 +47,11 @@ def compile_or_load(
 
     A program that calls Python functions is never kept: they belong to this process.
     """
+    with logging_time(f"compiling {_name_of(text)}"):
+        return _compile_or_load(text, out_avals, options)
+
+
+def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
     if backend.CALL_TARGET in text:
         functions, text = functions_called(text)
         return backend.compile_calling(text, functions, out_avals, options)
@@ -83,7 +90,7 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
     import hashlib  # late, for it takes milliseconds
 
     machine = (*backend.fingerprint(), backend.xla_flags(), *_machine())
-    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub("", text))
+    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:
         encoded = part.encode(errors="surrogateescape")
@@ -263,8 +270,11 @@ def _warn_unless_default(directory: str, problem: str) -> None:
 def _log(event: str, text: str, file: str) -> None:
     import logging
 
-    module = text[:100].partition("{")[0].strip()
-    logging.getLogger(__name__).debug("%s: %s, %s", event, module, file)
+    logging.getLogger(__name__).debug("%s: %s, %s", event, _name_of(text), file)
+
+
+def _name_of(text: str) -> str:
+    return text[:100].partition("{")[0].strip()
 
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:

@@ -54,14 +54,14 @@ def _calling(function: Callable[..., None], *, ordered: bool) -> Callable[..., N
 # --8<-- [start:print]
 @evaluated_by_library
 def print(
-    fmt: str,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = False,
     **kwargs: Any,
-) -> None:
+) -> Any:
     """Prints values, also where this is part of a program, when it runs.
 
     It prints as often as the program says, and in the order of the program; of derivatives the
@@ -69,6 +69,7 @@ def print(
 
     Arguments:
         fmt: a format string, as `str.format` takes it: no f-string, which would show tracers.
+            Without it, `print` returns a function that takes it.
         args, kwargs: what is put in its places; pytrees of arrays, or anything else.
         ordered: whether the order matters. Here it is that of the program in any case.
         partitioned: of no effect; there is one device.
@@ -87,10 +88,13 @@ def print(
     >>> _ = minijax.grad(f)(3.0)
     x = 3.0, y = 9.0
     """
+    if fmt is None:
+        return partial(print, ordered=ordered, skip_format_check=skip_format_check)
     if not skip_format_check:
         _check.vformat(fmt, args, kwargs)
     write = _log if _use_logging else _write
     debug_callback(Printer(write, fmt), args, kwargs, "debug.print", ordered)
+    return None
 
 
 # --8<-- [end:print]
