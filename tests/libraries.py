@@ -1,11 +1,13 @@
 """minijax and JAX under one set of names, so that one program runs with either."""
 
+import warnings
 from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import minijax
 import minijax_stage2 as s2
 import minijax_stage3 as s3
 import minijax_stage4 as s4
@@ -103,3 +105,32 @@ def assert_same(ours, theirs, tolerance):
         assert x.dtype == y.dtype
         scale = np.max(np.abs(y), initial=1.0)
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
+
+
+def result_of(program, numpy, library):
+    """What a program of a library's numpy and of the library itself gives, or the error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return program(numpy, library)
+    except Exception as error:
+        return error
+
+
+def assert_alike(ours, theirs, rtol=2e-6):
+    """Two results agree: arrays, dtypes, weak types and containers, or classes of errors."""
+    if isinstance(theirs, Exception):
+        # JAX's own errors are other classes, of the same names.
+        names = {error.__name__ for error in type(ours).__mro__}
+        assert isinstance(theirs, type(ours)) or type(theirs).__name__ in names, ours
+        return
+    assert not isinstance(ours, Exception), ours
+    assert isinstance(ours, tuple | list) == isinstance(theirs, tuple | list)
+    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for found, expected in zip(ours, theirs, strict=True):
+        if isinstance(expected, jax.Array):
+            assert isinstance(found, minijax.Array)
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            assert found.weak_type == expected.weak_type
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)

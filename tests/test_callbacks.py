@@ -6,6 +6,7 @@ import sys
 import threading
 
 import jax
+import jax.custom_batching
 import jax.experimental
 import numpy as np
 import pytest
@@ -109,6 +110,22 @@ def custom(library, see, do, x):
     return f(x)
 
 
+def custom_batches(library, see, do, x):
+    @library.custom_batching.custom_vmap
+    def f(x):
+        do("f", x)
+        return x * 2
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x):
+        return x * 2, in_batched[0]
+
+    do("before")
+    y = f(x)
+    do("after", y)
+    return y
+
+
 def transformed(transform, program):
     """`program` of a function that is transformed."""
 
@@ -131,6 +148,7 @@ PROGRAMS = {
     ),
     "grad of custom": transformed(lambda library: library.grad, custom),
     "custom": custom,
+    "custom batches": custom_batches,
 }
 
 

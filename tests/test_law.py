@@ -121,7 +121,9 @@ def test_the_tape_has_a_rule_for_every_primitive_that_holds_no_program():
 
 @pytest.mark.parametrize("rules", [partial_eval_rules, partial_eval_jaxpr_rules, dce_rules])
 def test_only_primitives_that_hold_programs_are_split_or_made_smaller(rules):
-    assert set(rules) == set(HIGHER_ORDER)
+    of_the_stages = [primitive for primitive in rules if primitive in ALL_PRIMITIVES]
+    assert of_the_stages == []
+    assert [primitive for primitive in HIGHER_ORDER if primitive not in rules] == []
 
 
 @pytest.mark.parametrize(

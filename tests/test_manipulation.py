@@ -3,13 +3,12 @@
 Values, dtypes, weak types, the containers, and the classes of errors.
 """
 
-import warnings
-
 import jax
 import jax.numpy as jnp
 import jax.ops
 import numpy as np
 import pytest
+from libraries import assert_alike, result_of
 
 import minijax
 import minijax.numpy as mnp
@@ -384,38 +383,11 @@ FAMILIES = {
 }
 
 
-def result(program, numpy, library):
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return program(numpy, library)
-    except Exception as error:
-        return error
-
-
-def check_same(ours, theirs):
-    if isinstance(theirs, Exception):
-        related = isinstance(ours, type(theirs)) or isinstance(theirs, type(ours))
-        # JAX's errors of this name are another class; ours is one of its bases.
-        assert related or type(ours).__name__ == type(theirs).__name__, ours
-        return
-    assert not isinstance(ours, Exception), ours
-    assert isinstance(ours, tuple | list) == isinstance(theirs, tuple | list)
-    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
-    assert len(ours) == len(theirs)
-    for found, expected in zip(ours, theirs, strict=True):
-        if isinstance(expected, jax.Array):
-            assert isinstance(found, minijax.Array)
-            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-            assert found.weak_type == expected.weak_type
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            check_same(result(program, mnp, minijax), result(program, jnp, jax))
+            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
 
 
 def test_what_jax_refuses_is_given_as_numpy_gives_it():

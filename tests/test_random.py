@@ -42,6 +42,9 @@ def test_keys_of_seeds(x64):
             same(minijax.random.key_data(minijax.random.key(seed)), theirs)
 
 
+TRIALS = np.float32([5, 30, 100, 1e5, -1, np.nan, np.inf, 7.5, 1000, 0, 40])
+SHARES = np.float32([0.3, 0.9, 0.4, 0.51, 0.2, 0.3, 0.4, 0.5, 0.001, 0.5, np.nan])
+
 CASES = [
     ("bits", [((7,),), ((2, 3), "uint8"), ((5,), "uint16"), ((2, 3), "uint32")]),
     ("uniform", [((),), ((7,),), ((2, 3), "float16"), ((200,), ml_dtypes.bfloat16)]),
@@ -68,13 +71,15 @@ CASES = [
             ((2, 3), np.array([0, 5, 9]), 20),
             ((200,), np.uint32(3), np.uint32(2**32 - 1), "uint32"),
             ((200,), np.int8(-3), np.int8(100)),
+            ((200,), 0.0, np.float32(5.5)),
+            ((200,), True, 7.0, "uint16"),
         ],
     ),
     (
         "truncated_normal",
         [(-1.0, 2.0, (300,)), (np.float32([-1, 0]), 3.0), (-2.0, 2.0, (30,), "float16")],
     ),
-    ("lognormal", [(0.5, (30,)), ()]),
+    ("lognormal", [(0.5, (30,)), (), (0.5, (3,), "complex64")]),
     ("pareto", [(np.float32([1.5, 2]),)]),
     ("rayleigh", [(np.float32([1.5, 2]),)]),
     ("weibull_min", [(1.5, 2.0, (30,))]),
@@ -91,10 +96,13 @@ CASES = [
         "poisson",
         [(np.float32([0.0, 5.0, 50.0, 1e4, np.nan]),), (30.0, (50,), "int16")],
     ),
+    ("binomial", [(TRIALS, SHARES), (1000, 0.3, (40,), "float16")]),
+    ("multinomial", [(np.float32([3, 1000]), np.float32([[2, 3, 5, 0], [1, 1, 1, 7]]) / 10)]),
     (
         "permutation",
         [
             (10,),
+            (-1,),
             (np.arange(24.0).reshape(4, 6), 1),
             (np.arange(24).reshape(4, 6), 1, True),
             (np.arange(3000),),
@@ -122,13 +130,21 @@ CASES = [
 ]
 
 
+MEAN = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
+ROOTS = np.float32(np.random.default_rng(1).normal(size=(3, 4, 4)))
+COV = ROOTS @ ROOTS.swapaxes(-1, -2)
+
 # Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
 # is in the program.
 NEARLY = [
     ("ball", [(3, 2.0, (10,))]),
     ("maxwell", [((30,),)]),
     ("double_sided_maxwell", [(1.0, 2.0, (30,))]),
-    ("generalized_normal", [(1.5, (30,))]),
+    ("generalized_normal", [(1.5, (30,)), (np.float32([1, 2.5]), (3, 2))]),
+    ("multivariate_normal", [(MEAN, COV, shape) for shape in (None, (5, 3))]),
+    ("multivariate_normal", [(MEAN[0], COV[0], (), None, method) for method in ("eigh", "svd")]),
+    ("multivariate_normal", [(MEAN, np.eye(4, dtype=int), None, "float16")]),
+    ("orthogonal", [(4,), (3, (2,), None, 5), (5, (), "complex64", 3), (3, (), "complex64", 5)]),
 ]
 
 
@@ -138,7 +154,9 @@ def test_nearly_the_same_numbers(name, calls):
         for args in calls:
             ours, theirs = map(np.asarray, both(name, 0, *args))
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-            np.testing.assert_allclose(ours, theirs, rtol=20 * np.finfo(ours.dtype).eps)
+            eps = np.finfo(ours.dtype).eps
+            scale = np.abs(theirs).max() if name in ("multivariate_normal", "orthogonal") else 0
+            np.testing.assert_allclose(ours, theirs, rtol=20 * eps, atol=20 * eps * scale)
 
 
 # The others are formulas of these: with 64 bits, one call of each of these shows the types.
@@ -158,6 +176,68 @@ def test_the_same_bits(name, calls, x64):
                 same(*both(name, seed, *args))
 
 
+@every_width
+def test_bits_of_xla(x64):
+    states = [np.arange(4, dtype=np.uint32)] + [np.arange(2, dtype=np.uint64)] * x64
+    widths = ["uint8", "uint16", "uint32"] + ["uint64"] * x64
+
+    def bits_of_all(lax):
+        return [
+            lax.rng_bit_generator(state, shape, dtype, lax.RandomAlgorithm(algorithm))
+            for algorithm in range(3)
+            for state in states
+            for dtype, shape in zip(widths, [(), (3,), (2, 5), (4,)], strict=False)
+        ]
+
+    def mapped(lib):
+        keys = np.arange(8, dtype=np.uint32).reshape(2, 4)
+        return lib.vmap(lambda key: lib.lax.rng_bit_generator(key, (3,)))(keys)
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        ours, theirs = (
+            jax.tree.leaves((lib.jit(lambda lib=lib: bits_of_all(lib.lax))(), mapped(lib)))
+            for lib in (minijax, jax)
+        )
+        for mine, jaxs in zip(ours, theirs, strict=True):
+            same(mine, jaxs)
+
+
+# With random keys, and parameters that the gradients are by.
+WEIGHTS = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+GRADIENTS = {
+    "gamma": lambda draw, key, a: draw(key, a, (2, 3)),
+    "loggamma": lambda draw, key, a: draw(key, a, (2, 3)),
+    "beta": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
+    "dirichlet": lambda draw, key, a: draw(key, a, (2,)),
+    "t": lambda draw, key, a: draw(key, a, (2, 3)),
+    "f": lambda draw, key, a: draw(key, a, a + 1),
+    "pareto": lambda draw, key, a: draw(key, a, (2, 3)),
+    "wald": lambda draw, key, a: draw(key, a, (2, 3)),
+    "weibull_min": lambda draw, key, a: draw(key, a, a + 1, (2, 3)),
+    "triangular": lambda draw, key, a: draw(key, a, a + 1, a + 3, (2, 3)),
+    "double_sided_maxwell": lambda draw, key, a: draw(key, a, a + 1, (2,)),
+    "truncated_normal": lambda draw, key, a: draw(key, -a, a, (2, 3)),
+    "uniform": lambda draw, key, a: draw(key, (2, 3), minval=a, maxval=a * a + 3),
+    "multivariate_normal": lambda draw, key, a: draw(key, a, a[:, None] * a + np.eye(3), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_by_parameters(name):
+    def gradient(lib, key):
+        def weighted_sum(a):
+            return (WEIGHTS * GRADIENTS[name](getattr(lib.random, name), key, a)).sum()
+
+        return np.asarray(lib.jit(lib.grad(weighted_sum))(np.float32([0.2, 1.5, 3.0])))
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        ours = gradient(minijax, minijax.random.key(7))
+        theirs = gradient(jax, jax.random.key(7))
+    assert ours.dtype == theirs.dtype == np.float32
+    # Those of `beta` and the like are small differences of large numbers.
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
 INITIALIZERS = [
     ("normal", (0.5,), {}),
     ("uniform", (), {}),
@@ -169,6 +249,7 @@ INITIALIZERS = [
         (2.0, "fan_avg", "uniform"),
         {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
     ),
+    ("orthogonal", (2.0,), {"column_axis": 1}),
     *[
         (f"{name}_{kind}", (), {})
         for name in ("lecun", "glorot", "he")
@@ -191,6 +272,9 @@ def test_initializers(x64):
                     ours(minijax.random.key(3), shape, dtype),
                     theirs(jax.random.key(3), shape, dtype),
                 )
+        kernel = (4, 3, 2, 5)
+        ours, theirs = (m.nn.initializers.delta_orthogonal(2.0, 0) for m in (minijax, jax))
+        same(ours(minijax.random.key(3), kernel), theirs(jax.random.key(3), kernel))
         for name in ("zeros", "ones"):
             same(
                 getattr(minijax.nn.initializers, name)(None, shape),

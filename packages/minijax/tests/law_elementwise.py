@@ -52,6 +52,8 @@ UNARY = {
     "i0": lambda x: np.i0(x.astype(float)),
     "log_ndtr": elementwise(lambda x: math.log(0.5 * math.erfc(-x / math.sqrt(2)))),
     "ndtri": elementwise(NormalDist().inv_cdf),
+    "xlogx": lambda x: x * np.log(x),
+    "erfcx": elementwise(lambda x: math.exp(x * x) * math.erfc(x)),
     "bessel_i0e": lambda x: np.i0(x.astype(float)) * np.exp(-np.abs(x.astype(float))),
 }
 BINARY = {
@@ -68,13 +70,28 @@ BINARY = {
     "nextafter": np.nextafter,
     "logaddexp": np.logaddexp,
 }
+BINARY |= {
+    "xlogy": lambda x, y: x * np.log(y),
+    "xlog1py": lambda x, y: x * np.log1p(y),
+    "poch": np.vectorize(lambda z, m: math.gamma(float(z) + float(m)) / math.gamma(float(z))),
+}
 # Where the operands of a primitive are drawn from, if not from 0.5 to 1.5.
 RANGES = {
     **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri"], (0.1, 0.9)),
+    "regularized_incomplete_beta": (0.1, 0.9),
     **dict.fromkeys(["acosh", "zeta"], (1.1, 2.0)),
 }
 # The operands, from the first on, by which a primitive has no derivative, and values for them.
-HELD = {"polygamma": (2.0,), "zeta": (2.5,)}
+HELD = {
+    "polygamma": (2.0,),
+    "zeta": (2.5,),
+    "igamma": (1.7,),
+    "igammac": (1.7,),
+    "igamma_grad_a": (1.7,),
+    "random_gamma_grad": (1.7,),
+    "regularized_incomplete_beta": (1.3, 0.7),
+    "expn": (2.0,),
+}
 
 PARAMS = {
     "round": [{"rounding_method": method} for method in RoundingMethod],
@@ -82,7 +99,15 @@ PARAMS = {
     "integer_pow": [{"y": y} for y in (2, 3, 5, -1, -2)],
 }
 # What numpy has no function for; `test_special.py` has laws of their own.
-OTHERS = ("digamma", "erf_inv", "bessel_i1e")
+OTHERS = (
+    "digamma",
+    "erf_inv",
+    "bessel_i1e",
+    "expi",
+    "sine_integral",
+    "cosine_integral",
+    "spence",
+)
 BITCASTS = [
     ((2, 3), np.float64, np.int64),
     ((2, 3), np.int32, np.uint32),
@@ -92,4 +117,4 @@ BITCASTS = [
 ]
 
 # What has no derivative, or by JAX's rule another than the slope of what it computes.
-NOT_SMOOTH = ("stop_gradient", "is_finite", "bitcast_convert_type")
+NOT_SMOOTH = ("is_finite", "bitcast_convert_type")

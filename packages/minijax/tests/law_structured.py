@@ -19,6 +19,7 @@ REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)
 
 # What the laws do not fit, and why.
 EXCUSED = {
+    "rng_bit_generator": "has two results; tests/test_random.py",
     "scatter_apply": "holds a program; tests/test_indexing.py",
     "reduce": "holds a program, whose first value must change nothing",
     "reduce_window": "holds a program, whose first value must change nothing",
@@ -26,6 +27,9 @@ EXCUSED = {
     "geqp3": "has no derivative and three results; tests/test_linalg.py, by qr with pivoting",
     "householder_product": "has no derivative; tests/test_linalg.py",
     "schur": "has no derivative and two results; tests/test_linalg.py",
+    "hessenberg": "has no derivative and two results; tests/test_reflections.py",
+    "tridiagonal": "has no derivative and four results; tests/test_reflections.py",
+    "ormqr": "has no derivative; tests/test_reflections.py",
 }
 # The places of the operands in which those primitives that have a transpose are linear, if not all.
 LINEAR_IN = {
@@ -33,6 +37,7 @@ LINEAR_IN = {
     "conv_general_dilated": (0,),
     "triangular_solve": (1,),
     "lu_solve": (1,),
+    "tridiagonal_solve": (3,),
     "select_and_gather_add": (0,),
     "select_and_scatter_add": (0,),
 }
@@ -150,6 +155,11 @@ FUNCTIONS = {
         (I32,),
     ),
     "lu_solve": ([lambda a, b: solve(with_gaps(a), b)], [(3, 3), (3, 2)], WIDE),
+    "tridiagonal_solve": (
+        [lambda low, d, high, b: linalg.tridiagonal_solve(low, d + 4, high, b)],
+        [(3,), (3,), (3,), (3, 2)],
+        WIDE,
+    ),
     "eigh": ([exponential_by_eigh], [(3, 3)], WIDE),
     "eig": ([eigenvalues], [(3, 3)], WIDE),
     "qr": (
@@ -164,6 +174,15 @@ FUNCTIONS = {
     "slogdet": ([lambda x: jnp.linalg.slogdet(with_gaps(x))[1]], [(3, 3)], SMOOTH),
     "det": ([lambda x: jnp.linalg.det(x + jnp.eye(4, dtype=x.dtype))], [(4, 4)], SMOOTH),
     "pinv": ([jnp.linalg.pinv], [(3, 2)], WIDE),
+    "optimization_barrier": (
+        [lambda x, y: sum(lax.optimization_barrier((x, y, x * 2)))],
+        [(2,), (2,)],
+        (*SMOOTH, I32),
+    ),
+    # By their first operand these have one derivative, or none: see test_special.py.
+    "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
+    "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),
 }
 TRANSFORMS = {
     "FFT": (C128, 3),

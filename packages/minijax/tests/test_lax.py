@@ -94,14 +94,11 @@ def test_operands_meet_by_promotion():
         (lambda: lax.floor(1j), "floor: found c128"),
         (lambda: lax.rem(1j, 1.0), "rem: found c128"),
         (lambda: lax.bitwise_not(1.0), "not: found f64.*boolean, integer, unsigned"),
-        (lambda: lax.reduce_max(np.ones(3), (1,)), r"axes \(1,\) are no distinct axes of f64\[3\]"),
         (lambda: lax.slice(np.ones(3), (2,), (4,)), r"f64\[3\] has no elements from \(2,\)"),
         (lambda: lax.slice(np.ones(3), (0,), (3,), (0,)), r"in steps of \(0,\)"),
         (lambda: lax.pad(np.ones(3), 0, [(0, 0, 0)]), r"takes a scalar of its dtype, found i64"),
-        (lambda: lax.pad(np.ones(3), 0.0, [(-1, 0, 0)]), "takes 1 triples of numbers from 0 on"),
         (lambda: lax.concatenate([np.ones(3), np.ones((3, 1))], 0), "differ along axis 0 only"),
         (lambda: lax.concatenate([np.ones(3)], 1), "has no axis 1"),
-        (lambda: lax.broadcasted_iota(np.int32, (2,), 1), "has no axis 1"),
         (lambda: lax.sin([1.0, 2.0]), "found .* of type list"),
     ],
 )
@@ -113,9 +110,13 @@ def test_bad_operands_are_named(call, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: lax.reduce_max(np.ones(3), (1,)), r"axes \(1,\) are no distinct axes of f64\[3\]"),
+        (lambda: lax.broadcasted_iota(np.int32, (2,), 1), "has no axis 1"),
         (lambda: lax.squeeze(np.ones((1, 2)), (1,)), "not all of size 1"),
         (lambda: lax.expand_dims(np.ones(2), (3,)), "out of range"),
         (lambda: lax.expand_dims(np.ones(2), (0, 0)), "given twice"),
+        (lambda: lax.pad(np.ones(3), 0.0, [(0, 0, -1)]), "takes 1 triples of ints"),
+        (lambda: lax.pad(np.ones(3), 0.0, [(-4, 0, 0)]), "takes away more elements"),
     ],
 )
 def test_bad_axes_are_named(call, message):
@@ -130,3 +131,18 @@ def test_axes_are_ints_of_any_make(axis):
     assert lax.expand_dims(x, axis).shape == (1, 1, 3)
     with pytest.raises(TypeError, match="expand_dims: dimensions must be an int or a sequence"):
         lax.expand_dims(x, 1.0)
+
+
+def test_the_generators_of_xla():
+    for low, limit in [(2, 5), (np.float32(0), np.float32(1))]:
+        first, second = (np.asarray(lax.rng_uniform(low, limit, (40,))) for _ in range(2))
+        assert ((first >= low) & (first < limit)).all()
+        assert (first != second).any()
+    with pytest.raises(ValueError, match="two scalars of one dtype"):
+        lax.rng_uniform(0.0, 1, (3,))
+    with pytest.raises(NotImplementedError, match="rng_uniform: there is no formula"):
+        grad(lambda low: lax.rng_uniform(low, 1.0, ()))(0.0)
+    with pytest.raises(TypeError, match=r"four numbers of uint32.*found u32\[3\]"):
+        lax.rng_bit_generator(np.zeros(3, np.uint32), (2,))
+    with pytest.raises(TypeError, match="unsigned"):
+        lax.rng_bit_generator(np.zeros(4, np.uint32), (2,), np.int32)

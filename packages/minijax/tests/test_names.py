@@ -1,6 +1,7 @@
 """The public names: each module lists them, they are all there, and each says what it is."""
 
 import importlib
+import importlib.metadata
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ MODULES = [
     "minijax.lax",
     "minijax.nn",
     "minijax.numpy",
+    "minijax.random",
     "minijax.tree",
     "minijax.tree_util",
 ]
@@ -84,3 +86,9 @@ def test_the_programs_of_a_jax_user_run_after_changing_their_imports():
     assert gradient["w"].dtype == jnp.float32
     assert jax.tree.map(jnp.shape, gradient) == {"w": (3, 2)}
     np.testing.assert_allclose(gradient["w"], np.full((3, 2), 3.0))
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert minijax.__version__ == importlib.metadata.version("minijax")
+    with pytest.raises(AttributeError, match="module 'minijax' has no attribute 'versoin'"):
+        minijax.versoin  # noqa: B018

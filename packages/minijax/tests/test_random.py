@@ -10,7 +10,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import eval_shape, grad, jit, jvp, lax, random, tree, typeof, vjp, vmap
 from minijax.core import typecheck_jaxpr
-from minijax.key_dtype import is_subdtype, key_dtype, prng_key
+from minijax.dtypes import issubdtype, prng_key
+from minijax.key_dtype import key_dtype
 from minijax.random.threefry import threefry2x32
 
 KEY = random.key(0)
@@ -69,9 +70,9 @@ def test_keys_are_arrays():
     keys = random.split(KEY, 4)
     assert isinstance(keys, minijax.Array)
     assert (keys.shape, keys.ndim, keys.size, keys.dtype) == ((4,), 1, 4, key_dtype)
-    assert is_subdtype(keys.dtype, prng_key)
-    assert not is_subdtype(keys.dtype, np.floating)
-    assert not is_subdtype(np.uint32, prng_key)
+    assert issubdtype(keys.dtype, prng_key)
+    assert not issubdtype(keys.dtype, np.floating)
+    assert not issubdtype(np.uint32, prng_key)
     equal(words(keys.reshape(2, 2)), words(keys).reshape(2, 2, 2))
     equal(words(jnp.concatenate([keys, keys])), np.concatenate([words(keys)] * 2))
     equal(words(jnp.where(True, keys, KEY)), words(keys))
@@ -124,8 +125,19 @@ def test_distributions_have_derivatives_in_their_parameters():
     assert grad(lambda high: random.uniform(KEY, maxval=high))(1.0) == pytest.approx(float(u))
     h, f = 1e-6, lambda b: random.pareto(KEY, b)
     assert grad(f)(1.5) == pytest.approx(float(f(1.5 + h) - f(1.5 - h)) / (2 * h), rel=1e-6)
-    with pytest.raises(NotImplementedError, match="no derivative with respect to its parameters"):
-        grad(lambda a: random.gamma(KEY, a))(2.0)
+
+
+def test_numbers_of_the_gamma_distribution_move_with_its_parameter():
+    a = jnp.array([0.3, 2.0, 40.0])
+    numbers, slopes = jvp(lambda a: random.gamma(KEY, a), (a,), (jnp.ones(3),))
+    equal(slopes, lax.random_gamma_grad(a, numbers))
+    logs, slopes_of_logs = jvp(lambda a: random.loggamma(KEY, a), (a,), (jnp.ones(3),))
+    np.testing.assert_allclose(np.exp(logs), numbers, rtol=1e-12)
+    np.testing.assert_allclose(slopes_of_logs, slopes / numbers, rtol=1e-10)
+    many = jvp(lambda a: random.gamma(KEY, a, (2000,)).mean(), (1.5,), (1.0,))[1]
+    assert abs(many - 1) < 0.1  # as the mean does
+    keys = random.split(KEY, 3)
+    equal(vmap(random.gamma)(keys, a), [random.gamma(*pair) for pair in zip(keys, a, strict=True)])
 
 
 MOMENTS = [
@@ -137,6 +149,8 @@ MOMENTS = [
     (lambda k, s: random.bernoulli(k, 0.3, s), 0.3, 0.21),
     (lambda k, s: random.randint(k, s, -3, 4), 0, 4),
     (lambda k, s: random.gamma(k, 2.5, s), 2.5, 2.5),
+    (lambda k, s: random.binomial(k, 12, 0.3, s), 3.6, 2.52),
+    (lambda k, s: random.binomial(k, 200, 0.7, s), 140, 42),
     (lambda k, s: random.poisson(k, 3.0, s), 3, 3),
     (lambda k, s: random.poisson(k, 30.0, s), 30, 30),
     (lambda k, s: random.geometric(k, 0.5, s), 2, 2),
@@ -151,6 +165,29 @@ def test_moments(draw, mean, variance):
     numbers = np.asarray(draw(KEY, (n,))).astype(float)
     assert abs(numbers.mean() - mean) < 5 * np.sqrt(variance / n)
     assert numbers.var() == pytest.approx(variance, rel=0.2)
+
+
+def test_counts_of_a_multinomial_distribution_add_up():
+    shares = np.array([[0.5, 0.3, 0.2, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    counts = np.asarray(random.multinomial(KEY, np.array([1000.0, 7.0]), shares))
+    equal(counts.sum(-1), [1000, 7])
+    equal(counts[1], [0, 0, 0, 7])
+    assert np.abs(counts[0] - 1000 * shares[0]).max() < 80
+
+
+def test_random_matrices_are_orthogonal():
+    wide = np.asarray(random.orthogonal(KEY, 3, (2,), m=5))
+    np.testing.assert_allclose(wide @ wide.swapaxes(-1, -2), [np.eye(3)] * 2, atol=1e-12)
+    unitary = np.asarray(random.orthogonal(KEY, 4, dtype=complex))
+    np.testing.assert_allclose(unitary.conj().T @ unitary, np.eye(4), atol=1e-12)
+
+
+def test_normal_vectors_have_the_covariance_they_are_given():
+    mean, cov = np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 0.5]])
+    for method in ("cholesky", "eigh", "svd"):
+        vectors = np.asarray(random.multivariate_normal(KEY, mean, cov, (4000,), method=method))
+        np.testing.assert_allclose(vectors.mean(0), mean, atol=0.12)
+        np.testing.assert_allclose(np.cov(vectors.T), cov, atol=0.2)
 
 
 def test_a_permutation_keeps_what_it_permutes():
@@ -178,6 +215,13 @@ WRONG = [
     (lambda: random.bits(KEY, dtype="int32"), ValueError, "unsigned"),
     (lambda: random.uniform(KEY, dtype="int32"), ValueError, "real numbers"),
     (lambda: random.randint(KEY, (), 0, 1, "float32"), TypeError, "of integers"),
+    (lambda: random.poisson(KEY, 1.0, (), "float32"), ValueError, "of integers"),
+    (lambda: random.binomial(KEY, 2, 0.5, (), "int32"), ValueError, "of real numbers"),
+    (
+        lambda: random.multivariate_normal(KEY, np.zeros(2), np.eye(3)),
+        ValueError,
+        r"found \(2,\) and \(3, 3\)",
+    ),
     (lambda: random.uniform(KEY, (3,), minval=np.zeros(2)), ValueError, "do not broadcast"),
     (lambda: random.bernoulli(KEY, 0.5, mode="top"), ValueError, "'low' or 'high'"),
     (lambda: random.permutation(KEY, 1.5), TypeError, "an integer"),

@@ -40,6 +40,26 @@ def test_zeta_at_even_numbers():
     is_close(lax.zeta(4.0, 1.0), math.pi**4 / 90)
 
 
+def test_igamma_where_it_has_a_formula():
+    x = np.array([0.0, 1e-5, 0.3, 1.0, 1.2, 4.0, 40.0, np.inf])
+    is_close(lax.igamma(1.0, x), -np.expm1(-x))
+    is_close(lax.igammac(1.0, x) * np.exp(np.minimum(x, 50)), np.ones_like(x) * (x < 50))
+    is_close(lax.igamma(0.5, x), [math.erf(math.sqrt(y)) for y in x])
+    is_close(lax.igamma(POSITIVE[:, None], x) + lax.igammac(POSITIVE[:, None], x), 1.0)
+    assert np.isnan(lax.igamma(np.array([-1.0, 2.0, 0.0]), np.array([1.0, -1.0, 0.0]))).all()
+
+
+def test_how_igamma_and_its_inverse_move_with_the_parameter():
+    a, x, h = POSITIVE[:, None], np.array([1e-3, 0.4, 1.0, 3.0, 25.0]), 1e-5
+    slope = lax.igamma_grad_a(a, x)
+    is_close(slope, (lax.igamma(a + h, x) - lax.igamma(a - h, x)) / (2 * h), 1e-8)
+    for function, sign in ((lax.igamma, 1), (lax.igammac, -1)):
+        is_close(jvp(lambda a, f=function: f(a, x), (a,), (np.ones_like(a),))[1], sign * slope)
+    density = jvp(lambda x: lax.igamma(a, x), (x,), (np.ones_like(x),))[1]
+    is_close(lax.random_gamma_grad(a, x) * density, -slope)
+    is_close(lax.random_gamma_grad(a, np.zeros(3)), 0.0)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_bessel_functions_are_series(dtype):
     x = np.array([-12.0, -3.0, -0.5, 0.0, 0.2, 2.5, 7.9, 8.1, 40.0])
@@ -63,7 +83,11 @@ def test_the_derivative_of_i1e_at_zero_is_a_half():
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(lax.polygamma, "polygamma: there is no.*by m"), (lax.zeta, "zeta: there is no.*by x")],
+    [
+        (lax.polygamma, "polygamma: there is no.*by m"),
+        (lax.zeta, "zeta: there is no.*by x"),
+        (lax.igamma_grad_a, "igamma_grad_a: there is no.*by a"),
+    ],
 )
 def test_where_there_is_no_formula_there_is_an_error(function, message):
     with pytest.raises(NotImplementedError, match=message):

@@ -51,7 +51,7 @@ def test_the_stack_lists_who_is_asked_from_the_bottom_to_the_top():
 def test_the_parents_are_the_stack():
     def f(x):
         bottom, outer, inner = trace_stack()
-        assert inner is current_trace() is x.trace
+        assert inner is current_trace() is x.interpreter
         assert inner.parent is outer
         assert outer.parent is None or outer.parent is bottom
         return x
@@ -86,8 +86,8 @@ def test_rules_run_one_step_down_the_stack():
     """The primal of a tracer of the inner trace is a tracer of the outer one."""
 
     def inner(x):
-        assert x.trace is trace_stack()[-1]
-        assert x.primal.trace is trace_stack()[-2]
+        assert x.interpreter is trace_stack()[-1]
+        assert x.primal.interpreter is trace_stack()[-2]
         return x * x
 
     assert deriv(lambda x: deriv(inner)(x))(3.0) == 2.0

@@ -13,6 +13,7 @@ from minijax_stage2 import (
     exp,
     impl_rules,
     jvp,
+    log,
     reduce_sum,
     sin,
     vmap,
@@ -207,6 +208,24 @@ def test_vmap_over_the_predicate_computes_both_and_selects():
     np.testing.assert_array_equal(out, np.where((batch > 0)[:, None], rows[0], -rows[0]))
     jaxpr = make_jaxpr(vmap(f))(batch)
     assert cond_p not in [eqn.primitive for eqn in jaxpr.eqns]
+
+
+def test_a_branch_that_is_not_taken_has_no_derivative():
+    """The slope of log at 0 is infinite, and 0 times infinity would not be a number."""
+
+    def g(x, w):
+        return cond(x > 0.0, lambda x, w: log(w * x), lambda x, w: w * x, x, w)
+
+    xs = np.array([-1.0, 0.0, 2.0])
+
+    def total(xs, w):
+        return reduce_sum(vmap(g, (0, None))(xs, w))
+
+    expected = [3.0, 3.0, 0.5], -1.0 + 0.0 + 1.0 / 3.0
+    for gradient in (grad(total, (0, 1)), jit(grad(total, (0, 1))), grad(jit(total), (0, 1))):
+        for found, by_example in zip(gradient(xs, 3.0), expected, strict=True):
+            np.testing.assert_allclose(found, by_example)
+    np.testing.assert_allclose(jacrev(vmap(lambda x: g(x, 3.0)))(xs), np.diag(expected[0]))
 
 
 def test_vmap_of_vmap_with_predicates_of_one_axis_or_both():

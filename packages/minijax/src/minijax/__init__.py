@@ -8,6 +8,7 @@ from minijax import (
     ad_checkpoint,
     compilation_cache,
     core,
+    custom_batching,
     custom_derivatives,
     debug,
     dlpack,
@@ -15,6 +16,8 @@ from minijax import (
     errors,
     experimental,
     export,
+    flatten_util,
+    image,
     lax,
     nn,
     numpy,
@@ -22,6 +25,7 @@ from minijax import (
     random,
     scipy,
     stages,
+    test_util,
     tree,
     tree_util,
     typing,
@@ -92,6 +96,7 @@ __all__ = [
     "compilation_cache",
     "config",
     "core",
+    "custom_batching",
     "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
@@ -115,8 +120,10 @@ __all__ = [
     "eval_shape",
     "experimental",
     "export",
+    "flatten_util",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -144,6 +151,7 @@ __all__ = [
     "remat",
     "scipy",
     "stages",
+    "test_util",
     "tree",
     "tree_util",
     "typeof",
@@ -154,3 +162,12 @@ __all__ = [
 ]
 
 hide_frames_of(__file__)
+
+
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when it is asked for: what reads it takes longer than to import."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("minijax")

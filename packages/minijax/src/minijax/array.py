@@ -92,6 +92,25 @@ class Array(stage3.Array, metaclass=_ArrayType):
         """The set of devices that hold the array."""
         return {self.device}
 
+    @property
+    def committed(self) -> bool:
+        """Whether the array may not leave its device: never, for there is no other."""
+        return False
+
+    def platform(self) -> str:
+        """The kind of the device that holds the array: "cpu"."""
+        return backend.platform()
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of the array: always, for it is alone."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array: always, for there is one."""
+        return True
+
     def on_device_size_in_bytes(self) -> int:
         """The bytes of device memory that the array takes."""
         return backend.nbytes(self.buffer)
@@ -132,7 +151,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def __reduce__(self) -> Any:
         if self.aval.dtype == key_dtype:
             return _keys_from_numpy, (backend.get(self.buffer),)
-        return _from_numpy, (self.numpy(), self.weak_type)
+        return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted, and its numbers are gone."""
@@ -203,8 +222,8 @@ class DeletedArray(Array):
 # --8<-- [end:deleted]
 
 
-def _from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """What a pickle of an Array calls."""
+def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """An Array of these numbers; what a pickle of one calls."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(new_buffer(x, aval), aval)
 

@@ -7,6 +7,7 @@ import numpy as np
 from minijax.array import array, of_library
 from minijax_stage2 import float0, tree_map
 from minijax_stage2.shaped_array import is_value, python_scalars
+from minijax_stage3 import backend as xla
 
 
 def to_array(x: Any) -> Any:
@@ -25,3 +26,19 @@ def require_no_out(name: str, out: None) -> None:
     """Raises the error due when numpy's argument `out` is used."""
     if out is not None:
         raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
+
+
+def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
+    """Raises the error due when an array is asked for elsewhere than on the one device.
+
+    Raises:
+        ValueError: `device` is neither None nor that device, or `out_sharding` is not None.
+    """
+    if device is not None and device not in xla.devices():
+        raise ValueError(
+            f"{name}: device must be None or one of minijax.devices(), found {device!r:.60}"
+        )
+    if out_sharding is not None:
+        raise ValueError(
+            f"{name}: there is one device, so out_sharding must be None, found {out_sharding!r:.60}"
+        )

@@ -62,8 +62,7 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
     file = os.path.join(directory, key + _SUFFIX)
     data = _read(file, key)
     if data is not None:
-        if "@lapack_" in text:
-            backend.register_lapack()  # which a program has to find when it is loaded
+        backend.register_lapack(text)  # which a program has to find when it is loaded
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
             loaded = backend.deserialize(data, out_avals, options)
             _log("hit", text, file)

@@ -5,6 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from minijax.key_dtype import extended, key_dtype, prng_key
 from minijax.lax.bits import bits_of
 from minijax.number_types import library_number_types
 from minijax_stage2 import float0, typeof
@@ -31,22 +32,18 @@ class iinfo(ml_dtypes.iinfo):
         super().__init__(int_type)  # type: ignore[no-untyped-call]
 
 
-class extended(np.generic):
-    """The kind of dtypes that are not numbers, for `issubdtype`."""
-
-
-class prng_key(extended):
-    """The kind of dtypes of random keys, for `issubdtype`."""
-
-
 _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says."""
+    arg1, arg2 = (
+        prng_key if isinstance(x, np.dtype) and x == key_dtype else x for x in (arg1, arg2)
+    )
+    if isinstance(arg1, type) and issubclass(arg1, extended):
+        return isinstance(arg2, type) and issubclass(arg1, arg2)
     if isinstance(arg2, type) and issubclass(arg2, extended):
-        kind = arg1 if isinstance(arg1, type) else getattr(arg1, "type", None)
-        return isinstance(kind, type) and issubclass(kind, arg2)
+        return False
     if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
         return bool(np.issubdtype(arg1, arg2))
     dtype = np.dtype(arg1)

@@ -32,9 +32,12 @@ class Operation(JittedFunction):
         """Makes what evaluation needs when it first does: an import makes hundreds of these."""
         if "_executors" in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._make_ready()
+        return getattr(self, name)
+
+    def _make_ready(self) -> None:
         super().__init__(self._fun, static_argnames=self._static_names, inline=True)
         self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
-        return getattr(self, name)
 
 
 class _ListsAsTuples(StaticArguments):

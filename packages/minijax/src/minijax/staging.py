@@ -116,7 +116,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        args, kwargs: its arguments; whatever has a shape and a dtype may stand for an array.
+        args: its arguments; whatever has a shape and a dtype may stand for an array.
+        kwargs: its keyword arguments, in the same way.
 
     Returns:
         The result of `fun` with a `ShapeDtypeStruct` in the place of each array.

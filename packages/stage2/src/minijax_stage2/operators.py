@@ -1,7 +1,7 @@
 """Python's operators on arrays, for every class of values that is not numpy's."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -81,6 +81,12 @@ class ArrayOperators:
     __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 
+    def __setitem__(self, index: Any, values: Any) -> NoReturn:
+        raise TypeError(
+            f"x[...] = ... of {self.aval}: arrays are never written to; x.at[index].set(values), "
+            "which comes with minijax, is another array"
+        )
+
     def __neg__(self) -> Any:
         return f.neg(self)
 
@@ -139,8 +145,8 @@ class ArrayOperators:
 
 
 _LATER = (
-    "getitem iter invert round floordiv rfloordiv mod rmod divmod rdivmod and rand or ror xor rxor "
-    "lshift rlshift rshift rrshift"
+    "contains getitem iter invert round floordiv rfloordiv mod rmod divmod rdivmod and rand or ror "
+    "xor rxor lshift rlshift rshift rrshift"
 )
 for _name in _LATER.split():  # Python looks for these in the class only
     setattr(ArrayOperators, f"__{_name}__", _given_later(f"__{_name}__"))

@@ -34,10 +34,6 @@ class Tracer(ArrayOperators, Boxed):
 
     # --8<-- [end:tracer]
 
-    @property
-    def trace(self) -> Trace:
-        return self.interpreter
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
 

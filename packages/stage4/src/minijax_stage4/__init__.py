@@ -22,6 +22,7 @@ from minijax_stage4.partial_eval import (
     partial_eval_rules,
     typecheck_partial_eval,
 )
+from minijax_stage4.stop_gradient import stop_gradient, stop_gradient_p
 from minijax_stage4.transpose import (
     NonlinearError,
     UndefPrimal,
@@ -50,6 +51,8 @@ __all__ = [
     "partial_eval_jaxpr",
     "partial_eval_jaxpr_rules",
     "partial_eval_rules",
+    "stop_gradient",
+    "stop_gradient_p",
     "transpose_rules",
     "typecheck_partial_eval",
     "value_and_grad",

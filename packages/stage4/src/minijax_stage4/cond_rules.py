@@ -12,6 +12,7 @@ import numpy as np
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
+    Tracer,
     Zero,
     bind,
     broadcast_in_dim,
@@ -22,6 +23,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
@@ -48,6 +50,7 @@ from minijax_stage4.partial_eval import (
     partial_eval_rules,
     partition,
 )
+from minijax_stage4.stop_gradient import stop_gradient
 from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
 
 Branches = tuple[Jaxpr, ...]
@@ -94,21 +97,47 @@ def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
 ) -> tuple[list[Any], list[BatchDim]]:
     (pred, *operands), (pred_dim, *operand_dims) = values, dims
+    if pred_dim is not None:  # different examples take different branches: all run
+        which = move_batch_dim(pred, axis_size, pred_dim, 0)
+        return _compute_both(which, axis_size, operands, operand_dims, branches)
     key = axis_size, tuple(operand_dims)
     natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
     batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-    if pred_dim is not None:  # different examples take different branches: all run
-        batched = (True,) * len(batched)
     programs = [vmap_jaxpr(branch, *key, batched)[:2] for branch in branches]
-    out_dims: list[BatchDim] = [0 if b else None for b in batched]
-    if pred_dim is None:
-        vmap_branches, consts = join_consts_of(programs)
-        return bind(cond_p, pred, *consts, *operands, branches=vmap_branches), out_dims
-    which = move_batch_dim(pred, axis_size, pred_dim, 0)
-    on_false, on_true = (
-        eval_jaxpr(program, [], *consts, *operands) for program, consts in programs
-    )
-    return [_select(which, f, t) for f, t in zip(on_false, on_true, strict=True)], out_dims
+    vmap_branches, consts = join_consts_of(programs)
+    outs = bind(cond_p, pred, *consts, *operands, branches=vmap_branches)
+    return outs, [0 if b else None for b in batched]
+
+
+def _compute_both(
+    which: Any,
+    axis_size: int,
+    operands: Sequence[Any],
+    dims: Sequence[BatchDim],
+    branches: Branches,
+) -> tuple[list[Any], list[BatchDim]]:
+    """For each example the results of the branch that it takes.
+
+    The other branch gets its operands as constants. What it computes need not be finite, and nor
+    need be its derivative, by which a cotangent of zero is no zero.
+    """
+    varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
+    operands = [
+        move_batch_dim(x, axis_size, dim, 0) if v else x
+        for x, dim, v in zip(operands, dims, varies, strict=True)
+    ]
+    dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
+    outs = []
+    for taken, branch in enumerate(branches):
+        batched = (True,) * len(branch.outvars)
+        program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched)
+        guarded = [
+            _select(which, *((stop_gradient(x), x) if taken else (x, stop_gradient(x)))) if v else x
+            for x, v in zip(operands, varies, strict=True)
+        ]
+        outs.append(eval_jaxpr(program, [], *consts, *guarded))
+    results = [_select(which, f, t) for f, t in zip(*outs, strict=True)]
+    return results, [0] * len(results)
 
 
 def _select(which: Any, on_false: Any, on_true: Any) -> Any:

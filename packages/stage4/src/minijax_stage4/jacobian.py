@@ -25,7 +25,8 @@ def jacrev(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
-        holomorphic, allow_int: as for `grad`.
+        holomorphic: as for `grad`.
+        allow_int: as for `grad`.
 
     Returns:
         What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.

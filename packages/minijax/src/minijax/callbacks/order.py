@@ -13,6 +13,7 @@ import numpy as np
 from minijax.ad_checkpoint import checkpoint_p
 from minijax.callbacks.callback import TOKEN
 from minijax.callbacks.effects import debug_callback_p, io_callback_p
+from minijax.custom_batching import custom_vmap_p
 from minijax.custom_derivatives.rules import custom_call_p
 from minijax.lax.scan import scan_p
 from minijax.lax.while_loop import while_p
@@ -157,6 +158,7 @@ _rules: dict[Primitive, Callable[[JaxprEqn, Atom, Var], list[JaxprEqn]]] = {
     jit_p: _of_program,
     checkpoint_p: _of_program,
     custom_call_p: _of_program,
+    custom_vmap_p: _of_program,
     cond_p: _of_cond,
     scan_p: _of_scan,
     while_p: _of_while,

@@ -60,7 +60,7 @@ class CustomFunction:
                 f"no derivative is defined for the {self.decorator} function `{name}`: "
                 f"{self.how_defined}"
             )
-        call = Call(self.fun, self.nondiff_argnums, _by_position(self.fun, args, kwargs))
+        call = Call(self.fun, self.nondiff_argnums, by_position(self.fun, args, kwargs))
         outs = custom_call(call.function, self._rule(call), call.leaves, self.fun)
         return tree_to_arrays(tree_unflatten(call.out_tree, outs))
 
@@ -122,7 +122,7 @@ def _parameters(fun: Callable[..., Any]) -> list[str]:
         return []
 
 
-def _by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments by position, defaults among them."""
     try:
         signature = inspect.signature(fun)
@@ -132,7 +132,7 @@ def _by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
-            f"`{name_of(fun)}` has a custom derivative, whose rule knows arguments by their "
+            f"`{name_of(fun)}` has a rule of its own, which knows arguments by their "
             f"position: keyword-only arguments cannot be passed, found {', '.join(bound.kwargs)}"
         )
     return bound.args

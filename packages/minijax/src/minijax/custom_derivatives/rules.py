@@ -278,8 +278,8 @@ def _lower(
     return call_text(b, jaxpr, "custom_call", args)
 
 
-def _transpose(cts: Values, *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    """That of the function: a rule for derivatives says nothing of it."""
+def transpose_program(cts: Values, *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    """The transpose of the program that a primitive holds, whatever else is known of it."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
@@ -294,7 +294,7 @@ jvp_rules[custom_call_p] = _jvp
 vmap_rules[custom_call_p] = _vmap
 abstract_eval_rules[custom_call_p] = _abstract_eval
 lowering_rules[custom_call_p] = _lower
-transpose_rules[custom_call_p] = _transpose
+transpose_rules[custom_call_p] = transpose_program
 # --8<-- [end:interpret]
 
 

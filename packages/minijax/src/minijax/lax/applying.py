@@ -8,13 +8,14 @@ from minijax.lax.gathering import GatherScatterMode
 from minijax.lax.scattering import (
     STATIC,
     ScatterDimensionNumbers,
+    bind_scatter,
     lower_scatter,
     scatter_type,
     vmap_scatter,
 )
 from minijax.lax.structural import full
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.staging import trace_to_jaxpr
 
@@ -71,15 +72,15 @@ def scatter_apply(
             "scatter_apply: the function may use its argument and numbers, but no arrays from "
             f"outside; found {', '.join(str(typeof(const)) for const in closed.consts)}"
         )
-    return bind1(
+    return bind_scatter(
         scatter_apply_p,
         operand,
         scatter_indices,
         full(update_shape, 0, scalar.dtype),
-        dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
-        indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
         jaxpr=closed.jaxpr,
     )
 

@@ -51,7 +51,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     lowest bits first; where it is wider, the last axis holds the parts, and goes.
 
     Raises:
-        TypeError: the last axis does not hold the parts, or a dtype is boolean or complex.
+        TypeError: a dtype is boolean or complex.
+        ValueError: the last axis does not hold the parts.
     """
     dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
@@ -73,7 +74,7 @@ def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[Shaped
     elif x.shape and x.shape[-1] * old == new:
         shape = x.shape[:-1]
     else:
-        raise TypeError(
+        raise ValueError(
             f"bitcast_convert_type: a {new_dtype} is made of {new // old} {x.dtype}, which must "
             f"stand along the last axis, found {x}"
         )

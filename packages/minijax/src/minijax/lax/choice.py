@@ -95,21 +95,22 @@ def select_n(which: Any, *cases: Any) -> Any:
     """Element by element that one of the cases whose number is in `which`.
 
     Arguments:
-        which: booleans, which choose between two cases, or int32, from 0 on.
+        which: booleans, which choose between two cases, or integers, from 0 on.
         cases: arrays of one dtype and one shape.
 
     Raises:
-        TypeError: `which` is of another dtype, or the cases differ in dtype or shape.
-        ValueError: there is no case, or booleans choose among more than two.
+        TypeError: `which` is of another dtype, or the cases differ in dtype or shape, or booleans
+            choose among more than two.
+        ValueError: there is no case.
     """
     dtype = typeof(which).dtype
     if not cases:
         raise ValueError("select_n: expected at least one case, found none")
-    if dtype != np.bool_ and dtype != np.int32:
-        raise TypeError(f"select_n: which must be boolean or int32, found {typeof(which)}")
+    if dtype.kind not in "biu":
+        raise TypeError(f"select_n: which must be boolean or integer, found {typeof(which)}")
     if dtype == np.bool_:
         if len(cases) > 2:
-            raise ValueError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
+            raise TypeError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
         return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]
     return _select_by_number(which, 0, cases)
 

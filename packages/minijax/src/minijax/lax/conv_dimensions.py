@@ -45,8 +45,8 @@ def conv_dimension_numbers(
             kernel. None stands for NC and then the spatial axes, OI and then these, NC and these.
 
     Raises:
-        TypeError: operands differ in their number of axes, or `dimension_numbers` is no such thing.
-        ValueError: letters lack, or occur twice.
+        TypeError: operands differ in their number of axes, or `dimension_numbers` is no such thing:
+            letters lack, or occur twice.
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*(tuple(spec) for spec in dimension_numbers))
@@ -87,12 +87,12 @@ def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensi
         ("result", out, "NC"),
     ):
         if sorted(spec) != sorted([*features, *names]) or len(set(spec)) != len(spec):
-            raise ValueError(
+            raise TypeError(
                 f"convolution: the axes of the {role} are {spec!r}; they must be {features[0]}, "
                 f"{features[1]} and the spatial axes of the kernel, each once"
             )
         if ndim is not None and len(spec) != ndim:
-            raise ValueError(f"convolution: {spec!r} names the axes of an array that has {ndim}")
+            raise TypeError(f"convolution: {spec!r} names the axes of an array that has {ndim}")
     return ConvDimensionNumbers(
         *(
             tuple(spec.index(c) for c in (*features, *names))

@@ -205,8 +205,8 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 cumsum = _cumulative("cumsum", "The sums of the elements up to each element.", add, "iufc")
 cumprod = _cumulative("cumprod", "The products of the elements up to each element.", mul, "iufc")
-cummax = _cumulative("cummax", "The largest of the elements up to each element.", maximum, "biuf")
-cummin = _cumulative("cummin", "The smallest of the elements up to each element.", minimum, "biuf")
+cummax = _cumulative("cummax", "The largest of the elements up to each element.", maximum, "biufc")
+cummin = _cumulative("cummin", "The smallest of the elements up to each element.", minimum, "biufc")
 cumlogsumexp = _cumulative(
     "cumlogsumexp", "`log(sum(exp(x)))` of the elements up to each element.", _logaddexp, "f"
 )

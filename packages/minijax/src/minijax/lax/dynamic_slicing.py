@@ -8,7 +8,8 @@ from typing import Any
 
 from minijax.declare import declare
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
-from minijax.lax.scattering import ScatterDimensionNumbers, scatter_p
+from minijax.lax.scattering import ScatterDimensionNumbers, fitting
+from minijax.lax.scatters import scatter_p
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.lax.structural import expand_dims, full, full_like, squeeze
 from minijax.operation import operation
@@ -53,7 +54,7 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
             raise ValueError(f"{name}: start_indices must have one axis, found {aval}")
         given = [squeeze(slice_in_dim(given, i, i + 1), 0) for i in range(aval.shape[0])]
     if len(given) != len(shape):
-        raise TypeError(
+        raise ValueError(
             f"{name}: start_indices must be one for each of {len(shape)} axes, found {len(given)}"
         )
     for start in given:
@@ -87,7 +88,8 @@ def dynamic_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: indices or sizes do not fit the shape of `operand`.
+        TypeError: indices are no integers, or sizes do not fit the shape of `operand`.
+        ValueError: there is not one index for each axis.
     """
     shape = typeof(operand).shape
     starts = _start_indices("dynamic_slice", start_indices, shape, allow_negative_indices)
@@ -223,12 +225,13 @@ def dynamic_update_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: update or indices do not fit `operand`.
+        TypeError: indices are no integers, or `update` does not fit `operand`.
+        ValueError: there is not one index for each axis.
     """
     shape = typeof(operand).shape
     name = "dynamic_update_slice"
     starts = _start_indices(name, start_indices, shape, allow_negative_indices)
-    return bind1(dynamic_update_slice_p, operand, cast(update, typeof(operand)), *starts)
+    return bind1(dynamic_update_slice_p, operand, fitting(name, update, operand), *starts)
 
 
 def _dynamic_update_slice_type(

@@ -12,10 +12,10 @@ import ml_dtypes
 import numpy as np
 
 from minijax.declare import declare
-from minijax.lax.slicing import concatenate
-from minijax.lax.structural import expand_dims, full
+from minijax.key_dtype import key_dtype
+from minijax.lax.structural import full
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
@@ -110,12 +110,13 @@ def gather(
         slice_sizes: the size of a slice along each axis of `operand`.
         unique_indices: a promise that no two slices overlap.
         indices_are_sorted: a promise that they are in order.
-        mode: a `GatherScatterMode` or its name; "fill" by default.
+        mode: a `GatherScatterMode` or its name; "promise_in_bounds" by default.
         fill_value: what slices out of bounds are filled with in mode "fill": by default not a
             number, for integers the smallest or, unsigned, the largest, and True for booleans.
 
     Raises:
-        TypeError: the numbers or sizes do not fit the shapes, or indices are no integers.
+        TypeError: the numbers or sizes do not fit the shapes.
+        ValueError: indices are no integers.
     """
     return bind1(
         gather_p,
@@ -125,7 +126,7 @@ def gather(
         slice_sizes=tuple(slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
-        mode=GatherScatterMode.from_any(mode),
+        mode=GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode),
         fill_value=fill_value,
     )
 
@@ -139,13 +140,13 @@ def _gather_type(
     **options: Any,
 ) -> list[ShapedArray]:
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
-    check_indices("gather", x, indices, start_map, batching, indices_batching)
+    check_indices("gather", x, indices, start_map, collapsed, batching, indices_batching)
     gone = {*collapsed, *batching}
     window = [size for axis, size in enumerate(slice_sizes) if axis not in gone]
     fits = (
         len(slice_sizes) == x.ndim
         and all(0 <= size <= bound for size, bound in zip(slice_sizes, x.shape, strict=True))
-        and all(0 <= axis < x.ndim and slice_sizes[axis] <= 1 for axis in gone)
+        and all(slice_sizes[axis] <= 1 for axis in gone)
         and len(offset) == len(window)
     )
     out_ndim = len(offset) + indices.ndim - 1
@@ -165,12 +166,13 @@ def check_indices(
     x: ShapedArray,
     indices: ShapedArray,
     start_map: Dims,
+    dropped: Dims,
     batching: Dims,
     indices_batching: Dims,
 ) -> None:
     """Raises the error due when indices do not fit the array that they point into."""
     if indices.dtype.kind not in "iu":
-        raise TypeError(f"{name}: indices must be integers, found {indices}")
+        raise ValueError(f"{name}: indices must be integers, found {indices}")
     if not indices.ndim or indices.shape[-1] != len(start_map):
         raise TypeError(
             f"{name}: the last axis of the indices holds {len(start_map)} numbers, one for each of "
@@ -179,6 +181,17 @@ def check_indices(
     axes = (*start_map, *batching)
     if len(set(axes)) != len(axes) or not all(0 <= axis < x.ndim for axis in axes):
         raise TypeError(f"{name}: {axes} are no distinct axes of {x}")
+    if not is_increasing(dropped, x.ndim) or not is_increasing(batching, x.ndim):
+        raise TypeError(
+            f"{name}: the axes {dropped}, which the slices lack, and the axes {batching} of a "
+            f"batch must be distinct axes of {x}, in order"
+        )
+    of_batch = set(indices_batching)
+    if len(of_batch) != len(indices_batching) or not of_batch <= {*range(indices.ndim - 1)}:
+        raise TypeError(
+            f"{name}: {indices_batching} are no distinct axes of the indices {indices} before "
+            "their last"
+        )
     sizes = [x.shape[axis] for axis in batching]
     if sizes != [indices.shape[axis] for axis in indices_batching]:
         raise TypeError(
@@ -283,12 +296,12 @@ def i64_array(sizes: Sequence[int]) -> str:
 
 
 def default_fill_value(dtype: np.dtype[Any]) -> Any:
-    """What stands for an element that is not there."""
+    """What stands for an element that is not there: of keys, the one whose bits are all ones."""
     if is_inexact(dtype):
         return np.nan
     if dtype.kind == "b":
         return True
-    limits = ml_dtypes.iinfo(dtype)
+    limits = ml_dtypes.iinfo(np.uint64 if dtype == key_dtype else dtype)
     return limits.max if limits.min == 0 else limits.min
 
 
@@ -352,7 +365,8 @@ def _transpose_gather(
     **options: Any,
 ) -> Any:
     """Adds up what belongs to each element, among zeros."""
-    from minijax.lax.scattering import ScatterDimensionNumbers, scatter_add
+    from minijax.lax.scattering import ScatterDimensionNumbers
+    from minijax.lax.scatters import scatter_add
 
     zeros = full(x.aval.shape, 0, x.aval.dtype)
     return scatter_add(zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers), **options)
@@ -374,26 +388,8 @@ declare(
 # --8<-- [end:gather]
 
 
-@operation(static="axes")
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
-    """The elements of `src` at indices along several axes, which come first in the result.
-
-    Arguments:
-        src: the array.
-        idxs: vectors of integers, one for each of the axes, or an array of them.
-        axes: the axes.
-    """
-    columns = [expand_dims(idxs[i], 1) for i in range(len(axes))]
-    axes = tuple(axes)
-    shape = typeof(src).shape
-    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
-    sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
-    return gather(src, concatenate(columns, 1), numbers, sizes, mode="fill")
-
-
 __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "gather",
-    "index_take",
 ]

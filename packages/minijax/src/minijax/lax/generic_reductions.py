@@ -135,8 +135,8 @@ def reduce(
         dimensions: the axes to reduce.
 
     Raises:
-        TypeError: `init_values` has not the structure of `operands`, shapes or dtypes differ, or
-            `computation` returns something else than it takes.
+        TypeError: shapes or dtypes differ, or `computation` returns something else than it takes.
+        ValueError: `init_values` has not the structure of `operands`, or is no scalar.
 
     >>> import minijax.numpy as jnp
     >>> reduce(jnp.array([3.0, 4.0]), 0.0, lambda x, y: x * x + y, (0,)).shape
@@ -145,7 +145,7 @@ def reduce(
     xs, tree = tree_flatten(operands)
     inits, init_tree = tree_flatten(init_values)
     if tree != init_tree or not xs:
-        raise TypeError(
+        raise ValueError(
             f"reduce: init_values must have the structure of operands, {tree}, found {init_tree}"
         )
     avals = [typeof(x) for x in xs]
@@ -179,8 +179,10 @@ def check_inits(caller: str, avals: Avals, inits: Avals) -> None:
         found = ", ".join(map(str, avals))
         raise TypeError(f"{caller}: operands must have one shape, found {found}")
     for aval, init in zip(avals, inits, strict=True):
-        if init.shape or not (init.weak_type or init.dtype == aval.dtype):
-            raise TypeError(f"{caller}: {aval} takes a scalar init of its dtype, found {init}")
+        if init.shape:
+            raise ValueError(f"{caller}: {aval} takes a scalar init, found {init}")
+        if not init.weak_type and init.dtype != aval.dtype:
+            raise TypeError(f"{caller}: {aval} takes an init of its dtype, found {init}")
 
 
 def halves(values: Values) -> tuple[Values, Values]:

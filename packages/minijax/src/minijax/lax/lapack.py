@@ -16,7 +16,12 @@ _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
 def routine(names: str | Sequence[str], dtype: "np.dtype[np.generic]") -> str:
-    """The name of a routine for a dtype; that for complex numbers may be another one."""
+    """The name of a routine for a dtype; that for complex numbers may be another one.
+
+    A name that is whole already, and ends in `_ffi`, stands for itself.
+    """
+    if isinstance(names, str) and names.endswith("_ffi"):
+        return names
     of_real, of_complex = (names, names) if isinstance(names, str) else names
     name = of_complex if dtype.kind == "c" else of_real
     return f"lapack_{_PREFIX[dtype.name]}{name}_ffi"
@@ -28,7 +33,7 @@ def call(
     operands: Sequence[Value],
     out_avals: Sequence[ShapedArray],
     batch: int,
-    attributes: Mapping[str, str | int] = MappingProxyType({}),
+    attributes: Mapping[str, str | bool | int] = MappingProxyType({}),
     in_place: Mapping[int, int] = MappingProxyType({}),
 ) -> list[Value]:
     """Writes a call.
@@ -39,13 +44,10 @@ def call(
         operands: the first one has that dtype.
         out_avals: the types of the results.
         batch: how many leading axes are no axes of matrices, in operands and results alike.
-        attributes: letters, as LAPACK has them, or numbers.
+        attributes: letters, as LAPACK has them, flags, or numbers.
         in_place: for operands that the routine overwrites, which result takes their place.
     """
-    config = ", ".join(
-        f"{name} = {ord(value)} : ui8" if isinstance(value, str) else f"{name} = {value} : i32"
-        for name, value in attributes.items()
-    )
+    config = ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items())
     several = len(out_avals) > 1
     aliases = ", ".join(
         "#stablehlo.output_operand_alias<output_tuple_indices = "
@@ -61,6 +63,16 @@ def call(
         f"result_layouts = [{_layouts(out_avals, batch)}]}} : {signature(operands, out_avals)}",
         *out_avals,
     )
+
+
+def _attribute(value: str | bool | int) -> str:
+    match value:
+        case str():
+            return f"{ord(value)} : ui8"
+        case bool():
+            return str(value).lower()
+        case _:
+            return f"{value} : i32"
 
 
 def _layouts(avals: Sequence[ShapedArray], batch: int) -> str:

@@ -134,7 +134,9 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 
 
 def _type_of_permutation(pivots: ShapedArray, *, permutation_size: int) -> list[ShapedArray]:
-    if pivots.ndim < 1 or pivots.dtype.kind not in "iu" or pivots.shape[-1] > permutation_size:
+    if pivots.ndim < 1 or pivots.dtype.kind not in "iu":
+        raise TypeError(f"lu_pivots_to_permutation: expected arrays of ints, found {pivots}")
+    if pivots.shape[-1] > permutation_size:
         raise ValueError(
             f"lu_pivots_to_permutation: found {pivots}; it takes at most permutation_size "
             f"({permutation_size}) ints along the last axis"

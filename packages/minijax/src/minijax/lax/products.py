@@ -101,6 +101,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
 
 
 __all__ = [
+    "DotDimensionNumbers",
     "batch_matmul",
     "dot",
     "dot_general",

@@ -133,8 +133,10 @@ def _declare_arg(primitive: Primitive, reduce: Callable[[Any, Sequence[int]], An
     def abstract_eval(
         x: ShapedArray, *, axis: int, index_dtype: np.dtype[Any]
     ) -> list[ShapedArray]:
-        if x.dtype.kind == "c" or not 0 <= axis < x.ndim or x.shape[axis] == 0:
-            raise TypeError(f"{primitive}: {x} has no elements with an order along axis {axis}")
+        if x.dtype.kind == "c":
+            raise TypeError(f"{primitive}: {x} has no elements with an order")
+        if not 0 <= axis < x.ndim or x.shape[axis] == 0:
+            raise ValueError(f"{primitive}: {x} has no elements along axis {axis}")
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 
     def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:

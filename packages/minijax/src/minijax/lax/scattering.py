@@ -1,37 +1,28 @@
-"""Scattering: updates that are put into an array, or combined with what stands there.
+"""What all scatters share: dimension numbers, types, batches, and the program.
 
-An update goes where `gather` with the same numbers would find it. Updates that do not lie inside
-the array are dropped, or moved inside in mode "clip".
+A scatter puts updates into an array, or combines them with what stands there. An update goes where
+`gather` with the same numbers would find it. Updates that do not lie inside the array are dropped,
+or moved inside in mode "clip". The functions themselves are in `scatters` and `applying`.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from minijax.declare import declare
-from minijax.lax.choice import select
-from minijax.lax.elementwise import div, eq, mul, neg
 from minijax.lax.gathering import (
     Dims,
-    GatherDimensionNumbers,
     GatherScatterMode,
     after,
     bounds_of_indices,
     check_indices,
-    gather,
     is_increasing,
     wide_indices,
 )
-from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full, full_like, reshape
-from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
-from minijax_stage2.promotion import cast
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
-from minijax_stage4 import UndefPrimal
 
 STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
@@ -55,7 +46,22 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Dims = ()
 
 
-def _window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumbers) -> list[int]:
+def fitting(name: str, updates: Any, operand: Any) -> Any:
+    """Updates in the dtype of the array that they go into.
+
+    Raises:
+        TypeError: it does not hold what they may be.
+    """
+    aval, target = typeof(updates), typeof(operand)
+    if aval.dtype != target.dtype and result_type(aval, target).dtype != target.dtype:
+        raise TypeError(
+            f"{name}: the updates of {target} must have a dtype that promotes to its own, found "
+            f"{aval}; convert them by convert_element_type, or the array"
+        )
+    return cast(updates, target)
+
+
+def window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumbers) -> list[int]:
     """The size of one update along each axis of the operand."""
     gone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates[axis] for axis in numbers.update_window_dims])
@@ -72,7 +78,7 @@ def scatter_type(
     **options: Any,
 ) -> list[ShapedArray]:
     window, inserted, start_map, batching, indices_batching = dimension_numbers
-    check_indices("scatter", x, indices, start_map, batching, indices_batching)
+    check_indices("scatter", x, indices, start_map, inserted, batching, indices_batching)
     if x.dtype != updates.dtype:
         raise TypeError(f"scatter: the updates of {x} must have its dtype, found {updates}")
     batch = tuple(n for axis, n in enumerate(updates.shape) if axis not in window)
@@ -83,7 +89,7 @@ def scatter_type(
         or any(
             size > bound
             for size, bound in zip(
-                _window_sizes(x, updates.shape, dimension_numbers), x.shape, strict=True
+                window_sizes(x, updates.shape, dimension_numbers), x.shape, strict=True
             )
         )
     ):
@@ -152,7 +158,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
         window, inserted, start_map, batching, indices_batching = dimension_numbers
         indices = wide_indices(b, indices)
         if mode is GatherScatterMode.CLIP and start_map:
-            sizes = _window_sizes(x.aval, updates.aval.shape, dimension_numbers)
+            sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
             bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]
             indices = _clamped(b, indices, bounds)
         numbers = (
@@ -196,236 +202,31 @@ def _clamped(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value
     return out
 
 
-def _scatter(name: str, doc: str, combine: str, **rules: Any) -> tuple[Primitive, Any]:
-    """Declares a scatter; the primitive and the function that users call."""
-    primitive = Primitive(name)
-    declare(
+def bind_scatter(
+    primitive: Primitive,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: str | GatherScatterMode | None,
+    **params: Any,
+) -> Any:
+    """A scatter with the parameters as users give them."""
+    return bind1(
         primitive,
-        abstract_eval=scatter_type,
-        lower=lower_scatter(combine),
-        vmap=vmap_scatter(primitive),
-        **rules,
+        operand,
+        indices,
+        updates,
+        dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        **params,
     )
-
-    def function(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
-        dimension_numbers: ScatterDimensionNumbers,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
-    ) -> Any:
-        return bind1(
-            primitive,
-            operand,
-            scatter_indices,
-            cast(updates, typeof(operand)),
-            dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
-            indices_are_sorted=bool(indices_are_sorted),
-            unique_indices=bool(unique_indices),
-            mode=GatherScatterMode.from_any(mode),
-        )
-
-    function.__name__ = function.__qualname__ = name.replace("-", "_")
-    function.__doc__ = f"""{doc}
-
-    Arguments:
-        operand: the array.
-        scatter_indices: integers; along their last axis stands where one update begins.
-        updates: the updates, of the dtype of `operand`.
-        dimension_numbers: a `ScatterDimensionNumbers`.
-        indices_are_sorted: a promise that the indices are in order.
-        unique_indices: a promise that no two updates overlap.
-        mode: a `GatherScatterMode` or its name; "drop" by default.
-
-    Raises:
-        TypeError: the numbers do not fit the shapes, or indices are no integers.
-    """
-    return primitive, operation(static=STATIC)(function)
 
 
 # --8<-- [end:scatter]
 
-
-def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """What stands in `x` where updates of that shape would go; 0 where they are dropped."""
-    options = dict(params)
-    numbers = options.pop("dimension_numbers")
-    sizes = _window_sizes(typeof(x), updates, numbers)
-    numbers = GatherDimensionNumbers(*numbers)
-    return gather(x, indices, numbers, sizes, fill_value=0, **options)
-
-
-def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """For each element of the updates whether it is the one that stays where it was put.
-
-    Every index scatters its number, and sees whose number it finds there.
-    """
-    window = params["dimension_numbers"].update_window_dims
-    batch = [axis for axis in range(len(updates)) if axis not in window]
-    sizes = [updates[axis] for axis in batch]
-    count = int(np.prod(sizes, dtype=np.int64))
-    dtype = np.dtype(np.int32)
-    numbers = broadcasted_iota(dtype, (count,), 0)
-    number = broadcast_in_dim(reshape(numbers, sizes), updates, batch)
-    numbered = bind1(scatter_p, full(x.shape, -1, dtype), indices, number, **params)
-    return eq(gathered_like(numbered, indices, updates, params), number)
-
-
-def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-    (ct,) = cts
-    if type(ct) is Zero:
-        return [None, None, None]
-    x, indices, updates = operands
-    x_ct = updates_ct = None
-    aval = updates.aval if isinstance(updates, UndefPrimal) else typeof(updates)
-    if isinstance(x, UndefPrimal):
-        x_ct = bind1(scatter_p, ct, indices, full(aval.shape, 0, aval.dtype), **params)
-    if isinstance(updates, UndefPrimal):
-        updates_ct = gathered_like(ct, indices, aval.shape, params)
-        if not params["unique_indices"]:
-            stays = _winners(typeof(ct), indices, aval.shape, params)
-            updates_ct = select(stays, updates_ct, full_like(updates_ct, 0))
-    return [x_ct, None, updates_ct]
-
-
-def _jvp_of_linear(get_primitive: Callable[[], Primitive]) -> Callable[..., Any]:
-    """The rule of what is linear in array and updates together: itself, of the tangents."""
-
-    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        primitive = get_primitive()
-        (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
-        out = bind1(primitive, x, indices, updates, **params)
-        if type(x_dot) is Zero and type(updates_dot) is Zero:
-            return [out], [Zero.like(out)]
-        x_dot = full_like(x, 0) if type(x_dot) is Zero else x_dot
-        updates_dot = full_like(updates, 0) if type(updates_dot) is Zero else updates_dot
-        return [out], [bind1(primitive, x_dot, indices, updates_dot, **params)]
-
-    return rule
-
-
-scatter_p: Primitive
-scatter_p, scatter = _scatter(
-    "scatter",
-    "`operand` with updates put in. Where several meet, one of them stays.",
-    "",
-    jvp=_jvp_of_linear(lambda: scatter_p),
-    transpose=_transpose_scatter,
-)
-scatter_add_p: Primitive
-scatter_add_p, scatter_add = _scatter(
-    "scatter_add",
-    "`operand` with updates added.",
-    "add",
-    jvp=_jvp_of_linear(lambda: scatter_add_p),
-    transpose=[
-        lambda ct, x, indices, updates, **params: ct,
-        None,
-        lambda ct, x, indices, updates, **params: gathered_like(
-            ct, indices, updates.aval.shape, params
-        ),
-    ],
-    jointly=True,
-)
-
-
-def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
-    if not params["unique_indices"]:
-        raise NotImplementedError(
-            "scatter_mul: there is a derivative with respect to the updates only where each meets "
-            "no other: say unique_indices=True if that is so"
-        )
-    return mul(x, bind1(scatter_add_p, full_like(x, 0), indices, t, **params))
-
-
-scatter_mul_p: Primitive
-scatter_mul_p, scatter_mul = _scatter(
-    "scatter_mul",
-    "`operand` multiplied by updates.",
-    "multiply",
-    jvp=[
-        lambda t, out, x, indices, updates, **params: mul(
-            t, bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
-        ),
-        None,
-        _factor_of_updates,
-    ],
-)
-
-
-def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
-    """What of a tangent reaches the result from the array, from the updates, and its divisor.
-
-    All that are equal to the result share it.
-    """
-    dtype = typeof(x).dtype
-    of_x = cast(eq(x, out), ShapedArray((), dtype))
-    there = gathered_like(out, indices, typeof(updates).shape, params)
-    of_updates = cast(eq(updates, there), ShapedArray((), dtype))
-    return of_x, of_updates, bind1(scatter_add_p, of_x, indices, of_updates, **params)
-
-
-def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
-    of_x, _, count = _shares(out, x, indices, updates, params)
-    return div(mul(t, of_x), count)
-
-
-def _extremal_of_updates(
-    t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
-) -> Any:
-    _, of_updates, count = _shares(out, x, indices, updates, params)
-    total = bind1(scatter_add_p, full_like(x, 0), indices, mul(t, of_updates), **params)
-    return div(total, count)
-
-
-scatter_min_p: Primitive
-scatter_min_p, scatter_min = _scatter(
-    "scatter_min",
-    "The smaller of each element of `operand` and the updates for it.",
-    "minimum",
-    jvp=[_extremal_of_array, None, _extremal_of_updates],
-)
-scatter_max_p: Primitive
-scatter_max_p, scatter_max = _scatter(
-    "scatter_max",
-    "The larger of each element of `operand` and the updates for it.",
-    "maximum",
-    jvp=[_extremal_of_array, None, _extremal_of_updates],
-)
-
-
-@operation(static=STATIC)
-def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Any:
-    """`operand` with updates subtracted; the arguments are those of `scatter_add`."""
-    return scatter_add(
-        operand,
-        scatter_indices,
-        neg(updates),
-        dimension_numbers,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        mode=mode,
-    )
-
-
-__all__ = [
-    "ScatterDimensionNumbers",
-    "scatter",
-    "scatter_add",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-]
+__all__ = ["ScatterDimensionNumbers"]

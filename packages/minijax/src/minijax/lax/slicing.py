@@ -173,10 +173,11 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
         operand: the array.
         padding_value: a scalar of its dtype.
         padding_config: for each axis how many to add before, after, and between any two
-            elements; none negative.
+            elements. A negative number before or after says how many to take away.
 
     Raises:
-        TypeError: dtypes differ, or the configuration does not fit.
+        TypeError: dtypes differ.
+        ValueError: the configuration does not fit.
     """
     config = tuple((low, high, interior) for low, high, interior in padding_config)
     return bind1(pad_p, operand, padding_value, padding_config=config)
@@ -187,14 +188,17 @@ def _pad_type(
 ) -> list[ShapedArray]:
     if padding_value.shape or padding_value.dtype != x.dtype:
         raise TypeError(f"pad: {x} takes a scalar of its dtype, found {padding_value}")
-    if len(padding_config) != x.ndim or any(n < 0 for config in padding_config for n in config):
-        raise TypeError(
-            f"pad: {x} takes {x.ndim} triples of numbers from 0 on, found {padding_config}"
+    if len(padding_config) != x.ndim or any(interior < 0 for *_, interior in padding_config):
+        raise ValueError(
+            f"pad: {x} takes {x.ndim} triples of ints, the last of each from 0 on; found "
+            f"{padding_config}"
         )
     sizes = [
         low + high + size + interior * max(size - 1, 0)
         for size, (low, high, interior) in zip(x.shape, padding_config, strict=True)
     ]
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"pad: {padding_config} takes away more elements than {x} has")
     return [ShapedArray(tuple(sizes), x.dtype, x.weak_type and padding_value.weak_type)]
 
 
@@ -234,8 +238,12 @@ def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
 
 
 def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
-    """Cuts the elements out."""
+    """Cuts the elements out; those that were taken away have no part in the result."""
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
+    if min([0, *low, *high]) < 0:
+        taken = [(max(-before, 0), max(-after, 0), 0) for before, after, _ in padding_config]
+        ct = pad(ct, full((), 0, typeof(ct).dtype), taken)
+        low, high = ([max(n, 0) for n in numbers] for numbers in (low, high))
     limits = [size - n for size, n in zip(typeof(ct).shape, high, strict=True)]
     return slice(ct, low, limits, [n + 1 for n in interior])
 
@@ -290,7 +298,8 @@ def _concatenate_type(*operands: ShapedArray, dimension: int) -> list[ShapedArra
     if any(x != sizes[0] for x in sizes):
         found = ", ".join(map(str, operands))
         raise TypeError(f"concatenate: operands may differ along axis {dimension} only: {found}")
-    return [_with_size(first, dimension, sum(x.shape[dimension] for x in operands))]
+    out = _with_size(first, dimension, sum(x.shape[dimension] for x in operands))
+    return [ShapedArray(out.shape, out.dtype, all(x.weak_type for x in operands))]
 
 
 def _with_size(x: ShapedArray, axis: int, size: int) -> ShapedArray:

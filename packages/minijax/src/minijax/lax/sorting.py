@@ -59,13 +59,13 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         An array, or a tuple of them if a sequence was given.
 
     Raises:
-        TypeError: shapes differ.
-        ValueError: there are no arrays, or not as many as `num_keys`; there is no such axis.
+        TypeError: shapes differ, or there are no arrays.
+        ValueError: there are not as many arrays as `num_keys`, or there is no such axis.
     """
     several = isinstance(operand, Sequence)
     operands = operand if several else [operand]
     if not operands:
-        raise ValueError("sort: there must be an array to sort")
+        raise TypeError("sort: there must be an array to sort")
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys {num_keys} of {len(operands)} arrays")
     (axis,) = canonical_axes("sort", dimension, typeof(operands[0]).ndim)
@@ -200,12 +200,11 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Raises:
-        ValueError: there are not `k` elements, or there is no such axis.
-        TypeError: `operand` is a scalar or complex.
+        ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
     """
     aval = typeof(operand)
     if not aval.ndim:
-        raise TypeError(f"top_k: expected an array with an axis, found {aval}")
+        raise ValueError(f"top_k: expected an array with an axis, found {aval}")
     (axis,) = canonical_axes("top_k", axis, aval.ndim)
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
@@ -215,7 +214,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
 
 def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
     if x.dtype.kind == "c" or not x.ndim or k > x.shape[-1]:
-        raise TypeError(f"top_k: {x} has no {k} elements in order along its last axis")
+        raise ValueError(f"top_k: {x} has no {k} elements in order along its last axis")
     shape = (*x.shape[:-1], k)
     return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.int32)]
 

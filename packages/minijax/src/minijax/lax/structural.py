@@ -61,7 +61,9 @@ iota_p = Primitive("iota")
 def _iota_type(*, dtype: np.dtype[Any], shape: Shape, dimension: int) -> list[ShapedArray]:
     check_shape("iota", shape)
     if not 0 <= dimension < len(shape):
-        raise TypeError(f"iota: an array of shape {shape} has no axis {dimension}")
+        raise ValueError(f"iota: an array of shape {shape} has no axis {dimension}")
+    if dtype == np.bool_:
+        raise TypeError(f"iota: expected a dtype of numbers, found {dtype}")
     return [ShapedArray(shape, dtype)]
 
 

@@ -164,7 +164,7 @@ def _window(
     def of_each_axis(name: str, given: Any, least: int) -> Shape:
         sizes = (1,) * len(shape) if given is None else ints(f"reduce_window: {name}", given)
         if len(sizes) != len(shape) or any(size < least for size in sizes):
-            raise ValueError(
+            raise TypeError(
                 f"reduce_window: {name} must be {len(shape)} ints from {least} on, one for each "
                 f"axis of shape {shape}, found {given}"
             )

@@ -1,7 +1,8 @@
 """What neural networks are made of, by the names of `jax.nn`."""
 
 # ruff: noqa: F403
-from minijax.nn import activations, initializers
+from minijax.nn import activations, attention, initializers
 from minijax.nn.activations import *
+from minijax.nn.attention import *
 
-__all__ = [*activations.__all__, "initializers"]
+__all__ = [*activations.__all__, *attention.__all__, "initializers"]

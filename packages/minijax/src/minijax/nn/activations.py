@@ -133,9 +133,11 @@ def glu(x: Any, axis: int = -1) -> Any:
     """The first half of `x` along an axis of even size, times `sigmoid` of the second.
 
     Raises:
-        ValueError: the size of the axis is odd.
+        ValueError: `x` has no axis, or its size is odd.
     """
     (axis,) = canonical_axes("glu", axis, typeof(x).ndim)
+    if not typeof(x).ndim:
+        raise ValueError(f"glu: x must have an axis to be halved, found {typeof(x)}")
     size = typeof(x).shape[axis]
     if size % 2:
         raise ValueError(f"glu: axis {axis} of {typeof(x)} must have an even size, found {size}")

@@ -211,6 +211,63 @@ def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) 
 # --8<-- [end:variance_scaling]
 
 
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer: matrices of orthonormal rows or columns, those of which there are fewer.
+
+    Arguments:
+        scale: by what the matrix is multiplied.
+        column_axis: the axis of columns. All others are rows.
+        dtype: of what is drawn, where none is given then; by default the default float.
+
+    Raises:
+        ValueError: when called, the shape has fewer than two axes.
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: the shape must have two axes at least, found {shape}")
+        (axis,) = canonical_axes("orthogonal", column_axis, len(shape))
+        columns = shape[axis]
+        of_rows = shape[:axis] + shape[axis + 1 :]
+        if 0 in shape:
+            return jnp.zeros(shape, dtype)
+        matrix = random.orthogonal(key, math.prod(of_rows), (), dtype, columns)
+        matrix = jnp.moveaxis(jnp.reshape(matrix, (*of_rows, columns)), -1, axis)
+        return jnp.array(scale, dtype) * matrix
+
+    return _draws(dtype)(draw)
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of a convolution's kernel: `orthogonal` in the middle, and zeros about it.
+
+    (L. Xiao and others, "Dynamical isometry and a mean field theory of CNNs", 2018.)
+
+    Arguments:
+        scale: by what the matrix is multiplied.
+        column_axis: which of the last two axes is that of columns.
+        dtype: of what is drawn, where none is given then; by default the default float.
+
+    Raises:
+        ValueError: when called, the shape has not one to three axes before the last two, or there
+            are fewer outputs, the last axis, than inputs, the one before.
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal: the shape must have 3 to 5 axes, found {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                "delta_orthogonal: the last axis, of outputs, must be as large at least as the "
+                f"one before, of inputs, found the shape {shape}"
+            )
+        matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
+        middle = tuple((size - 1) // 2 for size in shape[:-2])
+        return jnp.zeros(shape, dtype).at[middle].set(matrix)
+
+    return _draws(dtype)(draw)
+
+
 def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[..., Initializer]:
     """`variance_scaling` with the first arguments fixed, as it is known by name."""
 
@@ -235,6 +292,7 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -245,6 +303,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",

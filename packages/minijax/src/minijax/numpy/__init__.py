@@ -20,6 +20,7 @@ from minijax.numpy import (
     creation,
     cumulative,
     differences,
+    distinct,
     dtypes,
     fft,
     files,
@@ -27,6 +28,7 @@ from minijax.numpy import (
     grids,
     histograms,
     inserting,
+    interpolation,
     joining,
     linalg,
     manipulation,
@@ -39,12 +41,16 @@ from minijax.numpy import (
     reductions,
     scalar_types,
     selection,
+    sets,
     sorting,
     splitting,
     statistics,
     taking,
     transcendental,
     triangles,
+    ufuncs,
+    universal,
+    window_functions,
 )
 from minijax.numpy import einsum as einsum_module
 from minijax.numpy.applying import *
@@ -57,6 +63,7 @@ from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *
 from minijax.numpy.differences import *
+from minijax.numpy.distinct import *
 from minijax.numpy.dtypes import *
 from minijax.numpy.einsum import *
 from minijax.numpy.files import *
@@ -64,6 +71,7 @@ from minijax.numpy.floating_point import *
 from minijax.numpy.grids import *
 from minijax.numpy.histograms import *
 from minijax.numpy.inserting import *
+from minijax.numpy.interpolation import *
 from minijax.numpy.joining import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
@@ -75,21 +83,29 @@ from minijax.numpy.rearranging import *
 from minijax.numpy.reductions import *
 from minijax.numpy.scalar_types import *
 from minijax.numpy.selection import *
+from minijax.numpy.sets import *
 from minijax.numpy.sorting import *
 from minijax.numpy.splitting import *
 from minijax.numpy.statistics import *
 from minijax.numpy.taking import *
 from minijax.numpy.transcendental import *
 from minijax.numpy.triangles import *
+from minijax.numpy.ufuncs import *
+from minijax.numpy.universal import *
+from minijax.numpy.window_functions import *
 
 e = np.e
 pi = np.pi
+euler_gamma = np.euler_gamma
 inf = np.inf
 nan = np.nan
 newaxis = None
+ComplexWarning = np.exceptions.ComplexWarning
 
 __all__ = [
+    "ComplexWarning",
     "e",
+    "euler_gamma",
     "fft",
     "from_dlpack",
     "inf",
@@ -108,6 +124,7 @@ __all__ = [
     *creation.__all__,
     *cumulative.__all__,
     *differences.__all__,
+    *distinct.__all__,
     *dtypes.__all__,
     *einsum_module.__all__,
     *files.__all__,
@@ -115,6 +132,7 @@ __all__ = [
     *grids.__all__,
     *histograms.__all__,
     *inserting.__all__,
+    *interpolation.__all__,
     *joining.__all__,
     *manipulation.__all__,
     *nan_reductions.__all__,
@@ -126,10 +144,14 @@ __all__ = [
     *reductions.__all__,
     *scalar_types.__all__,
     *selection.__all__,
+    *sets.__all__,
     *sorting.__all__,
     *splitting.__all__,
     *statistics.__all__,
     *taking.__all__,
     *transcendental.__all__,
     *triangles.__all__,
+    *universal.__all__,
+    *ufuncs.__all__,
+    *window_functions.__all__,
 ]

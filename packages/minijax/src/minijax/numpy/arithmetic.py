@@ -11,10 +11,6 @@ from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 from minijax_stage2.promotion import to_inexact
 
-add = lax.add
-subtract = lax.sub
-multiply = lax.mul
-negative = lax.neg
 divide = operation(stage2.div)
 true_divide = divide
 
@@ -225,7 +221,6 @@ def _integers(caller: str, x1: Any, x2: Any) -> list[Any]:
 __all__ = [
     "abs",
     "absolute",
-    "add",
     "cbrt",
     "divide",
     "divmod",
@@ -236,8 +231,6 @@ __all__ = [
     "gcd",
     "lcm",
     "mod",
-    "multiply",
-    "negative",
     "positive",
     "pow",
     "power",
@@ -246,6 +239,5 @@ __all__ = [
     "sign",
     "sqrt",
     "square",
-    "subtract",
     "true_divide",
 ]

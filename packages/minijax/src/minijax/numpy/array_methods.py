@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import lax
 from minijax.array import Array
+from minijax.devices import device_put
 from minijax.numpy.at import at
 from minijax.numpy.indexing import getitem, iterate
+from minijax.numpy.views import byteswap, view
+from minijax_stage2 import typeof
 from minijax_stage2.operators import array_methods, operator_of, reflected_operator_of
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -56,24 +58,49 @@ def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
     return jnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
-def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The bits of the array, read as another dtype; the last axis grows or shrinks as needed."""
-    if type is not None:
-        raise NotImplementedError(f"view: type must be None, found {type!r}")
-    if dtype is None:
-        return self
-    old, new = np.dtype(self.dtype).itemsize, np.dtype(dtype).itemsize
-    if not self.ndim and old != new:
-        raise ValueError(f"view: the scalar {self.aval} has no axis to grow or shrink")
-    if old < new:
-        if self.shape[-1] * old % new:
-            raise ValueError(f"view: the last axis of {self.aval} holds no whole {np.dtype(dtype)}")
-        self = jnp.reshape(self, (*self.shape[:-1], -1, new // old))
-    out = lax.bitcast_convert_type(self, dtype)
-    return jnp.reshape(out, (*out.shape[:-2], -1)) if old > new else out
+def _contains(self: Any, x: Any) -> Any:
+    """Whether one of the elements is `x`."""
+    if self.ndim != 1 or jnp.ndim(x):
+        raise ValueError(f"in: expected a number in a sequence, found {typeof(x)} in {self.aval}")
+    return jnp.any(jnp.equal(self, x))
+
+
+def _flat(self: Any) -> Any:
+    raise NotImplementedError(
+        "arrays have no `flat`; x.ravel() is one row of the elements, and x.ravel().at[i].set(y) "
+        "another one"
+    )
+
+
+def _item(self: Any, *index: int) -> Any:
+    """The number of a tracer at an index, or its only one, if that is known."""
+    if not index and self.size != 1:
+        raise ValueError(f"item: {self.aval} has not one element; say which")
+    flat = index[0] if len(index) == 1 else None
+    number = self[index] if flat is None and index else jnp.ravel(self)[flat or 0]
+    return {"b": bool, "i": int, "u": int, "c": complex}.get(number.dtype.kind, float)(number)
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The functions of arrays, as the Python array API asks for them."""
+    return jnp
+
+
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device; see `device_put`."""
+    if stream is not None:
+        raise NotImplementedError(f"to_device: stream must be None, found {stream!r}")
+    return device_put(self, device)
+
+
+def _tobytes(self: Any, order: Any = "C") -> bytes:
+    """The numbers as bytes, the last axis fastest, or with the order "F" the first."""
+    return np.asarray(self).tobytes(order)
 
 
 METHODS: dict[str, Any] = {
+    "__array_namespace__": _namespace,
+    "__contains__": _contains,
     "__neg__": jnp.negative,
     "__abs__": jnp.abs,
     "__getitem__": getitem,
@@ -85,10 +112,13 @@ METHODS: dict[str, Any] = {
     ),
     "all": jnp.all,
     "any": jnp.any,
+    "argpartition": jnp.argpartition,
+    "argsort": jnp.argsort,
     "argmax": jnp.argmax,
     "argmin": jnp.argmin,
     "astype": jnp.astype,
     "at": at,
+    "byteswap": byteswap,
     "choose": jnp.choose,
     "clip": jnp.clip,
     "compress": _compress,
@@ -96,6 +126,7 @@ METHODS: dict[str, Any] = {
     "cumprod": jnp.cumprod,
     "cumsum": jnp.cumsum,
     "dot": jnp.dot,
+    "flat": property(_flat),
     "flatten": jnp.ravel,
     "mT": property(jnp.matrix_transpose),
     "conj": jnp.conj,
@@ -112,13 +143,18 @@ METHODS: dict[str, Any] = {
     "repeat": jnp.repeat,
     "real": property(jnp.real),
     "round": jnp.round,
+    "searchsorted": jnp.searchsorted,
+    "sort": jnp.sort,
     "squeeze": jnp.squeeze,
     "std": jnp.std,
     "sum": jnp.sum,
     "swapaxes": jnp.swapaxes,
     "take": jnp.take,
+    "to_device": _to_device,
+    "tobytes": _tobytes,
+    "trace": jnp.trace,
     "var": jnp.var,
-    "view": _view,
+    "view": view,
 }
 
 for name, function in (OPERATORS | COMPARISONS).items():
@@ -126,7 +162,17 @@ for name, function in (OPERATORS | COMPARISONS).items():
 for name, function in OPERATORS.items():
     METHODS[f"__r{name}__"] = reflected_operator_of(function)
 
-array_methods.update(METHODS)
+# What Arrays have of their own.
+OF_TRACERS: dict[str, Any] = {
+    "copy": jnp.copy,
+    "item": _item,
+    "itemsize": property(lambda x: x.dtype.itemsize),
+    "nbytes": property(lambda x: x.size * x.dtype.itemsize),
+    "tolist": lambda x: np.asarray(x).tolist(),
+    "weak_type": property(lambda x: x.aval.weak_type),
+}
+
+array_methods.update(METHODS | OF_TRACERS)
 for name, function in METHODS.items():
     if name.startswith("__") or hasattr(Array, name):  # where Python looks first
         setattr(Array, name, function)

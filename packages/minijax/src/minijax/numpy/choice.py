@@ -1,4 +1,4 @@
-"""Functions that choose among elements: the larger or the smaller, `clip`."""
+"""Functions that choose among elements: numbers before NaN, and `clip`."""
 
 from typing import Any
 
@@ -8,9 +8,6 @@ from minijax.numpy.comparisons import greater, less
 from minijax.numpy.floating_point import isnan
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
-
-maximum = lax.max
-minimum = lax.min
 
 
 @operation
@@ -46,6 +43,4 @@ __all__ = [
     "clip",
     "fmax",
     "fmin",
-    "maximum",
-    "minimum",
 ]

@@ -158,6 +158,11 @@ def isscalar(element: Any) -> bool:
     return hasattr(element, "dtype") and getattr(element, "ndim", None) == 0
 
 
+def iterable(y: Any) -> bool:
+    """Whether `iter(y)` goes through elements, as arrays without axes do not let it."""
+    return np.iterable(y)
+
+
 __all__ = [
     "allclose",
     "array_equal",
@@ -171,11 +176,9 @@ __all__ = [
     "isreal",
     "isrealobj",
     "isscalar",
+    "iterable",
     "less",
     "less_equal",
-    "logical_and",
     "logical_not",
-    "logical_or",
-    "logical_xor",
     "not_equal",
 ]

@@ -1,4 +1,7 @@
-"""Making arrays."""
+"""Making arrays.
+
+`device` and `out_sharding` say where an array is to be: None, or the one device that there is.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +10,7 @@ import numpy as np
 
 from minijax import array as arrays
 from minijax import lax
+from minijax.arrays import require_the_device
 from minijax.dtypes import canonicalize_dtype
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
@@ -24,7 +28,14 @@ Shape = int | Sequence[int]
 
 @evaluated_by_library
 def array(
-    object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: None = None,
 ) -> Any:
     """An Array of numbers.
 
@@ -40,12 +51,14 @@ def array(
         TypeError: `object` holds something else.
         ValueError: nested lists have different lengths.
     """
+    require_the_device("array", device, out_sharding)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):
         object = list(object)
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
         out = stack([array(item) for item in object])
+        out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
     if isinstance(out, Tracer):
@@ -83,55 +96,121 @@ def _is_buffer(x: Any) -> bool:
 
 @evaluated_by_library
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: None = None,
 ) -> Any:
     """`a` as an Array; itself where it is one of that dtype. The arguments are those of `array`."""
+    require_the_device("asarray", device, out_sharding)
     return array(a, dtype, order=order)
 
 
-@operation(static=("shape", "dtype"))
-def zeros(shape: Shape, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "device", "out_sharding"))
+def zeros(
+    shape: Shape,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """An array of zeros."""
+    require_the_device("zeros", device, out_sharding)
     return lax.full(sizes_of("zeros", shape), 0, default_float() if dtype is None else dtype)
 
 
-@operation(static=("shape", "dtype"))
-def ones(shape: Shape, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "device", "out_sharding"))
+def ones(
+    shape: Shape,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """An array of ones."""
+    require_the_device("ones", device, out_sharding)
     return lax.full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
 
 
-@operation(static=("shape", "dtype"))
-def full(shape: Shape, fill_value: Any, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "device"))
+def full(
+    shape: Shape,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """An array filled with `fill_value`, a number or what broadcasts to `shape`."""
+    require_the_device("full", device)
     return lax.full(shape, fill_value, dtype)
 
 
-@operation(static=("dtype", "shape"))
-def zeros_like(a: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
+@operation(static=("dtype", "shape", "device", "out_sharding"))
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """Zeros in the shape and dtype of `a`, unless others are given."""
+    require_the_device("zeros_like", device, out_sharding)
     return full_like(a, 0, dtype, shape)
 
 
-@operation(static=("dtype", "shape"))
-def ones_like(a: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
+@operation(static=("dtype", "shape", "device", "out_sharding"))
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """Ones in the shape and dtype of `a`, unless others are given."""
+    require_the_device("ones_like", device, out_sharding)
     return full_like(a, 1, dtype, shape)
 
 
-@operation(static=("dtype", "shape"))
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
+@operation(static=("dtype", "shape", "device"))
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given."""
+    require_the_device("full_like", device)
     return lax.full_like(a, fill_value, dtype, shape)
 
 
-def empty(shape: Shape, dtype: Any = None) -> Any:
+def empty(
+    shape: Shape,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """An array whose elements may be anything; they are zeros."""
+    require_the_device("empty", device, out_sharding)
     return zeros(shape, dtype)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Shape | None = None) -> Any:
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+) -> Any:
     """As `empty`, in the shape and dtype of `prototype`, unless others are given."""
+    require_the_device("empty_like", device)
     return zeros_like(prototype, dtype, shape)
 
 
@@ -150,12 +229,21 @@ def copy(a: Any, order: str | None = None) -> Any:
 
 
 @evaluated_by_library
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
     Raises:
         TypeError: an argument is no number, or one that is known only when the program runs.
     """
+    require_the_device("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
     bounds: Any = [
         x if x is None and name != "start" else _known_number(f"arange: {name}", x)
@@ -176,7 +264,7 @@ def _known_number(role: str, x: Any) -> Any:
     return ints(role, x)[0] if isinstance(x, Tracer) else np.asarray(x)[()]
 
 
-@operation(static=("num", "endpoint", "retstep", "dtype", "axis"))
+@operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(
     start: Any,
     stop: Any,
@@ -185,6 +273,8 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """`num` numbers at equal distances from `start` to `stop`, which is the last by default.
 
@@ -200,6 +290,7 @@ def linspace(
     Raises:
         ValueError: `num` is negative.
     """
+    require_the_device("linspace", device)
     (num,) = ints("linspace: num", num)
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
@@ -222,9 +313,17 @@ def linspace(
     return (out, distance) if retstep else out
 
 
-@operation(static=("N", "M", "k", "dtype"))
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+@operation(static=("N", "M", "k", "dtype", "device"))
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere."""
+    require_the_device("eye", device)
     (rows,) = ints("eye: N", N)
     (columns,) = (rows,) if M is None else ints("eye: M", M)
     shape = sizes_of("eye", (rows, columns))

@@ -13,6 +13,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax import lax
+from minijax.arrays import require_the_device
 from minijax.lax.fft import FftType
 from minijax.lax.fft import fft as transform
 from minijax.numpy.dtypes import default_float
@@ -188,26 +189,21 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
 
 
 @operation(static=("n", "dtype", "device"))
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: None = None) -> Any:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies that the results of `fft` belong to, where samples are `d` apart."""
     (n,) = ints("fftfreq: n", n)
-    _require_no_device("fftfreq", device)
+    require_the_device("fftfreq", device)
     counts = lax.iota("int32", n)
     shifted = lax.select(lax.lt(counts, (n + 1) // 2), counts, lax.sub(counts, n))
     return _frequencies("fftfreq", n, shifted, d, dtype)
 
 
 @operation(static=("n", "dtype", "device"))
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: None = None) -> Any:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies that the results of `rfft` belong to, where samples are `d` apart."""
     (n,) = ints("rfftfreq: n", n)
-    _require_no_device("rfftfreq", device)
+    require_the_device("rfftfreq", device)
     return _frequencies("rfftfreq", n, lax.iota("int32", n // 2 + 1), d, dtype)
-
-
-def _require_no_device(caller: str, device: None) -> None:
-    if device is not None:
-        raise NotImplementedError(f"{caller}: device must be None")
 
 
 @operation(static="axes")

@@ -30,7 +30,7 @@ from minijax.numpy.index_plan import indices_of, plan_index
 from minijax.operation import operation
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, no_numbers
 from minijax_stage3.array import new_buffer
 
 
@@ -41,7 +41,8 @@ def getitem(x: Any, index: Any) -> Any:
         shape = typeof(x).shape
         if shape:
             return _element(x, bounded(index, shape[0]))
-    if type(x) is Array and type(index) in (np.ndarray, Array) and index.dtype == np.bool_:
+    is_mask = type(index) in (np.ndarray, Array) and index.dtype == np.bool_
+    if is_mask and type(x) is Array and x.dtype not in no_numbers:
         return _masked(x, np.asarray(index))
     return get(x, index)
 

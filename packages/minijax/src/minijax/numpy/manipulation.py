@@ -6,8 +6,9 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax import lax
+from minijax.arrays import require_the_device
 from minijax.operation import operation
-from minijax_stage2 import promotion, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints
 
 Axes = int | Sequence[int]
@@ -29,14 +30,28 @@ def size(a: Any, axis: Axes | None = None) -> int:
     return math.prod([of_a[i] for i in canonical_axes("size", axis, len(of_a))])
 
 
-@operation(static=("dtype", "copy"))
-def astype(x: Any, dtype: Any, *, copy: bool = False) -> Any:
+@operation(static=("dtype", "copy", "device"))
+def astype(
+    x: Any,
+    dtype: Any,
+    *,
+    copy: bool = False,
+    device: Any = None,
+) -> Any:
     """`x` with another dtype. `copy` makes no difference, for an Array is never written to."""
+    require_the_device("astype", device)
     return lax.convert_element_type(x, dtype)
 
 
-@operation(static=("shape", "order", "copy"))
-def reshape(a: Any, shape: Axes, order: str = "C", *, copy: bool | None = None) -> Any:
+@operation(static=("shape", "order", "copy", "out_sharding"))
+def reshape(
+    a: Any,
+    shape: Axes,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: None = None,
+) -> Any:
     """`a` with another shape of the same size; one size may be -1, to be worked out.
 
     Arguments:
@@ -46,6 +61,7 @@ def reshape(a: Any, shape: Axes, order: str = "C", *, copy: bool | None = None) 
             first.
         copy: makes no difference, for an Array is never written to.
     """
+    require_the_device("reshape", None, out_sharding)
     if order == "C":
         return stage2.reshape(a, shape)
     if order != "F":
@@ -54,9 +70,15 @@ def reshape(a: Any, shape: Axes, order: str = "C", *, copy: bool | None = None) 
     return stage2.transpose(stage2.reshape(stage2.transpose(a), backwards))
 
 
-@operation(static="order")
-def ravel(a: Any, order: str = "C") -> Any:
+@operation(static=("order", "out_sharding"))
+def ravel(
+    a: Any,
+    order: str = "C",
+    *,
+    out_sharding: None = None,
+) -> Any:
     """`a` with all of its axes made one."""
+    require_the_device("ravel", None, out_sharding)
     return reshape(a, -1, order)
 
 
@@ -124,9 +146,15 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return transpose(a, order)
 
 
-@operation(static="shape")
-def broadcast_to(array: Any, shape: Axes) -> Any:
+@operation(static=("shape", "out_sharding"))
+def broadcast_to(
+    array: Any,
+    shape: Axes,
+    *,
+    out_sharding: None = None,
+) -> Any:
     """`array` repeated to `shape`, by numpy's rule."""
+    require_the_device("broadcast_to", None, out_sharding)
     return lax.structural.broadcast_to("broadcast_to", array, shape)
 
 
@@ -136,13 +164,7 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     return [broadcast_to(x, common) for x in args]
 
 
-def broadcast_shapes(*shapes: Axes) -> tuple[int, ...]:
-    """The shape in which arrays of these shapes meet, by numpy's rule.
-
-    Raises:
-        ValueError: two sizes of one axis differ and neither is 1.
-    """
-    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+broadcast_shapes = lax.broadcast_shapes
 
 
 @operation(static="axis")

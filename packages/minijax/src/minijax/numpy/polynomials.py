@@ -5,12 +5,22 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.lax.sorting import take_along
+from minijax.errors import ConcretizationTypeError
+from minijax.evaluation import evaluated_by_library
+from minijax.lax.elementwise import where as choose
 from minijax.numpy.convolution import convolve
-from minijax.numpy.dtypes import dtype_of_mean
+from minijax.numpy.creation import eye
+from minijax.numpy.decompositions import eigvals
+from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo
+from minijax.numpy.index_parsing import known_value
+from minijax.numpy.matrix_equations import inv, lstsq
+from minijax.numpy.products import outer
+from minijax.numpy.ranges import vander
+from minijax.numpy.rearranging import roll
+from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast, result_type, to_inexact
 
 
 @operation(static="unroll")
@@ -23,6 +33,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
         unroll: makes no difference: there is no loop.
     """
     p, x = _of_one_dtype(p, x)
+    _require_coefficients("polyval", p)
     shape, degree = typeof(x).shape, typeof(p).shape[0]
     out = lax.full(shape, 0, typeof(x).dtype)
     for i in range(degree):
@@ -34,27 +45,38 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 @operation
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials."""
-    return lax.add(*_of_one_length(a1, a2))
+    return lax.add(*_of_one_length("polyadd", a1, a2))
 
 
 @operation
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials."""
-    return lax.sub(*_of_one_length(a1, a2))
+    return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
-@operation(static="trim_leading_zeros")
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     """The product of two polynomials.
 
     Arguments:
         a1, a2: the coefficients.
-        trim_leading_zeros: must be False: how many there are is known only when the program runs.
+        trim_leading_zeros: whether zeros in front are left out; then the numbers must be known.
+
+    Raises:
+        ConcretizationTypeError: zeros are to be left out of what is traced.
     """
-    _require_no_trimming("polymul", trim_leading_zeros)
-    a1, a2 = (lax.reshape(a, (-1,)) for a in _of_one_dtype(a1, a2))
-    a1, a2 = (lax.convert_element_type(a, dtype_of_mean(a)) for a in (a1, a2))
-    return convolve(a1, a2)
+    if trim_leading_zeros and max(typeof(a1).size, typeof(a2).size) > 1:
+        a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
+    return _polymul(a1, a2)
+
+
+@operation
+def _polymul(a1: Any, a2: Any) -> Any:
+    a1, a2 = (lax.reshape(to_inexact(a), (-1,)) for a in _of_one_dtype(a1, a2))
+    return convolve(_or_zero(a1), _or_zero(a2))
+
+
+def _or_zero(p: Any) -> Any:
+    return p if typeof(p).size else lax.full((1,), 0, typeof(p).dtype)
 
 
 @operation(static="m")
@@ -63,6 +85,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, found {m}")
     p = lax.convert_element_type(p, dtype_of_mean(p))
+    _require_coefficients("polyder", p)
     count = typeof(p).shape[0] - m
     if m == 0 or count <= 0:
         return p if m == 0 else lax.slice_in_dim(p, 0, 0)
@@ -78,6 +101,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         raise ValueError(f"polyint: m must not be negative, found {m}")
     k = 0 if k is None else k
     p, k = (lax.convert_element_type(x, dtype_of_mean(p)) for x in (p, k))
+    _require_coefficients("polyint", p)
     if m == 0:
         return p
     if typeof(k).shape not in ((), (1,), (m,)):
@@ -111,13 +135,40 @@ def poly(seq_of_zeros: Any) -> Any:
     return out
 
 
-@operation(static="trim_leading_zeros")
+@evaluated_by_library
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
-    """The quotient and the remainder of two polynomials; the remainder has the size of `u`."""
-    _require_no_trimming("polydiv", trim_leading_zeros)
-    u, v = _of_one_dtype(u, v)
-    u, v = (lax.convert_element_type(x, dtype_of_mean(x)) for x in (u, v))
+    """The quotient and the remainder of two polynomials.
+
+    Arguments:
+        u, v: the coefficients of the dividend and the divisor.
+        trim_leading_zeros: whether the remainder lacks what is almost zero in front; if not, it
+            has the size of `u`. Then the numbers must be known.
+
+    Raises:
+        ConcretizationTypeError: zeros are to be left out of what is traced.
+    """
+    quotient, rest = _polydiv(u, v)
+    if not trim_leading_zeros:
+        return quotient, rest
+    known = known_value(rest)
+    if known is None:
+        raise ConcretizationTypeError(
+            "polydiv: the numbers decide how many leading zeros the remainder has, so they must be "
+            f"known when the function is traced; {rest.why_unknown()}.\n"
+            "Leave trim_leading_zeros False: the remainder then has the size of u."
+        )
+    (places,) = np.nonzero(np.abs(known) >= np.sqrt(np.finfo(typeof(rest).dtype).eps))
+    size = typeof(rest).size
+    return quotient, lax.slice_in_dim(rest, int(places[0]) if len(places) else size, size)
+
+
+@operation
+def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    u, v = map(to_inexact, _of_one_dtype(u, v))
+    _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
+    if not width:
+        raise ValueError("polydiv: the divisor has no coefficients")
     if size < width:
         return lax.full((1,), 0, typeof(u).dtype), u
     head = lax.squeeze(lax.slice_in_dim(v, 0, 1), (0,))
@@ -130,37 +181,160 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
     return lax.concatenate(quotient, 0), u
 
 
-def _slide(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Any:
-    if typeof(a).ndim != 1 or typeof(v).ndim != 1 or not typeof(a).size or not typeof(v).size:
-        raise ValueError(
-            f"{name}: expected two arrays of one axis with elements, found {typeof(a)} and "
-            f"{typeof(v)}"
+# --8<-- [start:roots]
+@evaluated_by_library
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """The roots of a polynomial, which are complex, in no order.
+
+    Arguments:
+        p: the coefficients.
+        strip_zeros: whether zeros in front are left out, which lessens the number of roots; then
+            the numbers must be known. If not, NaN stands for the roots that are not there.
+
+    Raises:
+        ValueError: `p` has several axes.
+        ConcretizationTypeError: zeros are to be left out of what is traced.
+    """
+    if typeof(p).ndim > 1:
+        raise ValueError(f"roots: p must be a sequence of numbers, found {typeof(p)}")
+    p, zeros = _leading_zeros(p)
+    if not strip_zeros:
+        return _roots_and_nan(p, zeros)
+    known = known_value(zeros)
+    if known is None:
+        raise ConcretizationTypeError(
+            "roots: the leading zeros decide how many roots there are, so p must be known when the "
+            f"function is traced; {zeros.why_unknown()}.\n"
+            "With strip_zeros=False there are as many as without zeros, some of them NaN."
         )
-    a, v = _of_one_dtype(a, v)
-    a, v = (lax.convert_element_type(x, dtype_of_mean(x)) for x in (a, v))
-    if typeof(a).shape < typeof(v).shape:
-        a, v = v, a
-    size, width = typeof(a).shape[0], typeof(v).shape[0]
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid', found {mode!r}")
-    pads = {
-        "full": (width - 1, width - 1),
-        "same": (width // 2, width - width // 2 - 1),
-        "valid": (0, 0),
-    }[mode]
-    padded = lax.pad(a, np.zeros((), typeof(a).dtype)[()], [(*pads, 0)])
-    count = size + pads[0] + pads[1] - width + 1
-    row = lax.broadcasted_iota(np.int32, (count, width), 0)
-    column = lax.broadcasted_iota(np.int32, (count, width), 1)
-    places = lax.reshape(lax.add(row, column), (-1,))
-    windows = lax.reshape(take_along(padded, places, 0), (count, width))
-    out = lax.dot_general(windows, lax.rev(v, (0,)), (((1,), (0,)), ((), ())))
-    return out if dtype is None else lax.convert_element_type(out, dtype)
+    return _roots(lax.slice_in_dim(p, int(known), typeof(p).size))
 
 
-def _require_no_trimming(name: str, trim_leading_zeros: bool) -> None:
-    if trim_leading_zeros:
-        raise NotImplementedError(f"{name}: trim_leading_zeros must be False")
+@operation
+def _leading_zeros(p: Any) -> tuple[Any, Any]:
+    """The coefficients as real or complex numbers, and how many zeros are in front."""
+    p = lax.reshape(to_inexact(p), (-1,))
+    is_zero = lax.eq(p, 0)
+    return p, lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, default_int())), (0,))
+
+
+@operation
+def _roots(p: Any) -> Any:
+    """The eigenvalues of the companion matrix, whose characteristic polynomial `p` is."""
+    degree = typeof(p).size - 1
+    if degree < 1:
+        return lax.full((0,), 0, np.result_type(typeof(p).dtype, np.complex64))
+    head, rest = lax.slice_in_dim(p, 0, 1), lax.slice_in_dim(p, 1, degree + 1)
+    first_row = lax.expand_dims(lax.neg(lax.div(rest, head)), (0,))
+    return eigvals(lax.concatenate([first_row, eye(degree - 1, degree, dtype=typeof(p).dtype)], 0))
+
+
+@operation
+def _roots_and_nan(p: Any, zeros: Any) -> Any:
+    """The roots where `p` may have zeros in front: behind, they are roots that are zero."""
+    size = typeof(p).size
+    p = choose(lax.eq(zeros, size), 1, p)
+    found = _roots(roll(p, lax.neg(zeros)))
+    count = typeof(found).size
+    if not count:
+        return found
+    _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
+    is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
+    return choose(is_there, found, complex(np.nan, np.nan))
+
+
+# --8<-- [end:roots]
+
+
+# --8<-- [start:polyfit]
+@operation(static=("deg", "rcond", "full", "cov"))
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Any = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial of a degree that comes closest to given points, in the least squares.
+
+    Arguments:
+        x: where the points are.
+        y: the values there; or a matrix, each column of which is fitted by itself.
+        deg: the degree.
+        rcond: singular values less than `rcond` times the largest count as 0; by default the
+            number of points times the precision of the dtype.
+        full: whether to return what else the solution tells.
+        w: weights of the points, by which their distances are multiplied.
+        cov: whether to return the covariance of the coefficients too, scaled by the distances
+            that remain; "unscaled" leaves out the scaling.
+
+    Returns:
+        The coefficients, for a matrix in columns. With `full` a tuple of them, the squared
+        distances, rank and singular values of the scaled equations, and `rcond`. With `cov` a pair
+        of them and their covariance.
+
+    Raises:
+        ValueError: the degree is negative, or there are too few points for a covariance.
+        TypeError: `x` is no sequence, `y` no sequence or matrix, or sizes differ.
+    """
+    if deg < 0:
+        raise ValueError(f"polyfit: deg must not be negative, found {deg}")
+    if typeof(x).ndim != 1 or not typeof(x).size:
+        raise TypeError(f"polyfit: x must be a sequence that is not empty, found {typeof(x)}")
+    count = typeof(x).size
+    if typeof(y).ndim not in (1, 2) or typeof(y).shape[0] != count:
+        raise TypeError(
+            f"polyfit: y must have one or two axes, the first of size {count}, found {typeof(y)}"
+        )
+    if w is not None and typeof(w).shape != (count,):
+        raise TypeError(f"polyfit: w must have the shape ({count},), found {typeof(w)}")
+    x = to_inexact(x)
+    rcond = count * float(finfo(typeof(x).dtype).eps) if rcond is None else rcond
+    powers, columns = vander(x, deg + 1), y if typeof(y).ndim == 2 else lax.expand_dims(y, (1,))
+    if w is not None:
+        weights = lax.expand_dims(to_inexact(w), (1,))
+        powers, columns = lax.mul(powers, weights), lax.mul(columns, weights)
+    # Powers of numbers differ much in size; scaled, they are equally well determined.
+    scale = lax.sqrt(lax.reduce_sum(lax.mul(powers, powers), (0,)))
+    powers = lax.div(powers, scale)
+    found, squares, rank, singular = lstsq(powers, columns, rcond)
+    found = lax.div(found, lax.expand_dims(scale, (1,)))
+    found = found if typeof(y).ndim == 2 else lax.squeeze(found, (1,))
+    if full:
+        return found, squares, rank, singular, lax.full((), rcond)
+    return (found, _covariance(powers, scale, squares, cov, y)) if cov else found
+
+
+def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) -> Any:
+    """How the coefficients vary together; along a last axis if there are several polynomials."""
+    count, order = typeof(powers).shape
+    products = lax.dot_general(powers, powers, (((0,), (0,)), ((), ())))
+    shared = lax.div(inv(products), outer(scale, scale))
+    if cov == "unscaled":
+        factor = lax.full((1,), 1, typeof(shared).dtype)
+    elif count <= order:
+        raise ValueError(
+            f"polyfit: a covariance takes more than {order} points, or cov='unscaled'; found "
+            f"{count}"
+        )
+    else:
+        factor = lax.div(squares, count - order)
+    if typeof(y).ndim == 1:
+        return lax.mul(shared, factor)
+    return lax.mul(lax.expand_dims(shared, (2,)), factor)
+
+
+# --8<-- [end:polyfit]
+
+
+def _require_coefficients(name: str, *polynomials: Any) -> None:
+    for p in polynomials:
+        if typeof(p).ndim != 1:
+            raise ValueError(
+                f"{name}: coefficients must be an array of one axis, found {typeof(p)}"
+            )
 
 
 def _of_one_dtype(*operands: Any) -> list[Any]:
@@ -168,9 +342,10 @@ def _of_one_dtype(*operands: Any) -> list[Any]:
     return [cast(x, meeting) for x in operands]
 
 
-def _of_one_length(*operands: Any) -> list[Any]:
+def _of_one_length(name: str, *operands: Any) -> list[Any]:
     """The polynomials with zeros for the powers that they lack."""
     a1, a2 = _of_one_dtype(*operands)
+    _require_coefficients(name, a1, a2)
     size = max(typeof(a).shape[0] for a in (a1, a2))
     zero = np.zeros((), typeof(a1).dtype)[()]
     return [lax.pad(a, zero, [(size - typeof(a).shape[0], 0, 0)]) for a in (a1, a2)]
@@ -181,8 +356,10 @@ __all__ = [
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
     "polyval",
+    "roots",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays import require_the_device
 from minijax.errors import ConcretizationTypeError
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.joining import concatenate
@@ -130,7 +131,12 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
 
 # --8<-- [start:repeat]
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: None = None,
 ) -> Any:
     """Each element of `a`, or along an axis of it, repeated in its place.
 
@@ -145,6 +151,7 @@ def repeat(
         ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` not given.
         ValueError: `repeats` has another size than the axis.
     """
+    require_the_device("repeat", None, out_sharding)
     if axis is None:
         a, axis = ravel(a), 0
     if not ndim(a):

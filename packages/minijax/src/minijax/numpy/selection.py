@@ -312,7 +312,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
 
     Raises:
         ConcretizationTypeError: `filt` is traced, but its numbers decide a shape.
+        ValueError: `trim` is something else.
     """
+    if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', found {trim!r}")
     known = known_value(filt)
     if known is None:
         raise ConcretizationTypeError(

@@ -137,7 +137,7 @@ def take_along_axis(
         expand_dims(wrapped_index(indices, shape(arr)[along]), ndim(arr)),
         lax.GatherDimensionNumbers((), (along,), (along,), others, others),
         [1] * ndim(arr) if typeof(arr).size else [min(1, n) for n in shape(arr)],
-        mode=mode,
+        mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
 

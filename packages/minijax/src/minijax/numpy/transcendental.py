@@ -185,10 +185,15 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
         discont: neighbours that differ by less stay as they are; half a period if not given.
         axis: along which axis they are neighbours.
         period: the period.
+
+    Raises:
+        ValueError: `p` has no axis.
     """
     from minijax.numpy.arithmetic import mod
     from minijax.numpy.cumulative import cumsum
 
+    if not typeof(p).ndim:
+        raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
     p = to_inexact(p) if isinstance(period, float) else p
     half = lax.div(period, 2)
     (axis,) = canonical_axes("unwrap", axis, typeof(p).ndim)
@@ -231,8 +236,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "logaddexp",
-    "logaddexp2",
     "rad2deg",
     "radians",
     "sin",

@@ -7,12 +7,14 @@ import numpy as np
 
 from minijax import lax
 from minijax.array import array
+from minijax.arrays import require_no_out
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
+from minijax.numpy.reductions import sum as sum_of
 from minijax.numpy.selection import nonzero
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
@@ -44,6 +46,44 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     row = reshape(a, (*lead, rows * columns))
     limit = start + (count - 1) * (columns + 1) + 1
     return lax.slice_in_dim(row, start, limit, columns + 1, axis=-1)
+
+
+@operation(static=("offset", "axis1", "axis2", "dtype"))
+def trace(
+    a: Any,
+    offset: Any = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: None = None,
+) -> Any:
+    """The sum of a diagonal of `a` in two of its axes.
+
+    Arguments:
+        a: the array.
+        offset: which diagonal: so many columns to the right.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+        dtype: the dtype of the result; that of `sum` if not given.
+        out: must be None.
+
+    Raises:
+        ValueError: there are no such axes, or they are the same.
+    """
+    require_no_out("trace", out)
+    if isinstance(offset, Tracer):
+        return _sum_of_diagonal(a, offset, canonical_axes("trace", (axis1, axis2), ndim(a)), dtype)
+    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
+    """The sum of a diagonal that is known only when the program runs."""
+    a = moveaxis(a, axes, (-2, -1))
+    rows, columns = shape(a)[-2:]
+    row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
+    column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
+    on_diagonal = lax.eq(lax.add(row, offset), column)
+    return sum_of(a, (-2, -1), dtype, where=on_diagonal)
 
 
 @operation(static="k")
@@ -212,6 +252,7 @@ __all__ = [
     "diagonal",
     "fill_diagonal",
     "mask_indices",
+    "trace",
     "tri",
     "tril",
     "tril_indices",

@@ -1,11 +1,13 @@
 """Random numbers, by the names of `jax.random`: the same numbers for the same keys."""
 
 # ruff: noqa: F403
+from minijax.random import binomial as _binomial
 from minijax.random import bits as _bits
-from minijax.random import counting, inversion, keys, selection
+from minijax.random import counting, inversion, keys, selection, vectors
 from minijax.random import gamma as _gamma
 from minijax.random import normal as _normal
 from minijax.random import uniform as _uniform
+from minijax.random.binomial import *
 from minijax.random.bits import *
 from minijax.random.counting import *
 from minijax.random.gamma import *
@@ -14,8 +16,10 @@ from minijax.random.keys import *
 from minijax.random.normal import *
 from minijax.random.selection import *
 from minijax.random.uniform import *
+from minijax.random.vectors import *
 
 __all__ = [
+    *_binomial.__all__,
     *_bits.__all__,
     *_gamma.__all__,
     *_normal.__all__,
@@ -24,4 +28,5 @@ __all__ = [
     *inversion.__all__,
     *keys.__all__,
     *selection.__all__,
+    *vectors.__all__,
 ]

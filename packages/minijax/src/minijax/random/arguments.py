@@ -29,11 +29,11 @@ def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def int_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
+def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
     """The dtype of a result that is an integer; the default one if not given."""
     found: np.dtype[Any] = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
     if found.kind not in "iu":
-        raise TypeError(f"{caller}: expected a dtype of integers, found {found}")
+        raise error(f"{caller}: expected a dtype of integers, found {found}")
     return found
 
 
@@ -43,7 +43,11 @@ def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[in
     Raises:
         ValueError: a parameter does not broadcast to `shape`.
     """
-    shapes = [typeof(parameter).shape for parameter in parameters]
+    return broadcast_sizes(caller, shape, *(typeof(parameter).shape for parameter in parameters))
+
+
+def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """`result_shape` of parameters of these shapes."""
     meeting = broadcast_shapes((), *shapes)
     if shape is None:
         return meeting

@@ -4,12 +4,14 @@ from typing import Any
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.composition import lower_by
 from minijax.declare import declare
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
 from minijax.random.arguments import (
     Shape,
     as_dtype,
+    finfo,
     float_dtype,
     new_key,
     result_shape,
@@ -20,7 +22,9 @@ from minijax.random.keys import KEY, counts, single_key
 from minijax.random.normal import normal_numbers
 from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
-from minijax_stage2 import Primitive, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, broadcast_to, typeof
+from minijax_stage2.primitives import spread_shape
+from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.vmap_rules import elementwise
 
 
@@ -53,11 +57,17 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) ->
 def _gamma(caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log_space: bool) -> Any:
     key, dtype = single_key(caller, key), float_dtype(caller, dtype)
     sizes = result_shape(caller, shape, a)
-    alphas = lax.reshape(bind1(without_derivative_p, spread(a, sizes, dtype)), (-1,))
-    keys = threefry2x32(key, counts(typeof(alphas).shape), KEY)
+    keys = threefry2x32(key, counts(sizes), KEY)
+    return bind1(random_gamma_p, keys, spread(a, sizes, dtype), log_space=log_space)
+
+
+def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
+    """A number for each key and shape parameter, which are arrays of one shape, or scalars."""
+    shape = broadcast_shapes(typeof(keys).shape, typeof(a).shape)
+    keys, alphas = (lax.reshape(broadcast_to(x, shape), (-1,)) for x in (keys, a))
     # One after the other: each is rejected as often as chance will have it.
     out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
-    return lax.reshape(out, sizes)
+    return [lax.reshape(out, shape)]
 
 
 def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
@@ -105,26 +115,31 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
     return lax.mul(lax.mul(d, v_cubed), boost)
 
 
-# --8<-- [end:gamma]
+def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
+    """How the number moves with `a`, if the probability of what is below it is to stay the same.
 
-# The identity, for parameters whose derivative by way of the rejection would be wrong.
-without_derivative_p = Primitive("without_derivative")
+    (M. Figurnov and others, "Implicit reparameterization gradients", 2018.) The steps of the
+    rejection have no derivative that would mean anything.
+    """
+    if not log_space:
+        return lax.mul(t, lax.random_gamma_grad(a, out))
+    dtype = typeof(out).dtype
+    number = lax.exp(out)
+    number = jnp.where(lax.eq(number, dtype.type(0)), dtype.type(finfo(dtype).tiny), number)
+    return lax.mul(t, lax.div(lax.random_gamma_grad(a, number), number))
 
 
-def _refuse(primals: Any, tangents: Any) -> Any:
-    raise NotImplementedError(
-        "gamma, and what is made of it, has no derivative with respect to its parameters yet; "
-        "lax.stop_gradient of a parameter says that none is wanted"
-    )
-
-
+random_gamma_p = Primitive("random_gamma")
 declare(
-    without_derivative_p,
-    abstract_eval=lambda x: [x],
-    lower=lambda b, out_avals, x: [x],
-    vmap=elementwise(without_derivative_p),
-    jvp=_refuse,
+    random_gamma_p,
+    abstract_eval=lambda keys, a, *, log_space: [
+        ShapedArray(spread_shape(random_gamma_p, keys, a), a.dtype)
+    ],
+    lower=lower_by(_gamma_numbers),
+    vmap=elementwise(random_gamma_p),
+    jvp=(None, _jvp_gamma),
 )
+# --8<-- [end:gamma]
 
 
 @operation(static=("shape", "dtype"))
@@ -184,7 +199,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
 
 @operation(static=("shape", "dtype"))
-def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of Student's t distribution with `df` degrees of freedom."""
     key, dtype = single_key("t", key), float_dtype("t", dtype)
     sizes = result_shape("t", shape, df)
@@ -194,25 +209,27 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     return lax.mul(numbers, lax.sqrt(ratio))
 
 
-@operation(static=("p", "shape", "dtype"))
-def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype"))
+def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers whose density falls as `exp(-abs(x) ** p)`."""
     key, dtype = single_key("generalized_normal", key), float_dtype("generalized_normal", dtype)
     sizes = sizes_of("generalized_normal", shape)
-    powers = gamma(new_key(key, 0), 1 / p, sizes, dtype)
+    inverse = jnp.divide(1, p)
+    powers = gamma(new_key(key, 0), inverse, sizes, dtype)
     signs = rademacher(new_key(key, 1), sizes, dtype)
-    return lax.mul(signs, lax.pow(powers, dtype.type(1 / p)))
+    return lax.mul(signs, lax.pow(powers, as_dtype(inverse, dtype)))
 
 
-@operation(static=("d", "p", "shape", "dtype"))
-def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("d", "shape", "dtype"))
+def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
     """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely."""
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
     points = generalized_normal(new_key(key, 0), p, (*sizes, d), dtype)
     radius = exponential(new_key(key, 1), sizes, dtype)
-    powers = lax.pow(lax.abs(points), dtype.type(p))
-    norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), dtype.type(1 / p))
+    powers = lax.pow(lax.abs(points), as_dtype(p, dtype))
+    inverse = as_dtype(jnp.divide(1, p), dtype)
+    norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), inverse)
     return lax.div(points, jnp.expand_dims(norm, -1))
 
 

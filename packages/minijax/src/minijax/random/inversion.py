@@ -114,8 +114,7 @@ def weibull_min(
     """Numbers of the Weibull distribution with these parameters."""
     key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
     negative_log = exponential(key, sizes_of("weibull_min", shape), dtype)
-    power = as_dtype(lax.div(1.0, concentration), dtype)
-    return lax.mul(lax.pow(negative_log, power), as_dtype(scale, dtype))
+    return jnp.multiply(jnp.power(negative_log, jnp.divide(1.0, concentration)), scale)
 
 
 @operation(static=("shape", "dtype"))

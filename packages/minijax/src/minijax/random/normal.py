@@ -11,6 +11,7 @@ from minijax.operation import operation
 from minijax.random.arguments import Shape, as_dtype, float_dtype, new_key, result_shape, spread
 from minijax.random.keys import single_key
 from minijax.random.uniform import rademacher, uniform_numbers
+from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 ONE = np.float32(1.0)
@@ -90,10 +91,9 @@ def truncated_normal(
 @operation(static=("shape", "dtype"))
 def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`."""
-    key, dtype = single_key("lognormal", key), float_dtype("lognormal", dtype)
     sizes = result_shape("lognormal", shape, sigma)
-    sigma = spread(sigma, sizes, dtype)
-    return lax.exp(lax.mul(normal_numbers(key, sizes, dtype), sigma))
+    numbers = normal(single_key("lognormal", key), sizes, dtype)
+    return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
 
 
 @operation(static=("shape", "dtype"))

@@ -40,7 +40,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     """
     aval = typeof_named("permutation: x", x)
     if not aval.shape:
-        return _shuffled_integers(key, _count("permutation: x", x))
+        return _shuffled_integers(key, max(0, _count("permutation: x", x)))
     return _permutation(key, x, axis, independent)
 
 

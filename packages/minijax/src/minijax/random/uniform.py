@@ -7,6 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.lax.structural import sizes_of
+from minijax.numpy.dtypes import default_int
 from minijax.operation import operation
 from minijax.random.arguments import (
     Shape,
@@ -93,7 +94,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
         TypeError: `key` is no key, or `dtype` none of integers.
         ValueError: `key` is more than one, or a bound does not broadcast.
     """
-    key, dtype = single_key("randint", key), int_dtype("randint", dtype)
+    key, dtype = single_key("randint", key), int_dtype("randint", dtype, TypeError)
     sizes = result_shape("randint", sizes_of("randint", shape), minval, maxval)
     info = np.iinfo(dtype)
     if info.bits >= 32:
@@ -105,7 +106,8 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
 
 
 def _integers(x: Any) -> Any:
-    return int_dtype("randint", None).type(x) if isinstance(x, float) else x
+    """A bound as integers, rounded towards zero where it is not of integers."""
+    return x if typeof(x).dtype.kind in "iu" else as_dtype(x, default_int())
 
 
 def _randint(

@@ -1,9 +1,25 @@
 """scipy's functions for Arrays, by the names of `jax.scipy`."""
 
-from minijax.scipy import linalg, special, stats
+from minijax.scipy import (
+    fft,
+    integrate,
+    linalg,
+    ndimage,
+    optimize,
+    signal,
+    sparse,
+    special,
+    stats,
+)
 
 __all__ = [
+    "fft",
+    "integrate",
     "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
     "special",
     "stats",
 ]

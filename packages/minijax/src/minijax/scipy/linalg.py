@@ -13,6 +13,7 @@ from minijax.lax.lu import square_factors
 from minijax.lax.matrices import eye, inverse_permutation, matrices_of, mT, permute_rows, triu
 from minijax.numpy.products import meet
 from minijax.operation import operation
+from minijax.scipy.matrix_functions import expm, expm_frechet, schur, sqrtm
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -275,13 +276,17 @@ __all__ = [
     "cholesky",
     "det",
     "eigh",
+    "expm",
+    "expm_frechet",
     "inv",
     "lu",
     "lu_factor",
     "lu_solve",
     "qr",
+    "schur",
     "solve",
     "solve_triangular",
+    "sqrtm",
     "svd",
     "toeplitz",
 ]

@@ -6,15 +6,21 @@ from typing import Any
 
 _lock = threading.Lock()
 _is_registered = False
+_CALLS = ("@lapack_", "@tridiagonal_solve_")  # the routines, as the text of a program has them
 
 
-def register_lapack() -> None:
-    """Makes LAPACK's routines known to XLA, for programs that call them; at the first time only.
+def register_lapack(text: str) -> None:
+    """Makes LAPACK's routines known to XLA if a program calls one; at the first time only.
 
     They are scipy's, which jaxlib requires, and whose import takes longer than all the rest.
     Registering twice, as JAX may, does no harm.
+
+    Arguments:
+        text: the program.
     """
     global _is_registered
+    if not any(call in text for call in _CALLS):
+        return
     with _lock:
         if not _is_registered:
             register = importlib.import_module("jaxlib.xla_client").register_custom_call_target

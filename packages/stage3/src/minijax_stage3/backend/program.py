@@ -108,8 +108,7 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = get_door()
-    if "@lapack_" in text:
-        register_lapack()
+    register_lapack(text)
     try:
         loaded = door.client.compile_and_load(
             text,

@@ -1,0 +1,178 @@
+"""Images resized, scaled and moved.
+
+One axis after the other, an image is multiplied by a matrix of weights: a row for each of its
+pixels along that axis, a column for each of those of the result.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays
+from minijax.image.kernels import KERNELS, ResizeMethod
+from minijax.lax.precision import PrecisionLike
+from minijax.lax.structural import sizes_of
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+
+
+# --8<-- [start:weights]
+def _weights(
+    size: int, new_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
+) -> Any:
+    """The matrix whose columns say of which pixels each new pixel is made."""
+    dtype = typeof(scale).dtype
+    pixel_size = 1 / scale  # of new pixels, where those of the image have size 1
+    left = (jnp.arange(new_size, dtype=dtype) - translation) * pixel_size
+    center = left + (0.5 * pixel_size - 0.5)
+    pixels = jnp.arange(size, dtype=dtype)[:, None]
+    if method == ResizeMethod.AREA:
+        end = jnp.minimum(left + pixel_size, pixels + 1)
+        weights = jnp.maximum(0, end - jnp.maximum(left, pixels))
+    elif method == ResizeMethod.CUBIC_PYTORCH:  # its kernel reaches over two pixels
+        around = jnp.arange(-2, size + 2, dtype=dtype)[:, None]
+        around = KERNELS[method](jnp.abs(center - around))
+        weights = around[2:-2].at[0].add(around[:2].sum(0)).at[-1].add(around[-2:].sum(0))
+    else:
+        # Where pixels become fewer, each is made of more, or fine structure would turn into noise.
+        width = jnp.maximum(pixel_size, 1) if antialias else 1
+        weights = KERNELS[method](jnp.abs(center - pixels) / width)
+    total = weights.sum(0)
+    is_tiny = jnp.abs(total) <= 1000 * float(np.finfo(np.float32).eps)
+    weights = jnp.where(is_tiny, 0, weights / jnp.where(total != 0, total, 1))
+    if method == ResizeMethod.CUBIC_PYTORCH:  # the edge goes on
+        return weights
+    is_inside = (center >= -0.5) & (center <= size - 0.5)
+    return jnp.where(is_inside, weights, 0)
+
+
+# --8<-- [end:weights]
+
+
+def _sampled(
+    image: Any,
+    shape: Sequence[int],
+    axes: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: ResizeMethod,
+    antialias: bool,
+    precision: PrecisionLike,
+) -> Any:
+    if antialias and method == ResizeMethod.CUBIC_PYTORCH:
+        method = ResizeMethod.CUBIC
+    for i, axis in enumerate(axes):
+        weights = _weights(
+            typeof(image).shape[axis], shape[axis], scale[i], translation[i], method, antialias
+        )
+        weights = weights.astype(typeof(image).dtype)
+        out = jnp.tensordot(image, weights, axes=((axis,), (0,)), precision=precision)
+        image = jnp.moveaxis(out, -1, axis)
+    return image
+
+
+def _method(caller: str, image: Any, shape: Sequence[int], method: Any) -> ResizeMethod:
+    if len(shape) != typeof(image).ndim:
+        raise ValueError(
+            f"{caller}: shape must have length equal to the number of dimensions of the image, "
+            f"found {tuple(shape)} for {typeof(image)}"
+        )
+    method = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    if not isinstance(method, ResizeMethod):
+        raise TypeError(f"{caller}: method must be a ResizeMethod or a string, found {method!r}")
+    return method
+
+
+@operation(static=("shape", "method", "antialias", "precision"))
+def resize(
+    image: Any,
+    shape: Sequence[int],
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
+) -> Any:
+    """The image with another shape; the axes whose size stays the same are left alone.
+
+    Arguments:
+        image: an array with any number of axes, of which some may be batches or channels.
+        shape: the new size of every axis.
+        method: a `ResizeMethod`, or "nearest", "linear" (or "bilinear", "trilinear", "triangle"),
+            "cubic" ("bicubic", "tricubic"), "cubic-pytorch", "lanczos3", "lanczos5" or "area".
+        antialias: whether what is made smaller is smoothed first.
+        precision: of the products.
+
+    Returns:
+        An array of that shape. Integers become floats, other than by "nearest".
+
+    Raises:
+        ValueError: there is no such method, or `shape` has another length than the image axes.
+
+    >>> import minijax.numpy as jnp
+    >>> resize(jnp.array([1.0, 3.0]), (4,), "linear")
+    Array([1. , 1.5, 2.5, 3. ], dtype=float32)
+    """
+    shape = sizes_of("resize", shape)
+    method = _method("resize", image, shape, method)
+    sizes = typeof(image).shape
+    axes = [i for i, (old, new) in enumerate(zip(sizes, shape, strict=True)) if old != new]
+    if method == ResizeMethod.NEAREST:
+        for axis in axes:
+            centers = np.arange(shape[axis], dtype=np.float32) + np.float32(0.5)
+            pixels = np.floor(centers * np.float32(sizes[axis]) / np.float32(shape[axis]))
+            image = jnp.take(image, pixels.astype(np.int32), axis, mode="clip")
+        return image
+    (image,) = inexact_arrays(image)
+    number = jnp.asarray(0.0).dtype
+    scale = [jnp.asarray(shape[i] / sizes[i] if shape[i] else 1.0, number) for i in axes]
+    translation = [jnp.asarray(0.0, number)] * len(axes)
+    return _sampled(image, shape, axes, scale, translation, method, antialias, precision)
+
+
+@operation(static=("shape", "spatial_dims", "method", "antialias", "precision"))
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
+) -> Any:
+    """The image scaled and then moved along some axes; zero where that leaves no image.
+
+    The center of the first pixel is at 0.5, that of the next at 1.5: what was at `x` comes to
+    `x * scale + translation`.
+
+    Arguments:
+        image: an array.
+        shape: the size of every axis of the result.
+        spatial_dims: the axes along which it is scaled and moved.
+        scale: a number for each of them, by which there is a derivative.
+        translation: a number for each of them, by which there is one, too.
+        method: as for `resize`, but not "nearest".
+        antialias: whether what is made smaller is smoothed first.
+        precision: of the products.
+
+    Raises:
+        ValueError: there is no such method, or `shape` has another length than the image axes, or
+            there are not as many numbers as axes.
+    """
+    shape = sizes_of("scale_and_translate", shape)
+    method = _method("scale_and_translate", image, shape, method)
+    if method == ResizeMethod.NEAREST:
+        raise ValueError("scale_and_translate: method 'nearest' is for resize only")
+    (image,) = inexact_arrays(image)
+    scale, translation = inexact_arrays(scale, translation)
+    axes = [canonical_axes("scale_and_translate", d, typeof(image).ndim)[0] for d in spatial_dims]
+    for name, numbers in (("scale", scale), ("translation", translation)):
+        if typeof(numbers).shape != (len(axes),):
+            raise ValueError(
+                f"scale_and_translate: {name} must hold a number for each of the {len(axes)} "
+                f"spatial_dims, found {typeof(numbers)}"
+            )
+    return _sampled(image, shape, axes, scale, translation, method, antialias, precision)

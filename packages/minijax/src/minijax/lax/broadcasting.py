@@ -1,0 +1,55 @@
+"""Repeating arrays along new axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.lax.structural import broadcast_in_dim
+from minijax.operation import operation
+from minijax_stage2 import promotion, typeof
+from minijax_stage2.functions import ints
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape in which arrays of these shapes meet, by numpy's rule.
+
+    Raises:
+        ValueError: two sizes of one axis differ and neither is 1.
+    """
+    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+
+
+@operation(static="sizes")
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """`operand` repeated along new axes of these sizes, which come first."""
+    new = ints("broadcast: sizes", sizes)
+    shape = typeof(operand).shape
+    own = range(len(new), len(new) + len(shape))
+    return broadcast_in_dim(operand, (*new, *shape), tuple(own))
+
+
+@operation
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` repeated to the shape of `like_arr`, by numpy's rule."""
+    return stage2.broadcast_to(arr, typeof(like_arr).shape)
+
+
+@operation(static="rank")
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """`x` with axes of size 1 in front, so that it has `rank` of them.
+
+    Raises:
+        ValueError: it has more already.
+    """
+    lacking = rank - typeof(x).ndim
+    if lacking < 0:
+        raise ValueError(f"broadcast_to_rank: {typeof(x)} has more than {rank} axes")
+    return broadcast(x, (1,) * lacking)
+
+
+__all__ = [
+    "broadcast",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+]

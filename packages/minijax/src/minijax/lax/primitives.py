@@ -1,0 +1,23 @@
+"""Primitives by their names: what `add` applies is `add_p`."""
+
+from collections.abc import Container
+
+from minijax_stage2 import Primitive
+from minijax_stage3 import abstract_eval_rules
+
+
+def primitive_named(module: str, name: str, among: Container[str] | None = None) -> Primitive:
+    """The primitive that the attribute `name` of a module stands for: its own name, and `_p`.
+
+    Arguments:
+        module: the name of the module.
+        name: that of the attribute.
+        among: the names of the primitives that are to be found; by default all there are.
+
+    Raises:
+        AttributeError: there is none.
+    """
+    for primitive in abstract_eval_rules:
+        if f"{primitive.name}_p" == name and (among is None or primitive.name in among):
+            return primitive
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -1,0 +1,195 @@
+"""Attention: means of values, each weighted by how well its key answers a query."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.nn.activations import logsumexp, softmax
+from minijax.operation import operation
+from minijax_stage2 import ShapedArray, typeof
+
+FLOAT = np.dtype(np.float32)
+INT = np.dtype(np.int32)
+BOOL = np.dtype(np.bool_)
+
+
+# --8<-- [start:dot_product_attention]
+@operation(static=("is_causal", "local_window_size", "implementation", "return_residual"))
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: Any = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """`softmax(query @ key^T * scale + bias) @ value`, for each head.
+
+    Arguments:
+        query: an array of shape `(batch, T, heads, size)`; the first axis may be left out of this
+            and of all others.
+        key: an array of shape `(batch, S, key heads, size)`. Where there are fewer heads of keys
+            than of queries, each serves as many of these, one after the other.
+        value: an array of the shape of `key`.
+        bias: is added to the products; broadcasts to `(batch, heads, T, S)`.
+        mask: booleans that say which query sees which key; broadcasts to `(batch, heads, T, S)`.
+        scale: by what the products are multiplied; `1 / sqrt(size)` if not given.
+        is_causal: whether a query sees no key that stands after it.
+        query_seq_lengths: how many queries of each element of the batch there are; the results of
+            the others are 0. int32 of shape `(batch,)`.
+        key_value_seq_lengths: how many keys of each element of the batch there are, likewise.
+        local_window_size: how many keys before its place and after it a query sees; a pair, or a
+            number for both.
+        implementation: "xla", or nothing, which means that.
+        return_residual: whether to return also the logarithms of the sums that softmax divides by.
+
+    Returns:
+        An array of the shape of `query`; with `return_residual` also one of that shape without
+        its last axis, through which nothing is differentiated.
+
+    Raises:
+        ValueError: shapes or dtypes do not fit.
+        NotImplementedError: `implementation` is "cudnn".
+    """
+    if implementation == "cudnn":
+        raise NotImplementedError("dot_product_attention: the only implementation is 'xla'")
+    if implementation not in (None, "xla"):
+        raise ValueError(
+            f"dot_product_attention: implementation must be 'xla', found {implementation!r}"
+        )
+    shape_of_result = jnp.shape(query)
+    query, key, value, bias, mask = map(_with_batch, (query, key, value, bias, mask))
+    batch, keys, key_heads, size = typeof(key).shape
+    _check("value", value, (batch, keys, key_heads, size), typeof(key).dtype)
+    _check("query", query, (batch, None, None, size), typeof(key).dtype)
+    _check("mask", mask, (None,) * 4, BOOL)
+    _check("bias", bias, (None,) * 4)
+    _check("query_seq_lengths", query_seq_lengths, (batch,), INT)
+    _check("key_value_seq_lengths", key_value_seq_lengths, (batch,), INT)
+    _, queries, heads, _ = typeof(query).shape
+    if heads % key_heads:
+        raise ValueError(
+            f"dot_product_attention: the heads of query have to be a multiple of those of key, "
+            f"found {heads} and {key_heads}"
+        )
+
+    grouped = jnp.reshape(query, (batch, queries, key_heads, heads // key_heads, size))
+    logits = jnp.einsum(
+        "BTKGH,BSKH->BKGTS",
+        grouped,
+        key,
+        preferred_element_type=jnp.promote_types(typeof(query).dtype, FLOAT),
+    )
+    of_logits = typeof(logits)
+    logits = jnp.multiply(logits, _number(1 / math.sqrt(size) if scale is None else scale, logits))
+    if bias is not None:
+        logits = jnp.astype(jnp.add(logits, _in_groups(bias, key_heads)), of_logits.dtype)
+    visible = _mask(
+        of_logits, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
+    )
+    if mask is not None:
+        visible.append(_in_groups(mask, key_heads))
+    if visible:
+        hidden = -0.7 * min(np.finfo(of_logits.dtype).max, np.finfo(FLOAT).max)
+        seen = visible[0]
+        for other in visible[1:]:
+            seen = jnp.logical_and(seen, other)
+        logits = jnp.where(seen, logits, _number(hidden, logits))
+
+    logits = jnp.astype(logits, FLOAT)
+    weights = jnp.astype(softmax(logits), typeof(key).dtype)
+    out = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
+    if query_seq_lengths is not None:
+        is_there = _up_to(queries, query_seq_lengths)[:, :, None, None, None]
+        out = jnp.multiply(out, jnp.astype(is_there, typeof(out).dtype))
+    out = jnp.reshape(out, shape_of_result)
+    if not return_residual:
+        return out
+    residual = jnp.astype(logsumexp(logits, axis=-1), typeof(key).dtype)
+    residual = jnp.reshape(jnp.transpose(residual, (0, 3, 1, 2)), shape_of_result[:-1])
+    return out, lax.stop_gradient(residual)
+
+
+def _mask(
+    logits: ShapedArray,
+    is_causal: bool,
+    query_seq_lengths: Any,
+    key_value_seq_lengths: Any,
+    window: int | tuple[int, int] | None,
+) -> list[Any]:
+    """What says which query sees which key: arrays that broadcast to the shape of the logits."""
+    queries, keys = logits.shape[-2:]
+    place_of_query = lax.broadcasted_iota(INT, (queries, keys), 0)
+    place_of_key = lax.broadcasted_iota(INT, (queries, keys), 1)
+    found = []
+    if is_causal:
+        found.append(jnp.greater_equal(place_of_query, place_of_key))
+    if window is not None:
+        before, after = (window, window) if isinstance(window, int) else window
+        found.append(jnp.less_equal(place_of_query, jnp.add(place_of_key, before)))
+        found.append(jnp.greater_equal(place_of_query, jnp.subtract(place_of_key, after)))
+    if query_seq_lengths is not None:
+        found.append(_up_to(queries, query_seq_lengths)[:, None, None, :, None])
+    if key_value_seq_lengths is not None:
+        found.append(_up_to(keys, key_value_seq_lengths)[:, None, None, None, :])
+    return found
+
+
+# --8<-- [end:dot_product_attention]
+
+
+def _with_batch(x: Any) -> Any:
+    """`x` with leading axes of size 1, up to four axes."""
+    if x is None:
+        return None
+    missing = 4 - typeof(x).ndim
+    return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def _check(
+    name: str, x: Any, sizes: tuple[int | None, ...], dtype: np.dtype[Any] | None = None
+) -> None:
+    if x is None:
+        return
+    aval = typeof(x)
+    fits = aval.ndim == len(sizes) and all(
+        wanted is None or found == wanted for found, wanted in zip(aval.shape, sizes, strict=True)
+    )
+    if not fits:
+        expected = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ValueError(
+            f"dot_product_attention: {name} must have shape ({expected}), found {aval.shape}"
+        )
+    if dtype is not None and aval.dtype != dtype:
+        raise ValueError(
+            f"dot_product_attention: {name} must have dtype {dtype}, found {aval.dtype}"
+        )
+
+
+def _number(x: Any, like: Any) -> Any:
+    return jnp.asarray(x, typeof(like).dtype)
+
+
+def _in_groups(x: Any, key_heads: int) -> Any:
+    """The axis of heads as two: of heads of keys, and of the queries that each of them serves."""
+    batch, heads, *sizes = typeof(x).shape
+    groups = (1, 1) if heads == 1 else (key_heads, heads // key_heads)
+    return jnp.reshape(x, (batch, *groups, *sizes))
+
+
+def _up_to(size: int, lengths: Any) -> Any:
+    """Whether each place is one of the first `lengths`, for each element of the batch."""
+    return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
+
+
+__all__ = ["dot_product_attention"]

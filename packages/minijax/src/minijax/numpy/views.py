@@ -1,0 +1,68 @@
+"""The bytes of arrays, read as numbers of another dtype or in another order."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.numpy.joining import stack
+from minijax.numpy.manipulation import expand_dims, reshape, squeeze
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+
+# --8<-- [start:view]
+@operation(static=("dtype", "type"))
+def view(x: Any, dtype: Any = None, type: None = None) -> Any:
+    """The bytes of the array, read as another dtype; the last axis grows or shrinks as needed.
+
+    Raises:
+        ValueError: the last axis holds no whole number of that dtype, or there is none.
+    """
+    if type is not None:
+        raise NotImplementedError(f"view: type must be None, found {type!r}")
+    old = typeof(x).dtype
+    new = old if dtype is None else dtype_of_numbers("view", dtype)
+    if old == new:
+        return x
+    if not typeof(x).ndim:
+        if old.itemsize != new.itemsize:
+            raise ValueError(f"view: the scalar {typeof(x)} has no axis to grow or shrink")
+        return squeeze(view(expand_dims(x, 0), new), 0)
+    *lead, size = typeof(x).shape
+    if size * old.itemsize % new.itemsize:
+        raise ValueError(f"view: the last axis of {typeof(x)} holds no whole {new}")
+    # XLA reads neither booleans nor complex numbers as anything else.
+    if old == np.bool_:
+        return view(lax.convert_element_type(x, np.uint8), new)
+    if old.kind == "c":
+        parts = stack([lax.real(x), lax.imag(x)], -1)
+        return view(reshape(parts, (*lead, 2 * size)), new)
+    if new == np.bool_:
+        return lax.convert_element_type(view(x, np.uint8), np.bool_)
+    if new.kind == "c":
+        parts = view(x, np.dtype(f"f{new.itemsize // 2}"))
+        count = typeof(parts).shape[-1]
+        real, imag = (lax.slice_in_dim(parts, i, count, 2, axis=-1) for i in range(2))
+        return lax.complex(real, imag)
+    if old.itemsize < new.itemsize:
+        x = reshape(x, (*lead, -1, new.itemsize // old.itemsize))
+    out = lax.bitcast_convert_type(x, new)
+    return reshape(out, (*lead, -1)) if old.itemsize > new.itemsize else out
+
+
+# --8<-- [end:view]
+
+
+@operation
+def byteswap(x: Any) -> Any:
+    """The array with the bytes of each element in reverse order."""
+    dtype = typeof(x).dtype
+    if dtype.itemsize == 1:
+        return x
+    octets = view(expand_dims(x, -1), np.uint8)
+    return squeeze(view(lax.rev(octets, (typeof(octets).ndim - 1,)), dtype), -1)
+
+
+__all__: list[str] = []

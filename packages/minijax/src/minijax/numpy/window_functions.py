@@ -1,0 +1,76 @@
+"""Windows: numbers that rise from the ends to the middle, to weigh the samples of a signal."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from minijax import lax
+from minijax.numpy.dtypes import default_float
+from minijax.numpy.transcendental import i0
+from minijax.operation import operation
+from minijax_stage2.functions import ints
+
+
+# --8<-- [start:window]
+def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
+    """`weight(n, M - 1)` of the numbers n of `M` samples; of a single one, 1."""
+    (count,) = ints(f"{caller}: M", M)
+    dtype = default_float()
+    if count <= 1:
+        return lax.full((count,), 1, dtype)
+    return weight(lax.iota(dtype, count), count - 1)
+
+
+@operation(static="M")
+def bartlett(M: int) -> Any:
+    """A window of `M` samples that is a triangle, and 0 at its ends."""
+
+    def weight(n: Any, last: int) -> Any:
+        return lax.sub(1, lax.div(lax.abs(lax.sub(lax.mul(2, n), last)), last))
+
+    return _window("bartlett", M, weight)
+
+
+# --8<-- [end:window]
+
+
+def _cosine(n: Any, last: int, periods: int = 1) -> Any:
+    return lax.cos(lax.div(lax.mul(2 * math.pi * periods, n), last))
+
+
+@operation(static="M")
+def blackman(M: int) -> Any:
+    """Blackman's window of `M` samples, a sum of two cosines that is 0 at its ends."""
+
+    def weight(n: Any, last: int) -> Any:
+        first = lax.sub(0.42, lax.mul(0.5, _cosine(n, last)))
+        return lax.add(first, lax.mul(0.08, _cosine(n, last, 2)))
+
+    return _window("blackman", M, weight)
+
+
+@operation(static="M")
+def hamming(M: int) -> Any:
+    """Hamming's window of `M` samples, a cosine that is 0.08 at its ends."""
+    return _window("hamming", M, lambda n, last: lax.sub(0.54, lax.mul(0.46, _cosine(n, last))))
+
+
+@operation(static="M")
+def hanning(M: int) -> Any:
+    """Von Hann's window of `M` samples, a cosine that is 0 at its ends."""
+    return _window("hanning", M, lambda n, last: lax.mul(0.5, lax.sub(1, _cosine(n, last))))
+
+
+@operation(static="M")
+def kaiser(M: int, beta: Any) -> Any:
+    """Kaiser's window of `M` samples; the larger `beta`, the narrower it is."""
+
+    def weight(n: Any, last: int) -> Any:
+        distance = lax.div(lax.sub(n, last / 2), last / 2)
+        half_circle = lax.sqrt(lax.sub(1, lax.square(distance)))
+        return lax.div(i0(lax.mul(beta, half_circle)), i0(beta))
+
+    return _window("kaiser", M, weight)
+
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]

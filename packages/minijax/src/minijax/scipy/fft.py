@@ -1,0 +1,169 @@
+"""Discrete cosine transforms of the second type, by the names of `jax.scipy.fft`.
+
+What they have in common: `n` or `s` are the sizes to which axes are cut, or filled up by zeros; the
+`norm` "ortho" makes the transform a rotation.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+
+
+def _check(caller: str, type: int, norm: str | None) -> None:
+    if type != 2:
+        raise NotImplementedError(f"{caller}: type must be 2, found {type}")
+    if norm not in (None, "backward", "ortho"):
+        raise ValueError(f"{caller}: norm must be None, 'backward' or 'ortho', found {norm!r}")
+
+
+def _last_axis(x: Any, n: int | None, axis: int) -> Any:
+    """The array with `axis` moved to the end, and of size `n`."""
+    x = jnp.moveaxis(x, axis, -1)
+    size = typeof(x).shape[-1]
+    if n is None or n <= size:
+        return x[..., :n]
+    config = [(0, 0, 0)] * (typeof(x).ndim - 1) + [(0, n - size, 0)]
+    return lax.pad(x, jnp.zeros((), typeof(x).dtype), config)
+
+
+def _of_parts(transform: Callable[[Any], Any], x: Any) -> Any:
+    """A transform of real numbers, for complex numbers too."""
+    if typeof(x).dtype.kind == "c":
+        return lax.complex(transform(x.real), transform(x.imag))
+    return transform(x)
+
+
+def _turn(n: int, dtype: Any, sign: int) -> Any:
+    """The quarter turns `exp(sign * pi * i * k / (2 * n))` over k."""
+    angle = jnp.arange(n, dtype=dtype) * (sign * math.pi / (2 * n))
+    return lax.complex(jnp.cos(angle), jnp.sin(angle))
+
+
+def _scales(n: int, dtype: Any) -> Any:
+    """By how much each coefficient is larger than that of the rotation."""
+    return jnp.sqrt(jnp.where(jnp.arange(n) == 0, 4, 2).astype(dtype) * n)
+
+
+# --8<-- [start:dct]
+def _dct(x: Any, ortho: bool) -> Any:
+    """A Fourier transform of the numbers at even places, then those at odd ones backwards."""
+    n, dtype = typeof(x).shape[-1], typeof(x).dtype
+    ordered = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], -1)
+    out = 2 * (jnp.fft.fft(ordered) * _turn(n, dtype, -1)).real
+    return out / _scales(n, dtype) if ortho else out
+
+
+def _idct(x: Any, ortho: bool) -> Any:
+    n, dtype = typeof(x).shape[-1], typeof(x).dtype
+    x = x * _scales(n, dtype) if ortho else x
+    # Of a real sequence, the coefficients that the cosines lack are those from the end.
+    mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), jnp.flip(x[..., 1:], -1)], -1)
+    ordered = jnp.fft.ifft(lax.complex(x, -mirrored) * (0.5 * _turn(n, dtype, 1))).real
+    half = (n + 1) // 2
+    even, odd = ordered[..., :half], jnp.flip(ordered[..., half:], -1)
+    if n % 2:
+        odd = jnp.concatenate([odd, jnp.zeros_like(even[..., :1])], -1)
+    both = jnp.stack([even, odd], -1)
+    return both.reshape(*typeof(both).shape[:-2], -1)[..., :n]
+
+
+# --8<-- [end:dct]
+
+
+def _along(
+    transform: Callable[[Any, bool], Any], x: Any, n: int | None, axis: int, norm: str | None
+) -> Any:
+    (x,) = inexact_arrays(x)
+
+    def of_real(x: Any) -> Any:
+        return jnp.moveaxis(transform(_last_axis(x, n, axis), norm == "ortho"), -1, axis)
+
+    return _of_parts(of_real, x)
+
+
+def _along_all(
+    caller: str,
+    transform: Callable[[Any, bool], Any],
+    x: Any,
+    s: Sequence[int] | int | None,
+    axes: Sequence[int] | int | None,
+    norm: str | None,
+) -> Any:
+    ndim = typeof(x).ndim
+    sizes = [s] if isinstance(s, int) else None if s is None else list(s)
+    if sizes is not None and len(sizes) > ndim:
+        raise ValueError(
+            f"{caller}: s must have at most x.ndim ({ndim}) elements, found {len(sizes)}"
+        )
+    if axes is None:
+        chosen: Sequence[int] = range(0 if sizes is None else ndim - len(sizes), ndim)
+    else:
+        chosen = canonical_axes(caller, axes, ndim)
+    for i, axis in enumerate(chosen):
+        n = None if sizes is None or i >= len(sizes) else sizes[i]
+        x = _along(transform, x, n, axis, norm)
+    return x
+
+
+@operation(static=("type", "n", "axis", "norm"))
+def dct(
+    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
+    """The sums of `2 * x[j] * cos(pi * k * (2 * j + 1) / (2 * n))` over j, for each k.
+
+    Raises:
+        NotImplementedError: `type` is not 2.
+        ValueError: there is no such `norm`.
+    """
+    _check("dct", type, norm)
+    return _along(_dct, x, n, axis, norm)
+
+
+@operation(static=("type", "n", "axis", "norm"))
+def idct(
+    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Any:
+    """The numbers whose `dct` is `x`; the arguments are the same."""
+    _check("idct", type, norm)
+    return _along(_idct, x, n, axis, norm)
+
+
+@operation(static=("type", "s", "axes", "norm"))
+def dctn(
+    x: Any,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Any:
+    """`dct` along several axes: those given, or the last ones that `s` has sizes for, or all."""
+    _check("dctn", type, norm)
+    return _along_all("dctn", _dct, x, s, axes, norm)
+
+
+@operation(static=("type", "s", "axes", "norm"))
+def idctn(
+    x: Any,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Any:
+    """`idct` along several axes; the arguments are those of `dctn`."""
+    _check("idctn", type, norm)
+    return _along_all("idctn", _idct, x, s, axes, norm)
+
+
+__all__ = [
+    "dct",
+    "dctn",
+    "idct",
+    "idctn",
+]

@@ -1,0 +1,222 @@
+"""Functions of whole matrices: the exponential, the square root, and others by Schur's form."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays
+from minijax.lax.matrices import matrices_of
+from minijax.operation import operation
+from minijax.transformations import jvp
+from minijax_stage2 import typeof
+
+HIGHEST = lax.Precision.HIGHEST
+# How large matrices may be for the Pade approximant of each order, and for none of them
+# (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
+LIMITS = {
+    8: {
+        3: 1.495585217958292e-2,
+        5: 2.539398330063230e-1,
+        7: 9.504178996162932e-1,
+        9: 2.097847961257068,
+        13: 5.371920351148152,
+    },
+    4: {3: 4.258730016922831e-1, 5: 1.880152677804762, 7: 3.925724783138660},
+}
+
+
+def _product(x: Any, y: Any) -> Any:
+    return jnp.matmul(x, y, precision=HIGHEST)
+
+
+# --8<-- [start:pade]
+def _coefficients(order: int) -> list[float]:
+    """Those of the numerator of Pade's approximant of the exponential; the last one is 1."""
+    n = order
+    return [
+        float(math.factorial(2 * n - k) // (math.factorial(n - k) * math.factorial(k)))
+        for k in range(n + 1)
+    ]
+
+
+def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
+    """The odd and the even part of the numerator; the denominator has the odd part negated."""
+    b = _coefficients(order)
+
+    def parts(a: Any) -> tuple[Any, Any]:
+        square = _product(a, a)
+        powers = [jnp.eye(a.shape[-1], dtype=a.dtype), square]
+        while len(powers) <= min(order // 2, 4 if order < 13 else 3):
+            powers.append(_product(powers[-1], square))
+
+        def total(first: int, coefficients: Sequence[float]) -> Any:
+            """The sum of powers of the square, from its power `first` on."""
+            out: Any = 0
+            for power, c in zip(powers[first:], coefficients, strict=False):
+                out = out + c * power
+            return out
+
+        odd, even = (
+            total(0, b[1:8:2] if order == 13 else b[1::2]),
+            total(0, b[0:8:2] if order == 13 else b[::2]),
+        )
+        if order == 13:
+            odd = odd + _product(powers[3], total(1, b[9::2]))
+            even = even + _product(powers[3], total(1, b[8::2]))
+        return _product(a, odd), even
+
+    return parts
+
+
+# --8<-- [end:pade]
+
+
+def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
+    """Scaled down, approximated, and squared as often as it was halved."""
+    dtype = typeof(a).dtype
+    size = jnp.linalg.norm(a, 1)
+    limits = LIMITS[8 if typeof(size).dtype == np.float64 else 4]
+    *orders, last = limits
+    squarings = jnp.maximum(0, jnp.floor(jnp.log2(size / limits[last])))
+    a = a / (2**squarings).astype(dtype)
+    which = sum((size >= limits[order]).astype(np.int32) for order in orders)
+    odd, even = lax.switch(which, [_pade(order) for order in limits], a)
+    above, below = even + odd, even - odd
+    if upper_triangular:
+        out = lax.linalg.triangular_solve(below, above, left_side=True)
+    else:
+        out = jnp.linalg.solve(below, above)
+
+    def square(out: Any, i: Any) -> Any:
+        return lax.cond(i < squarings, lambda x: _product(x, x), lambda x: x, out), None
+
+    steps = jnp.arange(max_squarings, dtype=typeof(squarings).dtype)
+    out, _ = lax.scan(square, out, steps)
+    return jnp.where(squarings > max_squarings, jnp.nan, out)
+
+
+@operation(static=("upper_triangular", "max_squarings"))
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+    """The exponential of square matrices.
+
+    Arguments:
+        A: the matrices.
+        upper_triangular: whether all of them are upper triangular, which saves some work.
+        max_squarings: how often matrices are halved at most; the exponential of what is larger is
+            no number.
+
+    Raises:
+        ValueError: the matrices are not square.
+    """
+    (a,) = inexact_arrays(A)
+    shape = typeof(a).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"expm: expected A to be a (batched) square matrix, found {typeof(a)}")
+
+    def of_matrix(a: Any) -> Any:
+        return _expm(a, upper_triangular, max_squarings)
+
+    return jnp.vectorize(of_matrix, signature="(n,n)->(n,n)")(a)
+
+
+@operation(static=("method", "compute_expm"))
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """The exponential of square matrices, and its derivative in the direction of others.
+
+    Arguments:
+        A: the matrices.
+        E: the directions, of the same shape.
+        method: makes no difference.
+        compute_expm: whether the exponential is returned, too.
+
+    Returns:
+        The exponential and the derivative, or the derivative.
+
+    Raises:
+        ValueError: the matrices are not square, or the shapes differ.
+    """
+    a, e = inexact_arrays(A, E)
+    for name, matrix in (("A", A), ("E", E)):
+        matrices_of(f"expm_frechet: {name}", matrix, square=True)
+    if typeof(A).shape != typeof(E).shape:
+        raise ValueError(
+            "expm_frechet: expected A and E to be the same shape, found "
+            f"{typeof(A)} and {typeof(E)}"
+        )
+    out, slope = jvp(expm, (a,), (e,))
+    return (out, slope) if compute_expm else slope
+
+
+@operation(static="output")
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """Schur's decomposition of square matrices into `z @ t @ z^H`, with a triangle `t`.
+
+    Arguments:
+        a: the matrices.
+        output: "complex" for a triangle that is complex also where the matrices are real; with
+            "real" that of real matrices has blocks of two rows for pairs of eigenvalues.
+
+    Returns:
+        `t` and `z`.
+
+    Raises:
+        ValueError: there is no such `output`.
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: output must be 'real' or 'complex', found {output!r}")
+    a = matrices_of("schur", a, square=True)
+    if output == "complex":
+        a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
+    t, z = lax.linalg.schur(a)
+    return t, z
+
+
+# --8<-- [start:sqrtm]
+def _root_of_triangle(t: Any) -> Any:
+    """The square root of an upper triangular matrix, column by column.
+
+    What stands above the diagonal in column j solves triangular equations, for the columns before
+    are known: `(u[:j, :j] + u[j, j]) @ u[:j, j] = t[:j, j]`.
+    """
+    n = typeof(t).shape[-1]
+    roots = jnp.sqrt(jnp.diagonal(t))
+    index = jnp.arange(n)
+
+    def column(j: Any, u: Any) -> Any:
+        is_above = index < j
+        known = jnp.where(is_above[:, None] & is_above, u, 0)
+        pivots = jnp.where(is_above, roots + roots[j], 1)
+        pivots = jnp.where(pivots == 0, 1, pivots)  # of a root that is singular, one of many
+        known = jnp.where(index[:, None] == index, jnp.diag(pivots), known)
+        target = jnp.where(is_above, t[:, j], 0)
+        solved = lax.linalg.triangular_solve(known, target[:, None], left_side=True)[:, 0]
+        return u.at[:, j].add(jnp.where(is_above, solved, 0))
+
+    return lax.fori_loop(0, n, column, jnp.diag(roots))
+
+
+@operation(static="blocksize")
+def sqrtm(A: Any, blocksize: int = 1) -> Any:
+    """The square root of a matrix, which is complex.
+
+    Raises:
+        NotImplementedError: `blocksize` is not 1.
+    """
+    if blocksize > 1:
+        raise NotImplementedError(f"sqrtm: blocksize must be 1, found {blocksize}")
+    t, z = schur(A, output="complex")
+    return _product(_product(z, _root_of_triangle(t)), jnp.conj(z.T))
+
+
+# --8<-- [end:sqrtm]
+
+__all__ = [
+    "expm",
+    "expm_frechet",
+    "schur",
+    "sqrtm",
+]

@@ -1,0 +1,105 @@
+"""Images of any number of axes, by the names of `jax.scipy.ndimage`."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays import to_array
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+
+def _mirrored(index: Any, size: int) -> Any:
+    last = size - 1
+    return jnp.abs((index + last) % (2 * last) - last)
+
+
+# Which element stands for one outside of the array.
+MODES: dict[str, Callable[[Any, int], Any]] = {
+    "constant": lambda index, size: index,
+    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
+    "wrap": lambda index, size: index % size,
+    "mirror": _mirrored,
+    "reflect": lambda index, size: (_mirrored(2 * index + 1, 2 * size + 1) - 1) // 2,
+}
+
+
+def _rounded(x: Any) -> Any:
+    return x if typeof(x).dtype.kind in "iu" else lax.round(x)
+
+
+def _neighbours(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
+    """The elements that a coordinate lies between, and their weights."""
+    if order == 0:
+        return [(_rounded(coordinate).astype(np.int32), np.ones((), typeof(coordinate).dtype))]
+    below = jnp.floor(coordinate)
+    share = coordinate - below
+    index = below.astype(np.int32)
+    return [(index, 1 - share), (index + 1, share)]
+
+
+@operation(static=("order", "mode"))
+def map_coordinates(
+    input: Any,
+    coordinates: Sequence[Any],
+    order: int,
+    mode: str = "constant",
+    cval: Any = 0.0,
+) -> Any:
+    """The numbers that an array has at places between its elements.
+
+    Arguments:
+        input: the array.
+        coordinates: for each of its axes an array of positions along it.
+        order: 0 for the nearest element, 1 to interpolate between neighbours.
+        mode: what goes on outside of the array: "constant" for `cval`, "nearest" for the last
+            element, "wrap" for the array once more, "mirror" and "reflect" for the array
+            backwards, without and with its last element.
+        cval: the constant.
+
+    Returns:
+        An array of the shape of the coordinates and of the dtype of `input`.
+
+    Raises:
+        NotImplementedError: there is no such `order` or `mode`.
+        ValueError: there are not as many coordinates as axes.
+    """
+    input = to_array(input)
+    shape, dtype = typeof(input).shape, typeof(input).dtype
+    coordinates = [to_array(x) for x in coordinates]
+    if len(coordinates) != len(shape):
+        raise ValueError(
+            f"map_coordinates: coordinates must be a sequence of length input.ndim, {len(shape)}, "
+            f"found {len(coordinates)}"
+        )
+    if mode not in MODES:
+        raise NotImplementedError(
+            f"map_coordinates: mode must be one of {', '.join(MODES)}, found {mode!r}"
+        )
+    if order not in (0, 1):
+        raise NotImplementedError(f"map_coordinates: order must be 0 or 1, found {order}")
+    cval = jnp.asarray(cval, dtype)
+    by_axis = [_neighbours(coordinate, order) for coordinate in coordinates]
+    total: Any = None
+    for corner in itertools.product(*by_axis):
+        found = [MODES[mode](index, n) for (index, _), n in zip(corner, shape, strict=True)]
+        value = input[tuple(found)]
+        if mode == "constant":
+            inside = [(i >= 0) & (i < n) for (i, _), n in zip(corner, shape, strict=True)]
+            is_inside = inside[0]
+            for condition in inside[1:]:
+                is_inside = is_inside & condition
+            value = jnp.where(is_inside, value, cval)
+        term = math.prod([weight for _, weight in corner[1:]], start=corner[0][1]) * value
+        total = term if total is None else total + term
+    return (_rounded(total) if dtype.kind in "iu" else total).astype(dtype)
+
+
+__all__ = [
+    "map_coordinates",
+]

@@ -1,0 +1,174 @@
+"""Minimisation, by the names of `jax.scipy.optimize`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.evaluation import evaluated_by_library
+from minijax.floats import inexact_arrays
+from minijax.scipy.line_search import line_search
+from minijax.transformations import value_and_grad
+from minijax_stage2 import typeof
+
+HIGHEST = lax.Precision.HIGHEST
+
+
+class OptimizeResults(NamedTuple):
+    """What a minimisation found.
+
+    `x` is the place, `fun` and `jac` are the function and its gradient there, `hess_inv` is an
+    approximation of the inverse of its second derivatives. `success` says whether the gradient is
+    small enough; `status` is 0 then, 1 after too many iterations, and more where a line search
+    failed. `nfev`, `njev` and `nit` count evaluations, gradients and iterations.
+    """
+
+    x: Any
+    success: Any
+    status: Any
+    fun: Any
+    jac: Any
+    hess_inv: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+# --8<-- [start:bfgs]
+class _State(NamedTuple):
+    x: Any
+    value: Any
+    value_before: Any
+    gradient: Any
+    inverse: Any
+    converged: Any
+    failed: Any
+    count: Any
+    evaluations: Any
+    search_status: Any
+
+
+def _bfgs(
+    function: Callable[[Any], Any],
+    x0: Any,
+    maxiter: int | None = None,
+    norm: Any = np.inf,
+    gtol: float = 1e-5,
+    line_search_maxiter: int = 10,
+) -> OptimizeResults:
+    """The method of Broyden, Fletcher, Goldfarb and Shanno."""
+    (n,) = typeof(x0).shape
+    maxiter = n * 200 if maxiter is None else maxiter
+    value, gradient = value_and_grad(function)(x0)
+
+    def is_flat(gradient: Any) -> Any:
+        return jnp.linalg.norm(gradient, ord=norm) < gtol
+
+    def step(state: _State) -> _State:
+        direction = -jnp.dot(state.inverse, state.gradient, precision=HIGHEST)
+        found = line_search(
+            function,
+            state.x,
+            direction,
+            state.value,
+            state.value_before,
+            state.gradient,
+            line_search_maxiter,
+        )
+        moved = found.step * direction
+        change = found.gradient - state.gradient
+        # The inverse changes so that it takes the change of the gradient to that of the place.
+        rho = 1 / jnp.dot(change, moved, precision=HIGHEST)
+        turn = jnp.eye(n, dtype=typeof(x0).dtype) - rho * jnp.outer(moved, change)
+        inverse = jnp.matmul(turn, state.inverse, precision=HIGHEST)
+        inverse = jnp.matmul(inverse, turn.T, precision=HIGHEST) + rho * jnp.outer(moved, moved)
+        return _State(
+            x=state.x + moved,
+            value=found.value,
+            value_before=state.value,
+            gradient=found.gradient,
+            inverse=jnp.where(jnp.isfinite(rho), inverse, state.inverse),
+            converged=is_flat(found.gradient),
+            failed=found.failed,
+            count=state.count + 1,
+            evaluations=state.evaluations + found.evaluations,
+            search_status=found.status,
+        )
+
+    start = _State(
+        x=x0,
+        value=value,
+        value_before=value + jnp.linalg.norm(gradient) / 2,
+        gradient=gradient,
+        inverse=jnp.eye(n, dtype=typeof(x0).dtype),
+        converged=is_flat(gradient),
+        failed=jnp.array(False),
+        count=0,
+        evaluations=1,
+        search_status=jnp.array(0),
+    )
+    end = lax.while_loop(
+        lambda state: ~state.converged & ~state.failed & (state.count < maxiter), step, start
+    )
+    of_failure = jnp.where(end.failed, 2 + end.search_status, -1)
+    status = jnp.where(end.converged, 0, jnp.where(end.count == maxiter, 1, of_failure))
+    return OptimizeResults(
+        x=end.x,
+        success=end.converged & ~end.failed,
+        status=status,
+        fun=end.value,
+        jac=end.gradient,
+        hess_inv=end.inverse,
+        nfev=end.evaluations,
+        njev=end.evaluations,
+        nit=end.count,
+    )
+
+
+# --8<-- [end:bfgs]
+
+
+@evaluated_by_library
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """Looks for a place where a function is least.
+
+    Arguments:
+        fun: function of a vector, and of `args`, that returns a number.
+        x0: the vector to start from.
+        args: more arguments of `fun`.
+        method: "BFGS".
+        tol: makes no difference; the option `gtol` does.
+        options: `maxiter`, the number of iterations at most; `gtol`, how small the gradient has to
+            be, measured by the `norm`; `line_search_maxiter`.
+
+    Raises:
+        ValueError: there is no such method.
+        TypeError: `args` is no tuple.
+
+    >>> import minijax.numpy as jnp
+    >>> found = minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(2), method="BFGS")
+    >>> found.x, found.success
+    (Array([1., 1.], dtype=float32), Array(True, dtype=bool))
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"minimize: args must be a tuple, found {args!r:.60}")
+    if method.lower() != "bfgs":
+        raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' is")
+    (x,) = inexact_arrays(x0)
+    return _bfgs(lambda x: fun(x, *args), x, **(options or {}))
+
+
+__all__ = [
+    "OptimizeResults",
+    "minimize",
+]

@@ -1,0 +1,174 @@
+"""Convolutions and correlations of any number of axes, by the names of `jax.scipy.signal`.
+
+What they have in common: `mode` is "full" for all sums; "same" for as many as the first array has
+elements; "valid" for those where one array lies within the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays
+from minijax.lax.precision import PrecisionLike
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes
+
+MODES = ("full", "same", "valid")
+
+
+def _operands(caller: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
+    x, y = (inexact_arrays(operand)[0] for operand in meet(in1, in2))
+    if mode not in MODES:
+        raise ValueError(f"{caller}: mode must be 'full', 'same' or 'valid', found {mode!r}")
+    if typeof(x).ndim != typeof(y).ndim:
+        raise ValueError(
+            f"{caller}: in1 and in2 must have the same number of dimensions, found "
+            f"{typeof(x)} and {typeof(y)}"
+        )
+    return x, y
+
+
+def _sizes(x: Any, y: Any) -> list[tuple[int, int]]:
+    return list(zip(typeof(x).shape, typeof(y).shape, strict=True))
+
+
+def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionLike) -> Any:
+    x, y = _operands(caller, in1, in2, mode)
+    if 0 in typeof(x).shape or 0 in typeof(y).shape:
+        raise ValueError(
+            f"{caller}: zero-size arrays not supported in convolutions, found {typeof(x)} "
+            f"and {typeof(y)}"
+        )
+    sizes = _sizes(x, y)
+    is_swapped = all(m <= n for m, n in sizes)
+    if not is_swapped and not all(m >= n for m, n in sizes):
+        raise ValueError(
+            f"{caller}: one input must be smaller than the other in every dimension, found "
+            f"{typeof(x)} and {typeof(y)}"
+        )
+    seconds = typeof(y).shape
+    if is_swapped:
+        x, y = y, x
+    padding = {
+        "full": [(n - 1, n - 1) for n in typeof(y).shape],
+        "valid": [(0, 0)] * typeof(y).ndim,
+        "same": [
+            (n - 1 - (second - 1) // 2, n - second + (second - 1) // 2)
+            for n, second in zip(typeof(y).shape, seconds, strict=True)
+        ],
+    }[mode]
+    strides = [1] * len(padding)
+    out = lax.conv_general_dilated(
+        x[None, None], jnp.flip(y)[None, None], strides, padding, precision=precision
+    )
+    return out[0, 0]
+
+
+@operation(static=("mode", "axes"))
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Any:
+    """The convolution, a product of Fourier transforms, along `axes`, or all axes if None.
+
+    Raises:
+        ValueError: there is no such `mode`, or the shapes do not fit.
+    """
+    x, y = _operands("fftconvolve", in1, in2, mode)
+    ndim = typeof(x).ndim
+    chosen = range(ndim) if axes is None else canonical_axes("fftconvolve", axes, ndim)
+    sizes = _sizes(x, y)
+    for axis, (m, n) in enumerate(sizes):
+        if axis not in chosen and m != n:
+            raise ValueError(
+                f"fftconvolve: the axes that are not among {axes} must have the same size, found "
+                f"{typeof(x)} and {typeof(y)}"
+            )
+    if mode == "valid":
+        along = [sizes[axis] for axis in chosen]
+        if not all(m >= n for m, n in along):
+            if not all(m <= n for m, n in along):
+                raise ValueError(
+                    "fftconvolve: for 'valid' mode, one input must be at least as large as the "
+                    f"other in every dimension, found {typeof(x)} and {typeof(y)}"
+                )
+            x, y = y, x
+            sizes = _sizes(x, y)
+    full = {axis: sum(sizes[axis]) - 1 for axis in chosen}
+    is_complex = typeof(x).dtype.kind == "c"
+    forward, back = (jnp.fft.fftn, jnp.fft.ifftn) if is_complex else (jnp.fft.rfftn, jnp.fft.irfftn)
+    how = {"s": tuple(full.values()), "axes": tuple(chosen)}
+    out = back(forward(x, **how) * forward(y, **how), **how)
+    for axis, size in full.items():
+        m, n = sizes[axis]
+        kept = {"full": size, "same": m, "valid": m - n + 1}[mode]
+        out = lax.slice_in_dim(out, (size - kept) // 2, (size - kept) // 2 + kept, axis=axis)
+    return out
+
+
+@operation(static=("mode", "method", "precision"))
+def convolve(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
+) -> Any:
+    """The convolution of two arrays.
+
+    Arguments:
+        in1, in2: the arrays, with as many axes.
+        mode: "full", "same" or "valid".
+        method: "auto", "direct" for the sums, or "fft" for `fftconvolve`.
+        precision: how exactly to compute the sums.
+
+    Raises:
+        ValueError: there is no such `mode` or `method`, or the shapes do not fit.
+    """
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    if method not in ("direct", "auto"):
+        raise ValueError(f"convolve: method must be 'auto', 'fft' or 'direct', found {method!r}")
+    return _convolved("convolve", in1, in2, mode, precision)
+
+
+@operation(static=("mode", "method", "precision"))
+def correlate(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
+) -> Any:
+    """The correlation: `convolve` with `in2` in reverse order and conjugated."""
+    return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
+
+
+@operation(static=("mode", "boundary", "fillvalue", "precision"))
+def convolve2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: PrecisionLike = None,
+) -> Any:
+    """The convolution of two matrices.
+
+    Raises:
+        NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
+        ValueError: an argument is no matrix.
+    """
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError("convolve2d: boundary must be 'fill', and fillvalue 0")
+    if typeof(in1).ndim != 2 or typeof(in2).ndim != 2:
+        raise ValueError(f"convolve2d: takes matrices, found {typeof(in1)} and {typeof(in2)}")
+    return _convolved("convolve2d", in1, in2, mode, precision)
+
+
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "fftconvolve",
+]

@@ -1,0 +1,7 @@
+"""Sparse linear algebra, by the names of `jax.scipy.sparse`."""
+
+from minijax.scipy.sparse import linalg
+
+__all__ = [
+    "linalg",
+]

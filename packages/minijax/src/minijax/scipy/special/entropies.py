@@ -1,0 +1,96 @@
+"""Products of numbers and logarithms, as entropies have them."""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax.declare import binary, lower_by_primitives, unary
+from minijax.lax.elementwise import where
+from minijax.numpy.transcendental import real_floats
+from minijax.operation import operation
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    is_zero = lax.eq(x, 0)
+    return where(is_zero, 0, lax.mul(x, lax.log(where(is_zero, 1, y))))
+
+
+def _xlog1py(x: Any, y: Any) -> Any:
+    is_zero = lax.eq(x, 0)
+    return where(is_zero, 0, lax.mul(x, lax.log1p(where(is_zero, 0, y))))
+
+
+# Primitives, for their derivatives by x are logarithms also where x is 0.
+_xlogy_of = binary(
+    "xlogy",
+    "",
+    hlo=lower_by_primitives(_xlogy),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, lax.log(y)),
+        lambda t, out, x, y: lax.div(lax.mul(t, x), y),
+    ),
+)
+_xlog1py_of = binary(
+    "xlog1py",
+    "",
+    hlo=lower_by_primitives(_xlog1py),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, lax.log1p(y)),
+        lambda t, out, x, y: lax.div(lax.mul(t, x), lax.add(y, 1.0)),
+    ),
+)
+_xlogx_of = unary(
+    "xlogx",
+    "",
+    hlo=lower_by_primitives(lambda x: _xlogy(x, x)),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.add(lax.log(x), 1.0)),
+)
+
+
+@operation
+def xlogy(x: Any, y: Any) -> Any:
+    """`x * log(y)`, and 0 where `x` is 0."""
+    return _xlogy_of(*real_floats("xlogy", x, y))
+
+
+@operation
+def xlog1py(x: Any, y: Any) -> Any:
+    """`x * log(1 + y)`, and 0 where `x` is 0."""
+    return _xlog1py_of(*real_floats("xlog1py", x, y))
+
+
+@operation
+def entr(x: Any) -> Any:
+    """`-x * log(x)`; minus infinity where `x` is negative."""
+    (x,) = real_floats("entr", x)
+    return where(lax.lt(x, 0), -math.inf, lax.neg(_xlogx_of(x)))
+
+
+@operation
+def rel_entr(p: Any, q: Any) -> Any:
+    """`p * log(p / q)`; infinite where one of them is negative, or `q` is 0 and `p` is not."""
+    p, q = real_floats("rel_entr", p, q)
+    both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
+    is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
+    safe_p, safe_q = where(both_positive, p, 1), where(both_positive, q, 1)
+    logs = lax.mul(safe_p, lax.sub(lax.log(safe_p), lax.log(safe_q)))
+    return where(both_positive, logs, where(is_zero, 0.0, math.inf))
+
+
+@operation
+def kl_div(p: Any, q: Any) -> Any:
+    """`p * log(p / q) - p + q`."""
+    p, q = real_floats("kl_div", p, q)
+    return lax.add(lax.sub(rel_entr(p, q), p), q)
+
+
+__all__ = [
+    "entr",
+    "kl_div",
+    "rel_entr",
+    "xlog1py",
+    "xlogy",
+]

@@ -1,0 +1,72 @@
+"""The error function."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.declare import lower_by_primitives, unary
+from minijax.lax.elementwise import where
+from minijax.lax.incomplete_gamma import fraction
+from minijax.numpy.transcendental import real_floats
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+
+@operation
+def erf(x: Any) -> Any:
+    """The error function of `x`."""
+    return lax.erf(*real_floats("erf", x))
+
+
+@operation
+def erfc(x: Any) -> Any:
+    """`1 - erf(x)`, exact also where that is nearly 0."""
+    return lax.erfc(*real_floats("erfc", x))
+
+
+@operation
+def erfinv(x: Any) -> Any:
+    """The number whose error function is `x`."""
+    return lax.erf_inv(*real_floats("erfinv", x))
+
+
+def _erfcx(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    if dtype.itemsize < 4:
+        return stage2.astype(_erfcx(stage2.astype(x, np.float32)), dtype)
+    is_far, is_very_far = lax.gt(x, 1.5), lax.gt(x, 1e6)
+    near = where(is_far, 1.0, x)
+    product = lax.mul(lax.exp(lax.square(near)), lax.erfc(near))
+    middle = where(lax.bitwise_and(is_far, lax.bitwise_not(is_very_far)), x, 2.0)
+    half = stage2.functions.full_like(x, 0.5)
+    tail = lax.mul(middle, fraction(half, lax.square(middle), is_far))
+    tail = where(is_very_far, lax.div(1.0, x), tail)
+    return where(is_far, lax.div(tail, math.sqrt(math.pi)), product)
+
+
+_erfcx_of = unary(
+    "erfcx",
+    "",
+    hlo=lower_by_primitives(_erfcx),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(
+        t, lax.sub(lax.mul(lax.mul(x, 2.0), out), 2 / math.sqrt(math.pi))
+    ),
+)
+
+
+@operation
+def erfcx(x: Any) -> Any:
+    """`exp(x**2) * erfc(x)`, also where one is too large and the other too small for a number."""
+    return _erfcx_of(*real_floats("erfcx", x))
+
+
+__all__ = [
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+]

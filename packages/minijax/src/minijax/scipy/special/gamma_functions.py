@@ -1,0 +1,200 @@
+"""The gamma function and its relatives."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax import lax
+from minijax.arrays import to_array
+from minijax.declare import binary, lower_by_primitives
+from minijax.lax.elementwise import where
+from minijax.numpy.dtypes import default_float
+from minijax.numpy.reductions import sum
+from minijax.numpy.transcendental import real_floats
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+
+@operation
+def gammaln(x: Any) -> Any:
+    """The logarithm of the absolute value of the gamma function of `x`."""
+    return lax.lgamma(*real_floats("gammaln", x))
+
+
+@operation
+def gammasgn(x: Any) -> Any:
+    """The sign of the gamma function of `x`."""
+    (x,) = real_floats("gammasgn", x)
+    below = lax.floor(x)
+    is_pole = lax.bitwise_and(lax.lt(x, 0), lax.eq(x, below))
+    is_pole = lax.bitwise_or(is_pole, lax.ne(x, x))
+    is_odd = lax.ne(lax.rem(below, 2.0), 0)
+    sign = where(lax.bitwise_and(lax.lt(x, 0), is_odd), -1.0, 1.0)
+    at_zero = where(lax.eq(x, 0), lax.sign(lax.div(1.0, x)), sign)
+    return stage2.astype(where(is_pole, np.nan, at_zero), typeof(x).dtype)
+
+
+@operation
+def gamma(x: Any) -> Any:
+    """The gamma function of `x`."""
+    return lax.mul(gammasgn(x), lax.exp(gammaln(x)))
+
+
+@operation
+def digamma(x: Any) -> Any:
+    """The derivative of `gammaln`."""
+    return lax.digamma(*real_floats("digamma", x))
+
+
+@operation
+def polygamma(n: Any, x: Any) -> Any:
+    """The derivative of `digamma` at `x`, taken `n` times; there is none by `n`."""
+    n, x = real_floats("polygamma", n, x)
+    shape = stage2.promotion.broadcast_shapes(typeof(n).shape, typeof(x).shape)
+    return lax.polygamma(stage2.broadcast_to(n, shape), stage2.broadcast_to(x, shape))
+
+
+@operation
+def zeta(x: Any, q: Any = None) -> Any:
+    """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... ."""
+    return lax.zeta(*real_floats("zeta", x, 1.0 if q is None else q))
+
+
+@operation(static="d")
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the gamma function of `d` dimensions.
+
+    Arguments:
+        a: real numbers greater than `(d - 1) / 2`.
+        d: the number of dimensions, an int.
+    """
+    (a,) = real_floats("multigammaln", a)
+    terms = gammaln(lax.sub(lax.expand_dims(a, (-1,)), np.arange(d) / 2))
+    return lax.add(sum(terms, -1), d * (d - 1) / 4 * math.log(math.pi))
+
+
+@operation
+def betaln(a: Any, b: Any) -> Any:
+    """The logarithm of the absolute value of the beta function."""
+    a, b = real_floats("betaln", a, b)
+    return lax.sub(lax.add(gammaln(a), gammaln(b)), gammaln(lax.add(a, b)))
+
+
+@operation
+def beta(a: Any, b: Any) -> Any:
+    """The beta function."""
+    a, b = real_floats("beta", a, b)
+    sign = lax.mul(lax.mul(gammasgn(a), gammasgn(b)), gammasgn(lax.add(a, b)))
+    return lax.mul(sign, lax.exp(betaln(a, b)))
+
+
+@operation
+def loggamma(x: Any) -> Any:
+    """The logarithm of the gamma function of `x`, a number where `x` is positive."""
+    (x,) = real_floats("loggamma", x)
+    return where(lax.gt(x, 0), lax.lgamma(x), math.nan)
+
+
+@operation(static="exact")
+def factorial(n: Any, exact: bool = False) -> Any:
+    """The product of 1, 2, ... up to `n`, as a float; 0 where `n` is negative.
+
+    Raises:
+        NotImplementedError: `exact` is True.
+    """
+    if exact:
+        raise NotImplementedError("factorial: exact must be False; the result is a float")
+    (n,) = real_floats("factorial", n)
+    return where(lax.lt(n, 0), 0, lax.exp(lax.lgamma(lax.add(n, 1))))
+
+
+def _poch(z: Any, m: Any) -> Any:
+    return where(lax.eq(m, 0), 1.0, lax.div(gamma(lax.add(z, m)), gamma(z)))
+
+
+def _poch_slope(z: Any, m: Any) -> Any:
+    return lax.sub(lax.digamma(lax.add(z, m)), lax.digamma(z))
+
+
+_poch_of = binary(
+    "poch",
+    "",
+    hlo=lower_by_primitives(_poch),
+    kinds="f",
+    jvp=(
+        lambda t, out, z, m: lax.mul(t, lax.mul(out, _poch_slope(z, m))),
+        lambda t, out, z, m: lax.mul(t, lax.mul(out, lax.digamma(lax.add(z, m)))),
+    ),
+)
+
+
+@operation
+def poch(z: Any, m: Any) -> Any:
+    """`gamma(z + m) / gamma(z)`: for a whole `m` the product `z * (z + 1) * ... * (z + m - 1)`."""
+    return _poch_of(*real_floats("poch", z, m))
+
+
+@operation
+def gammainc(a: Any, x: Any) -> Any:
+    """The lower incomplete gamma function of `a`, regularised: it grows from 0 to 1 with `x`."""
+    return lax.igamma(*real_floats("gammainc", a, x))
+
+
+@operation
+def gammaincc(a: Any, x: Any) -> Any:
+    """The upper incomplete gamma function, `1 - gammainc(a, x)`, exact also where that is small."""
+    return lax.igammac(*real_floats("gammaincc", a, x))
+
+
+@operation
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The incomplete beta function, regularised: it grows from 0 to 1 with `x`.
+
+    It has a derivative by `x` only.
+    """
+    return lax.betainc(*real_floats("betainc", a, b, x))
+
+
+@operation(static="n")
+def bernoulli(n: int) -> Any:
+    """Bernoulli's numbers from that of 0 to that of `n`.
+
+    Raises:
+        ValueError: `n` is negative.
+    """
+    if n < 0:
+        raise ValueError(f"bernoulli: n must be a non-negative integer, found {n}")
+    dtype = default_float()
+    # By the zeta function: of even k, 2 * zeta(k) * k! / (2 pi)**k, with alternating signs.
+    numbers = [1.0, -0.5]
+    for k in range(2, n + 1):
+        powers = float(np.sum(np.arange(1.0, 50.0)[::-1] ** -k)) if k > 2 else math.pi**2 / 6
+        try:
+            size = 2 * powers * math.exp(math.lgamma(k + 1) - k * math.log(2 * math.pi))
+        except OverflowError:
+            size = math.inf
+        numbers.append(0.0 if k % 2 else (-1) ** (k // 2 + 1) * size)
+    with np.errstate(over="ignore"):
+        return to_array(np.asarray(numbers[: n + 1], dtype))
+
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "zeta",
+]

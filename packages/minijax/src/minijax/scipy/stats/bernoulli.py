@@ -1,0 +1,51 @@
+"""The distribution of one coin that shows 1 with probability `p`."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import xlog1py, xlogy
+
+
+def _is_probability(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+@operation
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`."""
+    k, p, loc = real_arrays("bernoulli.logpmf", k, p, loc)
+    x = k - loc
+    return jnp.where((x < 0) | (x > 1), -math.inf, xlogy(x, p) + xlog1py(1 - x, -p))
+
+
+@operation
+def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, p, loc))
+
+
+@operation
+def cdf(k: Any, p: Any) -> Any:
+    """The probability of numbers up to `k`."""
+    k, p = real_arrays("bernoulli.cdf", k, p)
+    is_bad = jnp.isnan(k) | ~_is_probability(p)
+    return jnp.where(is_bad, math.nan, jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1)))
+
+
+@operation
+def ppf(q: Any, p: Any) -> Any:
+    """The smallest number that is not exceeded with probability `q`."""
+    q, p = real_arrays("bernoulli.ppf", q, p)
+    out = jnp.where(q <= 1 - p, jnp.zeros_like(q), 1)
+    return jnp.where(_is_probability(p) & _is_probability(q), out, math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logpmf",
+    "pmf",
+    "ppf",
+]

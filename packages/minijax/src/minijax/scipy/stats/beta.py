@@ -1,0 +1,65 @@
+"""The beta distribution with the exponents `a - 1` and `b - 1`.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import betainc, betaln, xlog1py, xlogy
+
+
+@operation
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, a, b, loc, scale = real_arrays("beta.logpdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    logs = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - jnp.log(scale)
+    out = jnp.where((x > loc + scale) | (x < loc), -math.inf, logs)
+    return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), math.nan, out)
+
+
+@operation
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+@operation
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, a, b, loc, scale = real_arrays("beta.cdf", x, a, b, loc, scale)
+    return betainc(a, b, lax.clamp(0.0, (x - loc) / scale, 1.0))
+
+
+@operation
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, a, b, loc, scale))
+
+
+@operation
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    x, a, b, loc, scale = real_arrays("beta.sf", x, a, b, loc, scale)
+    return betainc(b, a, 1 - lax.clamp(0.0, (x - loc) / scale, 1.0))
+
+
+@operation
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    return jnp.log(sf(x, a, b, loc, scale))
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "sf",
+]

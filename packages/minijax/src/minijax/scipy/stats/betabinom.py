@@ -1,0 +1,33 @@
+"""The beta-binomial distribution: of `n` coins, whose probability is of the beta distribution."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import betaln
+
+
+@operation
+def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`."""
+    k, n, a, b, loc = real_arrays("betabinom.logpmf", k, n, a, b, loc)
+    y = jnp.floor(k) - loc
+    ways = -(jnp.log1p(n) + betaln(n - y + 1, y + 1))
+    out = ways + (betaln(y + a, n - y + b) - betaln(a, b))
+    out = jnp.where((y == 0) & (n == 0), 0, out)
+    out = jnp.where((y < -loc) | (y > n) | (y + a <= 0), -math.inf, out)
+    return jnp.where((n < 0) | (a <= 0) | (b <= 0), math.nan, out)
+
+
+@operation
+def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, n, a, b, loc))
+
+
+__all__ = [
+    "logpmf",
+    "pmf",
+]

@@ -1,0 +1,33 @@
+"""The binomial distribution: how many of `n` coins of probability `p` show 1."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import gammaln, xlog1py, xlogy
+
+
+@operation
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`."""
+    k, n, p, loc = real_arrays("binom.logpmf", k, n, p, loc)
+    y = k - loc
+    ways = gammaln(n + 1) - (gammaln(y + 1) + gammaln(n - y + 1))
+    logs = xlogy(y, p) + xlog1py(n - y, -p)
+    is_sure = ((y == 0) & (n == 0)) | (logs == 0)
+    out = jnp.where(is_sure, 0, ways + logs)
+    return jnp.where((k >= loc) & (k < loc + n + 1), out, -math.inf)
+
+
+@operation
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, n, p, loc))
+
+
+__all__ = [
+    "logpmf",
+    "pmf",
+]

@@ -1,0 +1,78 @@
+"""Cauchy's distribution.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = real_arrays("cauchy.logpdf", x, loc, scale)
+    distance = (x - loc) / scale
+    return -(jnp.log(math.pi * scale) + jnp.log1p(distance * distance))
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, loc, scale = real_arrays("cauchy.cdf", x, loc, scale)
+    return 0.5 + 1 / math.pi * jnp.arctan((x - loc) / scale)
+
+
+@operation
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, loc, scale))
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    x, loc, scale = real_arrays("cauchy.sf", x, loc, scale)
+    return cdf(-x, -loc, scale)
+
+
+@operation
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    x, loc, scale = real_arrays("cauchy.logsf", x, loc, scale)
+    return logcdf(-x, -loc, scale)
+
+
+@operation
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `q`."""
+    q, loc, scale = real_arrays("cauchy.ppf", q, loc, scale)
+    return jnp.tan(math.pi * q - math.pi / 2) * scale + loc
+
+
+@operation
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is exceeded with probability `q`."""
+    q, loc, scale = real_arrays("cauchy.isf", q, loc, scale)
+    return jnp.tan(math.pi / 2 - math.pi * q) * scale + loc
+
+
+__all__ = [
+    "cdf",
+    "isf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]

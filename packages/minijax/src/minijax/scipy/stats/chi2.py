@@ -1,0 +1,65 @@
+"""The chi-square distribution with `df` degrees of freedom.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import gammainc, gammaincc
+
+
+@operation
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, df, loc, scale = real_arrays("chi2.logpdf", x, df, loc, scale)
+    y = (x - loc) / scale
+    kernel = (df / 2 - 1) * jnp.log(y) - y / 2
+    log_normaliser = lax.lgamma(df / 2) + math.log(2) * df / 2
+    return jnp.where(x < loc, -math.inf, kernel - log_normaliser - jnp.log(scale))
+
+
+@operation
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, df, loc, scale))
+
+
+@operation
+def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, df, loc, scale = real_arrays("chi2.cdf", x, df, loc, scale)
+    return gammainc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
+
+
+@operation
+def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    return jnp.log(cdf(x, df, loc, scale))
+
+
+@operation
+def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    x, df, loc, scale = real_arrays("chi2.sf", x, df, loc, scale)
+    return gammaincc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
+
+
+@operation
+def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    return jnp.log(sf(x, df, loc, scale))
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "sf",
+]

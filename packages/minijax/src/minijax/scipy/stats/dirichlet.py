@@ -1,0 +1,53 @@
+"""Dirichlet's distribution of vectors of positive numbers whose sum is 1."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.arrays import to_array
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax.scipy.special import gammaln, xlogy
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+
+@operation
+def logpdf(x: Any, alpha: Any) -> Any:
+    """The logarithm of the density at `x`.
+
+    Arguments:
+        x: vectors along the first axis; their last number may be left out.
+        alpha: the concentrations, a vector.
+
+    Raises:
+        ValueError: the sizes of `x` and `alpha` do not fit.
+    """
+    x, alpha = (to_array(to_inexact(operand)) for operand in meet(x, alpha))
+    if typeof(alpha).ndim != 1:
+        raise ValueError(f"dirichlet: alpha must be one-dimensional, found {typeof(alpha)}")
+    size, found = typeof(alpha).shape[0], typeof(x).shape[0]
+    if found not in (size, size - 1):
+        raise ValueError(
+            "dirichlet: x must have as many entries as alpha along its first axis, or one fewer, "
+            f"found {typeof(x)} for {typeof(alpha)}"
+        )
+    if found != size:
+        x = jnp.concatenate([x, 1 - x.sum(0, keepdims=True)])
+    log_normaliser = jnp.sum(gammaln(alpha)) - gammaln(jnp.sum(alpha))
+    alpha = jnp.reshape(alpha, (-1, *[1] * (typeof(x).ndim - 1)))
+    logs = jnp.sum(xlogy(alpha - 1, x), axis=0) - log_normaliser
+    is_simplex = jnp.all(x > 0, axis=0) & (jnp.abs(jnp.sum(x, axis=0) - 1) < 1e-6)
+    return jnp.where(is_simplex, logs, -math.inf)
+
+
+@operation
+def pdf(x: Any, alpha: Any) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, alpha))
+
+
+__all__ = [
+    "logpdf",
+    "pdf",
+]

@@ -1,0 +1,68 @@
+"""The exponential distribution.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = real_arrays("expon.logpdf", x, loc, scale)
+    return jnp.where(x < loc, -math.inf, -((x - loc) / scale + jnp.log(scale)))
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, loc, scale = real_arrays("expon.cdf", x, loc, scale)
+    return jnp.where(x < loc, 0, -jnp.expm1((loc - x) / scale))
+
+
+@operation
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    return jnp.log1p(-sf(x, loc, scale))
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    return jnp.exp(logsf(x, loc, scale))
+
+
+@operation
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    x, loc, scale = real_arrays("expon.logsf", x, loc, scale)
+    return jnp.where(x < loc, 0, (loc - x) / scale)
+
+
+@operation
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `q`."""
+    q, loc, scale = real_arrays("expon.ppf", q, loc, scale)
+    return jnp.where((q >= 0) & (q <= 1), loc - scale * jnp.log1p(-q), math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]

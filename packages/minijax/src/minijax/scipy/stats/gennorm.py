@@ -1,0 +1,35 @@
+"""The generalised normal distribution, which falls as `exp(-abs(x) ** beta)`."""
+
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, beta: Any) -> Any:
+    """The logarithm of the density at `x`."""
+    x, beta = real_arrays("gennorm.logpdf", x, beta)
+    return jnp.log(0.5 * beta) - lax.lgamma(1 / beta) - jnp.abs(x) ** beta
+
+
+@operation
+def pdf(x: Any, beta: Any) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, beta))
+
+
+@operation
+def cdf(x: Any, beta: Any) -> Any:
+    """The probability of numbers up to `x`."""
+    x, beta = real_arrays("gennorm.cdf", x, beta)
+    return 0.5 * (1 + lax.sign(x) * lax.igamma(1 / beta, jnp.abs(x) ** beta))
+
+
+__all__ = [
+    "cdf",
+    "logpdf",
+    "pdf",
+]

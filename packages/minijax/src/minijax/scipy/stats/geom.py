@@ -1,0 +1,29 @@
+"""The geometric distribution: how many coins of probability `p` it takes to show 1."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import xlog1py
+
+
+@operation
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`."""
+    k, p, loc = real_arrays("geom.logpmf", k, p, loc)
+    x = k - loc
+    return jnp.where(x <= 0, -math.inf, xlog1py(x - 1, -p) + jnp.log(p))
+
+
+@operation
+def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, p, loc))
+
+
+__all__ = [
+    "logpmf",
+    "pmf",
+]

@@ -1,0 +1,73 @@
+"""Gumbel's distribution, that of the smallest of many numbers.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
+    x, loc, scale = real_arrays(caller, x, loc, scale)
+    return (x - loc) / scale, scale
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    z, scale = _standard("gumbel_l.logpdf", x, loc, scale)
+    return jnp.where(scale > 0, z - jnp.exp(z) - jnp.log(scale), math.nan)
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    z, scale = _standard("gumbel_l.logcdf", x, loc, scale)
+    return jnp.where(scale > 0, jnp.log(-jnp.expm1(-jnp.exp(z))), math.nan)
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    return jnp.exp(logcdf(x, loc, scale))
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    return jnp.exp(logsf(x, loc, scale))
+
+
+@operation
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    z, scale = _standard("gumbel_l.logsf", x, loc, scale)
+    return jnp.where(scale > 0, -jnp.exp(z), math.nan)
+
+
+@operation
+def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `p`."""
+    p, loc, scale = real_arrays("gumbel_l.ppf", p, loc, scale)
+    return jnp.where((p > 0) & (p < 1), loc + scale * jnp.log(-jnp.log1p(-p)), math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]

@@ -1,0 +1,75 @@
+"""Gumbel's distribution, that of the largest of many numbers.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import nn
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
+    x, loc, scale = real_arrays(caller, x, loc, scale)
+    return (x - loc) / scale, scale
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    z, scale = _standard("gumbel_r.logpdf", x, loc, scale)
+    return jnp.where(scale > 0, -(z + jnp.exp(-z)) - jnp.log(scale), math.nan)
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    z, scale = _standard("gumbel_r.logcdf", x, loc, scale)
+    return jnp.where(scale > 0, -jnp.exp(-z), math.nan)
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    return jnp.exp(logcdf(x, loc, scale))
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    z, scale = _standard("gumbel_r.sf", x, loc, scale)
+    return jnp.where(scale > 0, 1 - jnp.exp(-jnp.exp(-z)), math.nan)
+
+
+@operation
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    z, scale = _standard("gumbel_r.logsf", x, loc, scale)
+    return jnp.where(scale > 0, nn.log1mexp(jnp.exp(-z)), math.nan)
+
+
+@operation
+def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `p`."""
+    p, loc, scale = real_arrays("gumbel_r.ppf", p, loc, scale)
+    return jnp.where((p > 0) & (p < 1), loc - scale * jnp.log(-jnp.log(p)), math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]

@@ -1,0 +1,206 @@
+"""Densities estimated from samples, by a sum of normal distributions around them."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax import random
+from minijax.evaluation import evaluated_by_library
+from minijax.operation import operation
+from minijax.scipy.linalg import cho_factor, cho_solve
+from minijax.scipy.special import logsumexp, ndtr
+from minijax.tree_util import register_pytree_node_class
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import Shape
+
+
+def _vectors(caller: str, points: Any) -> Any:
+    points = jnp.atleast_2d(to_inexact(points))
+    if typeof(points).dtype.kind == "c":
+        raise NotImplementedError(f"{caller}: expected real numbers, found {typeof(points)}")
+    return points
+
+
+@operation
+def _log_kernels(dataset: Any, points: Any, inv_cov: Any) -> Any:
+    """The logarithm of the density around each sample, at each point."""
+    whitening = jnp.linalg.cholesky(inv_cov)
+    samples, places = jnp.dot(dataset.T, whitening), jnp.dot(points.T, whitening)
+    squares = jnp.sum(jnp.square(places[:, None] - samples), axis=-1)
+    log_norm = jnp.log(jnp.diagonal(whitening)).sum()
+    return log_norm - 0.5 * len(dataset) * math.log(2 * math.pi) - 0.5 * squares
+
+
+@operation
+def _overlap(cov: Any, samples: Any, weights: Any, means: Any, weights_of_means: Any) -> Any:
+    """The integral of the products of normal densities around all samples and all means."""
+    factor, lower = cho_factor(cov)
+    norm = math.sqrt(2 * math.pi) ** len(samples) * jnp.prod(jnp.diagonal(factor))
+    difference = samples[:, :, None] - means[:, None, :]
+    solved = cho_solve((factor, lower), difference.reshape(len(samples), -1))
+    exponents = 0.5 * jnp.sum(difference * solved.reshape(jnp.shape(difference)), axis=0)
+    return weights @ jnp.exp(-exponents) @ weights_of_means / norm
+
+
+@register_pytree_node_class
+class gaussian_kde:
+    """The density of which these samples are likely to be drawn; a pytree.
+
+    Arguments:
+        dataset: the samples, along the last axis; a vector, or a matrix with a row per coordinate.
+        bw_method: how wide the distribution around each sample is: "scott", "silverman", a factor,
+            or a function of this object that returns one. None: "scott".
+        weights: what each sample counts; all the same if None.
+
+    Raises:
+        ValueError: there are fewer than two numbers, or the weights do not fit.
+        NotImplementedError: the samples are complex.
+    """
+
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
+
+    @evaluated_by_library
+    def __init__(
+        self,
+        dataset: Any,
+        bw_method: str | float | Callable[[Any], Any] | None = None,
+        weights: Any = None,
+    ):
+        self.dataset = _vectors("gaussian_kde", dataset)
+        if jnp.size(self.dataset) < 2:
+            raise ValueError("gaussian_kde: dataset must have multiple elements")
+        d, n = typeof(self.dataset).shape
+        if weights is None:
+            self.weights = jnp.full(n, 1 / n, typeof(self.dataset).dtype)
+        else:
+            self.weights = jnp.atleast_1d(to_inexact(weights))
+            if typeof(self.weights).shape != (n,):
+                raise ValueError(
+                    f"gaussian_kde: weights must be a vector of {n} numbers, one for each sample, "
+                    f"found {typeof(self.weights)}"
+                )
+            self.weights = self.weights / jnp.sum(self.weights)
+        self.neff = 1 / jnp.sum(self.weights**2)
+        factor = self._factor(bw_method, d)
+        covariance = jnp.atleast_2d(jnp.cov(self.dataset, bias=False, aweights=self.weights))
+        self.covariance = covariance * factor**2
+        self.inv_cov = jnp.linalg.inv(covariance) / factor**2
+
+    def _factor(self, bw_method: Any, d: int) -> Any:
+        if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
+            return jnp.power(self.neff, -1.0 / (d + 4))
+        if isinstance(bw_method, str) and bw_method == "silverman":
+            return jnp.power(self.neff * (d + 2) / 4.0, -1.0 / (d + 4))
+        if callable(bw_method):
+            return bw_method(self)
+        if isinstance(bw_method, str) or jnp.ndim(bw_method):
+            raise ValueError(
+                "gaussian_kde: bw_method must be 'scott', 'silverman', a scalar or a function, "
+                f"found {bw_method!r}"
+            )
+        return bw_method
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+        """The arrays that it consists of."""
+        return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: None, children: Any) -> "gaussian_kde":
+        """The estimate of these arrays."""
+        kde = cls.__new__(cls)
+        kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
+        return kde
+
+    @property
+    def d(self) -> int:
+        """The number of coordinates."""
+        return int(typeof(self.dataset).shape[0])
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+        return int(typeof(self.dataset).shape[1])
+
+    @evaluated_by_library
+    def evaluate(self, points: Any) -> Any:
+        """The density at the points, which lie along the last axis."""
+        points = self._points("gaussian_kde.evaluate", points)
+        return jnp.exp(_log_kernels(self.dataset, points, self.inv_cov)) @ self.weights
+
+    def __call__(self, points: Any) -> Any:
+        """The density at the points."""
+        return self.evaluate(points)
+
+    def pdf(self, x: Any) -> Any:
+        """The density at the points."""
+        return self.evaluate(x)
+
+    @evaluated_by_library
+    def logpdf(self, x: Any) -> Any:
+        """The logarithm of the density at the points."""
+        points = self._points("gaussian_kde.logpdf", x)
+        logs = _log_kernels(self.dataset, points, self.inv_cov)
+        return logsumexp(logs + jnp.log(self.weights), axis=1)
+
+    @evaluated_by_library
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+        """The integral of the density times that of a normal distribution."""
+        mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
+        if typeof(mean).shape != (self.d,) or typeof(cov).shape != (self.d, self.d):
+            raise ValueError(
+                f"integrate_gaussian: mean and covariance must have dimension {self.d}, found "
+                f"{typeof(mean)} and {typeof(cov)}"
+            )
+        one = jnp.ones(1, typeof(self.weights).dtype)
+        return _overlap(self.covariance + cov, self.dataset, self.weights, mean[:, None], one)
+
+    @evaluated_by_library
+    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+        """The probability of numbers from `low` to `high`, where there is one coordinate."""
+        if self.d != 1:
+            raise ValueError(f"integrate_box_1d: handles 1 coordinate only, found {self.d}")
+        if jnp.ndim(low) != 0 or jnp.ndim(high) != 0:
+            raise ValueError("integrate_box_1d: the limits must be scalars")
+        width = jnp.sqrt(self.covariance)[0, 0]
+        ends = [(end - self.dataset[0]) / width for end in (low, high)]
+        return jnp.sum(self.weights * (ndtr(ends[1]) - ndtr(ends[0])))
+
+    @evaluated_by_library
+    def integrate_kde(self, other: "gaussian_kde") -> Any:
+        """The integral of the product of two densities."""
+        if other.d != self.d:
+            raise ValueError(f"integrate_kde: dimensions differ, {self.d} and {other.d}")
+        cov = self.covariance + other.covariance
+        return _overlap(cov, self.dataset, self.weights, other.dataset, other.weights)
+
+    @evaluated_by_library
+    def resample(self, key: Any, shape: Shape = ()) -> Any:
+        """Points drawn from the estimated density, along the axes after the first."""
+        of_index, of_noise = random.split(key)
+        index = random.choice(of_index, self.n, shape=shape, p=self.weights)
+        noise = random.normal(of_noise, (*shape, self.d), typeof(self.dataset).dtype)
+        noise = jnp.matmul(noise, jnp.linalg.cholesky(self.covariance).T)
+        return self.dataset[:, index] + jnp.moveaxis(noise, -1, 0)
+
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
+        """Not there: `integrate_box_1d` is."""
+        raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
+
+    def set_bandwidth(self, bw_method: Any = None) -> Any:
+        """Not there: an estimate is what it is made as."""
+        raise NotImplementedError("set_bandwidth: make another gaussian_kde, with this bw_method")
+
+    def _points(self, caller: str, points: Any) -> Any:
+        points = _vectors(caller, points)
+        d, m = typeof(points).shape
+        if d == 1 and m == self.d:
+            return jnp.reshape(points, (self.d, 1))
+        if d != self.d:
+            raise ValueError(f"{caller}: points have dimension {d}, dataset has dimension {self.d}")
+        return points

@@ -1,0 +1,38 @@
+"""Laplace's distribution: exponential to both sides.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = real_arrays("laplace.logpdf", x, loc, scale)
+    return -(jnp.abs(x - loc) / scale + jnp.log(2 * scale))
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, loc, scale = real_arrays("laplace.cdf", x, loc, scale)
+    distance = (x - loc) / scale
+    return jnp.where(distance <= 0, 0.5 * jnp.exp(distance), 1 - 0.5 * jnp.exp(-distance))
+
+
+__all__ = [
+    "cdf",
+    "logpdf",
+    "pdf",
+]

@@ -1,0 +1,63 @@
+"""The logistic distribution.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import expit, logit
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = real_arrays("logistic.logpdf", x, loc, scale)
+    half = (x - loc) / scale / 2
+    return -2 * jnp.logaddexp(half, -half) - jnp.log(scale)
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, loc, scale = real_arrays("logistic.cdf", x, loc, scale)
+    return expit((x - loc) / scale)
+
+
+@operation
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    x, loc, scale = real_arrays("logistic.sf", x, loc, scale)
+    return expit(-((x - loc) / scale))
+
+
+@operation
+def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `x`."""
+    x, loc, scale = real_arrays("logistic.ppf", x, loc, scale)
+    return logit(x) * scale + loc
+
+
+@operation
+def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is exceeded with probability `x`."""
+    x, loc, scale = real_arrays("logistic.isf", x, loc, scale)
+    return -logit(x) * scale + loc
+
+
+__all__ = [
+    "cdf",
+    "isf",
+    "logpdf",
+    "pdf",
+    "ppf",
+    "sf",
+]

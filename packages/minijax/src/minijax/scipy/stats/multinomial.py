@@ -1,0 +1,44 @@
+"""The multinomial distribution: how often each of several faces of `n` dice shows."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.arrays import to_array
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import gammaln, xlogy
+from minijax_stage2 import promote, typeof
+
+
+@operation
+def logpmf(x: Any, n: Any, p: Any) -> Any:
+    """The logarithm of the probability of `x`.
+
+    Arguments:
+        x: how often each face shows, integers along the last axis.
+        n: the number of dice, an integer.
+        p: the probabilities of the faces.
+
+    Raises:
+        ValueError: `x` and `n` are no integers.
+    """
+    (p,) = real_arrays("multinomial.logpmf", p)
+    x, n = map(to_array, promote(x, n))
+    if typeof(x).dtype.kind not in "iu":
+        raise ValueError(f"multinomial: x and n must be integers, found {typeof(x)}")
+    x, n = x.astype(typeof(p).dtype), n.astype(typeof(p).dtype)
+    logs = gammaln(n + 1) + jnp.sum(xlogy(x, p) - gammaln(x + 1), axis=-1)
+    return jnp.where(jnp.sum(x) == n, logs, -math.inf)
+
+
+@operation
+def pmf(x: Any, n: Any, p: Any) -> Any:
+    """The probability of `x`."""
+    return jnp.exp(logpmf(x, n, p))
+
+
+__all__ = [
+    "logpmf",
+    "pmf",
+]

@@ -1,0 +1,62 @@
+"""The normal distribution of vectors."""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays import to_array
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+
+@operation(static="allow_singular")
+def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+    """The logarithm of the density at `x`.
+
+    Arguments:
+        x: vectors along the last axis.
+        mean: their mean; a scalar, if `x` are scalars.
+        cov: the covariance, a matrix or matrices; or the variance of all directions, a scalar.
+        allow_singular: must be None.
+
+    Raises:
+        ValueError: `cov` does not fit `mean`.
+    """
+    if allow_singular is not None:
+        raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
+    x, mean, cov = (to_array(to_inexact(operand)) for operand in meet(x, mean, cov))
+    log_of_turn = math.log(2 * math.pi)
+    if not typeof(mean).shape:
+        return -0.5 * jnp.square(x - mean) / cov - 0.5 * (log_of_turn + jnp.log(cov))
+    n = typeof(mean).shape[-1]
+    y = x - mean
+    if not typeof(cov).shape:
+        return -0.5 * jnp.sum(y * y, -1) / cov - n / 2 * (log_of_turn + jnp.log(cov))
+    if typeof(cov).shape[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal.logpdf got incompatible shapes: cov must be matrices of shape "
+            f"{(n, n)} for a mean of {typeof(mean)}, found {typeof(cov)}"
+        )
+    factor = lax.linalg.cholesky(cov)
+    lead = jnp.broadcast_shapes(typeof(y).shape[:-1], typeof(cov).shape[:-2])
+    y = jnp.broadcast_to(y, (*lead, n))[..., None]
+    y = lax.linalg.triangular_solve(
+        jnp.broadcast_to(factor, (*lead, n, n)), y, left_side=True, lower=True
+    )
+    logs = jnp.log(jnp.diagonal(factor, axis1=-1, axis2=-2)).sum(-1)
+    return -0.5 * jnp.sum(y * y, (-2, -1)) - n / 2 * log_of_turn - logs
+
+
+@operation
+def pdf(x: Any, mean: Any, cov: Any) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, mean, cov))
+
+
+__all__ = [
+    "logpdf",
+    "pdf",
+]

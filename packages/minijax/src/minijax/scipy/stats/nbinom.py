@@ -1,0 +1,30 @@
+"""The negative binomial distribution: how often 0 comes before 1 has come `n` times."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import gammaln, xlogy
+
+
+@operation
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`; that of 1 is `p` each time."""
+    k, n, p, loc = real_arrays("nbinom.logpmf", k, n, p, loc)
+    y = k - loc
+    ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
+    return jnp.where(k < loc, -math.inf, ways + (xlogy(n, p) + xlogy(y, 1 - p)))
+
+
+@operation
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, n, p, loc))
+
+
+__all__ = [
+    "logpmf",
+    "pmf",
+]

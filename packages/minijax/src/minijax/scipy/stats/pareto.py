@@ -1,0 +1,71 @@
+"""Pareto's distribution, which falls as the power `b + 1`.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, b, loc, scale = real_arrays("pareto.logpdf", x, b, loc, scale)
+    logs = -(jnp.log(scale / b) + (b + 1) * jnp.log((x - loc) / scale))
+    return jnp.where(x < loc + scale, -math.inf, logs)
+
+
+@operation
+def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, b, loc, scale))
+
+
+@operation
+def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, b, loc, scale = real_arrays("pareto.cdf", x, b, loc, scale)
+    return jnp.where(x < loc + scale, 0, 1 - lax.pow((x - loc) / scale, -b))
+
+
+@operation
+def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    x, b, loc, scale = real_arrays("pareto.logcdf", x, b, loc, scale)
+    return jnp.where(x < loc + scale, -math.inf, jnp.log1p(-lax.pow((x - loc) / scale, -b)))
+
+
+@operation
+def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    return jnp.exp(logsf(x, b, loc, scale))
+
+
+@operation
+def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    x, b, loc, scale = real_arrays("pareto.logsf", x, b, loc, scale)
+    return jnp.where(x < loc + scale, 0, -(b * jnp.log((x - loc) / scale)))
+
+
+@operation
+def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `q`."""
+    q, b, loc, scale = real_arrays("pareto.ppf", q, b, loc, scale)
+    return jnp.where((q >= 0) & (q <= 1), loc + scale * lax.pow(1 - q, -(1 / b)), math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "ppf",
+    "sf",
+]

@@ -1,0 +1,64 @@
+"""Poisson's distribution with mean `mu`."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays, real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
+from minijax_stage2 import typeof
+
+
+@operation
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of `k`."""
+    k, mu, loc = real_arrays("poisson.logpmf", k, mu, loc)
+    x = k - loc
+    logs = xlogy(x, mu) - gammaln(x + 1) - mu
+    return jnp.where((x < 0) | (jnp.round(k) != k), -math.inf, logs)
+
+
+@operation
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of `k`."""
+    return jnp.exp(logpmf(k, mu, loc))
+
+
+@operation
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of numbers up to `k`."""
+    k, mu, loc = real_arrays("poisson.cdf", k, mu, loc)
+    x = k - loc
+    return jnp.where(x < 0, 0, gammaincc(jnp.floor(1 + x), mu))
+
+
+# --8<-- [start:entropy]
+def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
+    """The sum over all numbers below `last`, which is at most `most`."""
+    k = jnp.arange(most, dtype=typeof(mu).dtype)
+    k = jnp.reshape(k, (-1, *[1] * typeof(mu).ndim))
+    return jnp.sum(entr(jnp.where(k < last, pmf(k, mu), 0)), axis=0)
+
+
+@operation
+def entropy(mu: Any, loc: Any = 0) -> Any:
+    """The entropy, a sum over the likely numbers, or a series where these are too many."""
+    mu, loc = inexact_arrays(mu, loc)
+    shape = jnp.broadcast_shapes(typeof(mu).shape, typeof(loc).shape)
+    few = _entropy_of_terms(mu, 35, jnp.ceil(mu + 20))
+    more = _entropy_of_terms(mu, 250, jnp.ceil(mu + 10 * jnp.sqrt(mu) + 20))
+    many = 0.5 * jnp.log(2 * math.pi * math.e * mu) - 1 / (12 * mu)
+    out = jnp.where(mu < 10, few, jnp.where(mu < 100, more, many))
+    return jnp.broadcast_to(jnp.where(mu == 0, 0, out), shape)
+
+
+# --8<-- [end:entropy]
+
+
+__all__ = [
+    "cdf",
+    "entropy",
+    "logpmf",
+    "pmf",
+]

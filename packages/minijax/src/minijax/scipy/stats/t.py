@@ -1,0 +1,35 @@
+"""Student's t distribution with `df` degrees of freedom.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, df, loc, scale = real_arrays("t.logpdf", x, df, loc, scale)
+    distance = (x - loc) / scale
+    half = df / 2
+    log_normaliser = jnp.log(scale * scale * math.pi * df) / 2
+    log_normaliser = lax.lgamma(half) + log_normaliser - lax.lgamma(half + 0.5)
+    return -(log_normaliser + (half + 0.5) * jnp.log1p(distance * distance / df))
+
+
+@operation
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, df, loc, scale))
+
+
+__all__ = [
+    "logpdf",
+    "pdf",
+]

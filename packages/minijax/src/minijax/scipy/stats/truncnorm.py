@@ -1,0 +1,90 @@
+"""The normal distribution, cut off outside of `a` to `b` standard deviations.
+
+In each function `loc` moves the distribution and `scale` stretches it.
+"""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax.scipy.special import log_ndtr, logsumexp, ndtr
+from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
+from minijax_stage2 import typeof
+
+
+def _log_difference(x: Any, y: Any) -> Any:
+    """`log(exp(x) - exp(y))`."""
+    signs = jnp.stack([jnp.ones_like(x), -jnp.ones_like(y)])
+    return logsumexp(jnp.stack([x, y]), b=signs, axis=0)
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the probability of numbers between `a` and `b`, taken in the left tail."""
+    a, b = jnp.broadcast_arrays(a, b)
+    is_right = a > 0
+    is_central = ~((b <= 0) | is_right)
+    left, right = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
+    tail = _log_difference(log_ndtr(right), log_ndtr(left))
+    return jnp.where(is_central, jnp.log1p(-ndtr(a) - ndtr(-b)), tail)
+
+
+@operation
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, a, b, loc, scale = real_arrays("truncnorm.logpdf", x, a, b, loc, scale)
+    out = logpdf_of_normal(x, loc, scale) - _log_mass(a, b)
+    distance = (x - loc) / scale
+    out = jnp.where((distance < a) | (distance > b), -math.inf, out)
+    return jnp.where(a >= b, math.nan, out)
+
+
+@operation
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+@operation
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `cdf`."""
+    x, a, b, loc, scale = real_arrays("truncnorm.logcdf", x, a, b, loc, scale)
+    x, a, b = jnp.broadcast_arrays(x, a, b)
+    x = (x - loc) / scale
+    a, b = (jnp.broadcast_to(end, typeof(x).shape) for end in (a, b))
+    whole = _log_mass(a, b)
+    below, above = _log_mass(a, x) - whole, _log_mass(x, b) - whole
+    # Near 1 the probability of what lies above is the more exact one.
+    conditions = [x >= b, x <= a, below > -0.1, x > a]
+    out = jnp.select(conditions, [0, -math.inf, jnp.log1p(-jnp.exp(above)), below])
+    return jnp.where(a >= b, math.nan, out)
+
+
+@operation
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    return jnp.exp(logcdf(x, a, b, loc, scale))
+
+
+@operation
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of `sf`."""
+    x, a, b, loc, scale = real_arrays("truncnorm.logsf", x, a, b, loc, scale)
+    return logcdf(-x, -b, -a, -loc, scale)
+
+
+@operation
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`."""
+    return jnp.exp(logsf(x, a, b, loc, scale))
+
+
+__all__ = [
+    "cdf",
+    "logcdf",
+    "logpdf",
+    "logsf",
+    "pdf",
+    "sf",
+]

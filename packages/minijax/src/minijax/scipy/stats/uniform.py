@@ -1,0 +1,44 @@
+"""The distribution that is the same from `loc` to `loc + scale`."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density at `x`."""
+    x, loc, scale = real_arrays("uniform.logpdf", x, loc, scale)
+    return jnp.where((x > loc + scale) | (x < loc), -math.inf, -jnp.log(scale))
+
+
+@operation
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@operation
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers up to `x`."""
+    x, loc, scale = real_arrays("uniform.cdf", x, loc, scale)
+    inside = [x < loc, x > loc + scale, (x >= loc) & (x <= loc + scale)]
+    return jnp.select(inside, [jnp.zeros_like(x), jnp.ones_like(x), (x - loc) / scale])
+
+
+@operation
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The number that is not exceeded with probability `q`."""
+    q, loc, scale = real_arrays("uniform.ppf", q, loc, scale)
+    return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
+
+
+__all__ = [
+    "cdf",
+    "logpdf",
+    "pdf",
+    "ppf",
+]

@@ -1,0 +1,29 @@
+"""Von Mises' distribution of angles, with concentration `kappa`."""
+
+import math
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, kappa: Any) -> Any:
+    """The logarithm of the density at `x`."""
+    x, kappa = real_arrays("vonmises.logpdf", x, kappa)
+    logs = kappa * (jnp.cos(x) - 1) - jnp.log(2 * math.pi * lax.bessel_i0e(kappa))
+    return jnp.where(kappa > 0, logs, math.nan)
+
+
+@operation
+def pdf(x: Any, kappa: Any) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, kappa))
+
+
+__all__ = [
+    "logpdf",
+    "pdf",
+]

@@ -1,0 +1,29 @@
+"""Cauchy's distribution, wrapped around the circle from 0 to 2 pi."""
+
+import math
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+
+
+@operation
+def logpdf(x: Any, c: Any) -> Any:
+    """The logarithm of the density at `x`; `c` lies between 0 and 1."""
+    x, c = real_arrays("wrapcauchy.logpdf", x, c)
+    logs = jnp.log(1 - c * c) - math.log(2 * math.pi) - jnp.log(1 + c * c - 2 * c * jnp.cos(x))
+    inside = jnp.where((x >= 0) & (x <= 2 * math.pi), logs, -math.inf)
+    return jnp.where((c > 0) & (c < 1), inside, math.nan)
+
+
+@operation
+def pdf(x: Any, c: Any) -> Any:
+    """The density at `x`."""
+    return jnp.exp(logpdf(x, c))
+
+
+__all__ = [
+    "logpdf",
+    "pdf",
+]

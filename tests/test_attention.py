@@ -1,0 +1,92 @@
+"""Attention against `jax.nn.dot_product_attention`: values, dtypes and gradients."""
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+import minijax
+
+BATCH, QUERIES, KEYS, HEADS, KEY_HEADS, SIZE = 2, 5, 6, 4, 2, 8
+RNG = np.random.default_rng(0)
+QUERY = RNG.normal(size=(BATCH, QUERIES, HEADS, SIZE))
+KEY, VALUE = RNG.normal(size=(2, BATCH, KEYS, KEY_HEADS, SIZE))
+BIAS = RNG.normal(size=(1, HEADS, QUERIES, KEYS)).astype(np.float32)
+LENGTHS = {
+    "query_seq_lengths": np.array([3, 5], np.int32),
+    "key_value_seq_lengths": np.array([6, 2], np.int32),
+}
+
+CASES = {
+    "plain": {},
+    "masked": {"mask": RNG.random((BATCH, 1, QUERIES, KEYS)) > 0.3, "is_causal": True},
+    "masked by heads": {
+        "mask": RNG.random((BATCH, HEADS, 1, KEYS)) > 0.3,
+        "bias": BIAS,
+        "scale": 0.3,
+    },
+    "of lengths": LENGTHS,
+    "in a window": {"local_window_size": (2, 1), "implementation": "xla"},
+    "in the same window": {"local_window_size": 1, "return_residual": True},
+    "of nothing": {"mask": np.zeros((1, 1, QUERIES, KEYS), bool)},
+}
+
+
+def values_and_gradients(lib, arrays, kwargs):
+    def weighted_sum(*arrays):
+        out = lib.nn.dot_product_attention(*arrays, **kwargs)
+        first = out[0] if isinstance(out, tuple) else out
+        return (first.astype("float32") ** 2).sum(), out
+
+    def results(*arrays):
+        gradients, out = lib.grad(weighted_sum, (0, 1, 2), has_aux=True)(*arrays)
+        return gradients, out
+
+    return [np.asarray(x) for x in jax.tree.leaves(lib.jit(results)(*arrays))]
+
+
+def agree(arrays, kwargs):
+    ours, theirs = (values_and_gradients(lib, arrays, kwargs) for lib in (minijax, jax))
+    eps = max(float(ml_dtypes.finfo(arrays[0].dtype).eps), float(np.finfo(np.float32).eps))
+    for mine, jaxs in zip(ours, theirs, strict=True):
+        assert (mine.dtype, mine.shape) == (jaxs.dtype, jaxs.shape)
+        wanted = jaxs.astype(float)
+        scale = max(1.0, float(np.abs(wanted).max()))
+        np.testing.assert_allclose(mine.astype(float), wanted, rtol=0, atol=20 * eps * scale)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_attention_is_jaxs(case):
+    agree([x.astype(np.float32) for x in (QUERY, KEY, VALUE)], CASES[case])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_attention_of_other_dtypes(dtype):
+    dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    agree([x.astype(dtype) for x in (QUERY, KEY, VALUE)], {"bias": BIAS})
+
+
+def test_attention_without_a_batch():
+    agree(
+        [x[0].astype(np.float32) for x in (QUERY, KEY, VALUE)],
+        {"bias": BIAS[0], "return_residual": True},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "argument"),
+    [
+        ({"value": VALUE[:, :3]}, "value"),
+        ({"query": QUERY[..., :3]}, "query"),
+        ({"query": QUERY[:, :, :3]}, "heads"),
+        ({"mask": BIAS}, "mask"),
+        ({"query_seq_lengths": np.arange(3, dtype=np.int32)}, "query_seq_lengths"),
+        ({"implementation": "triton"}, "implementation"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_attention_refuses_what_jax_does(kwargs, argument):
+    arrays = {"query": QUERY, "key": KEY, "value": VALUE} | kwargs
+    for lib in (minijax, jax):
+        with pytest.raises(ValueError, match=argument):
+            lib.nn.dot_product_attention(**arrays)

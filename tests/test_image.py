@@ -1,0 +1,124 @@
+"""Resized and sampled images are JAX's: values, dtypes and derivatives."""
+
+import jax
+import jax.image
+import jax.scipy.ndimage
+import numpy as np
+import pytest
+
+import minijax
+import minijax.image
+import minijax.scipy.ndimage
+
+METHODS = ["nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
+MODES = ["constant", "nearest", "wrap", "mirror", "reflect"]
+RNG = np.random.default_rng(0)
+IMAGE = RNG.normal(size=(5, 4)) * 10
+SHAPES = [(3, 7), (5, 9), (10, 2), (0, 4)]
+
+
+def assert_same(function, *args, tolerance=1e-9):
+    """The results of one program of each library, all at once."""
+    found, expected = minijax.jit(function(minijax))(*args), jax.jit(function(jax))(*args)
+    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_resize(method, antialias):
+    def function(lib):
+        return lambda x, i, f: [
+            *[lib.image.resize(x, shape, method, antialias) for shape in SHAPES],
+            lib.image.resize(i, (3, 7), method=method, antialias=antialias),
+            lib.image.resize(f, (3, 7), lib.image.ResizeMethod.from_string(method)),
+            lib.vmap(lambda row: lib.image.resize(row, shape=[6], method=method))(x),
+            lib.grad(lambda x: (lib.image.resize(x, (3, 7), method, antialias) ** 2).sum())(x),
+        ]
+
+    assert_same(function, IMAGE, IMAGE.astype(np.int32), IMAGE.astype(np.float32), tolerance=2e-5)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_scale_and_translate(method):
+    def function(lib):
+        def loss(x, scale, translation):
+            out = lib.image.scale_and_translate(
+                x, (6, 3), (0, -1), scale, translation, method, antialias=False
+            )
+            return (out**2).sum(), out
+
+        return lambda *args: [
+            lib.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True)(*args),
+            lib.image.scale_and_translate(args[0], (5, 7), [1], args[1][:1], args[2][:1], method),
+        ]
+
+    assert_same(function, IMAGE, np.array([1.3, 0.6]), np.array([0.2, -0.4]))
+
+
+def test_numbers_of_32_bits():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        assert_same(
+            lambda lib: (
+                lambda x: [
+                    lib.image.resize(x, (3, 7), "cubic"),
+                    lib.image.resize(x, (3, 7), "nearest"),
+                    lib.scipy.ndimage.map_coordinates(x, [x[0] / 4, x[1] / 4], 1),
+                ]
+            ),
+            IMAGE,
+            tolerance=2e-4,
+        )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_map_coordinates(mode):
+    def function(lib):
+        def sampled(x, places, order, cval=0.0):
+            return lib.scipy.ndimage.map_coordinates(x, places, order, mode=mode, cval=cval)
+
+        def loss(x, places):
+            return (sampled(x, places, 1, 1.5) ** 2).sum()
+
+        return lambda x, i, places: [
+            sampled(x, places, 0, 1.5),
+            sampled(x, places, 1),
+            sampled(i, places, 1, 3),
+            sampled(i[0], [places[0].astype(int)], 1),
+            lib.vmap(lambda p: sampled(x, [p, p], 1))(places[0]),
+            lib.grad(loss, argnums=(0, 1))(x, places),
+        ]
+
+    places = [RNG.uniform(-6, 9, size=7) for _ in range(2)]
+    assert_same(function, IMAGE, IMAGE.astype(np.int32), places)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda lib: lib.image.resize(IMAGE, (3,), "linear"), ValueError),
+        (lambda lib: lib.image.resize(IMAGE, (3, 3), "box"), ValueError),
+        (
+            lambda lib: lib.image.scale_and_translate(
+                IMAGE, (3, 3), (0,), np.ones(1), np.ones(1), "nearest"
+            ),
+            ValueError,
+        ),
+        (lambda lib: lib.scipy.ndimage.map_coordinates(IMAGE, [IMAGE[0]], 1), ValueError),
+        (
+            lambda lib: lib.scipy.ndimage.map_coordinates(IMAGE[0], [IMAGE[0]], 3),
+            NotImplementedError,
+        ),
+        (
+            lambda lib: lib.scipy.ndimage.map_coordinates(IMAGE[0], [IMAGE[0]], 1, "around"),
+            NotImplementedError,
+        ),
+    ],
+)
+def test_bad_arguments(call, error):
+    for lib in (jax, minijax):
+        with pytest.raises(error):
+            call(lib)

@@ -1,0 +1,403 @@
+"""Gathering, scattering and slicing by dimension numbers: what `jax.lax` gives for them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from libraries import assert_alike, result_of
+
+import minijax
+import minijax.numpy as mnp
+
+x = np.arange(12.0, dtype=np.float32).reshape(3, 4) + 1
+v = np.arange(6.0, dtype=np.float32)
+k = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+u = np.arange(6, dtype=np.uint8)
+b = np.array([True, False, True])
+
+MODES = ("clip", "fill", "drop", "promise_in_bounds", None)
+
+
+def gathered(lib, operand, indices, numbers, sizes, **options):
+    """A gather with dimension numbers that either library takes."""
+    numbers = lib.lax.GatherDimensionNumbers(*numbers)
+    return lib.lax.gather(operand, indices, numbers, sizes, **options)
+
+
+def scattered(lib, name, operand, indices, updates, numbers, **options):
+    numbers = lib.lax.ScatterDimensionNumbers(*numbers)
+    return getattr(lib.lax, name)(operand, indices, updates, numbers, **options)
+
+
+# Cases: the operand, the indices, the numbers, and the sizes of slices.
+ROWS = (x, np.array([[0], [2], [5], [-1]]), ((1,), (0,), (0,)), (1, 4))
+COLUMNS = (x, np.array([[1], [3]]), ((0,), (1,), (1,)), (3, 1))
+BLOCKS = (x, np.array([[[0, 1]], [[1, 2]], [[2, 3]]]), ((1, 2), (), (0, 1)), (2, 2))
+POINTS = (x, np.array([[0, 1], [2, 3], [-1, 0], [3, 0]]), ((), (0, 1), (0, 1)), (1, 1))
+SWAPPED = (x, np.array([[1, 0], [3, 2], [4, 1]]), ((), (0, 1), (1, 0)), (1, 1))
+NOWHERE = (x, np.zeros((2, 0), np.int32), ((1, 2), (), ()), (3, 4))
+SCALAR_BATCH = (v, np.array([2]), ((0,), (), (0,)), (3,))
+MIDDLE = (k, np.array([[[0], [1]], [[2], [9]]]), ((1, 3), (1,), (1,)), (2, 1, 4))
+BATCHED = (k, np.array([[[0, 1]], [[2, 3]]]), ((), (1, 2), (1, 2), (0,), (0,)), (1, 1, 1))
+BATCHED_ROWS = (k, np.array([[[0], [2], [7]]] * 2), ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4))
+BATCHED_TWICE = (
+    k,
+    np.array([[[0], [1]], [[2], [3]], [[5], [-2]]]),
+    ((), (2,), (2,), (0, 1), (1, 0)),
+    (1, 1, 1),
+)
+NARROW = (v, np.array([[0], [5], [200]], np.uint8), ((), (0,), (0,)), (1,))
+SHORT = (v, np.array([[0], [5], [-100]], np.int8), ((), (0,), (0,)), (1,))
+LAYOUTS = {
+    "rows": ROWS,
+    "columns": COLUMNS,
+    "blocks": BLOCKS,
+    "points": POINTS,
+    "swapped": SWAPPED,
+    "nowhere": NOWHERE,
+    "scalar batch": SCALAR_BATCH,
+    "middle": MIDDLE,
+    "batched": BATCHED,
+    "batched rows": BATCHED_ROWS,
+    "batched twice": BATCHED_TWICE,
+    "narrow": NARROW,
+    "short": SHORT,
+}
+WITHIN = {"columns", "nowhere", "scalar batch", "batched"}  # where all indices are in bounds
+
+
+def updates_for(layout):
+    operand, indices, numbers, sizes = LAYOUTS[layout]
+    shape = jax.eval_shape(lambda: gathered(jax, operand, indices, numbers, sizes)).shape
+    count = int(np.prod(shape))
+    return (np.arange(count).reshape(shape) % 7 - 2).astype(operand.dtype)
+
+
+@pytest.fixture(autouse=True)
+def _in_32_bits():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        yield
+
+
+def compare(program):
+    assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gather(layout):
+    for mode in MODES:
+        if mode == "promise_in_bounds" and layout not in WITHIN:
+            continue
+        compare(lambda n, lib, mode=mode: gathered(lib, *LAYOUTS[layout], mode=mode))
+    operand, *others = LAYOUTS[layout]
+    compare(lambda n, lib: gathered(lib, operand, *others, mode="fill", fill_value=7))
+    compare(lambda n, lib: gathered(lib, operand.astype(np.uint8), *others))
+    compare(lambda n, lib: gathered(lib, operand > 3, *others))
+    compare(lambda n, lib: gathered(lib, n.full(operand.shape, 2.0), *others))
+
+
+SCATTERS = ["scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max", "scatter"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_scatter(layout):
+    operand, indices, numbers, _ = LAYOUTS[layout]
+    updates = updates_for(layout)
+
+    def program(n, lib):
+        results = {}
+        for mode in MODES:
+            if mode == "promise_in_bounds" and layout not in WITHIN:
+                continue
+            for name in SCATTERS:
+                if name == "scatter" and mode == "clip":
+                    continue  # two updates meet: either may stay
+                results[name, str(mode)] = scattered(
+                    lib, name, operand, indices, updates, numbers, mode=mode
+                )
+        return list(results.values())
+
+    compare(program)
+    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+
+
+def test_what_is_promised_of_indices_changes_nothing():
+    promises = {"indices_are_sorted": True, "unique_indices": True}
+    compare(lambda n, lib: gathered(lib, *COLUMNS, **promises))
+    compare(lambda n, lib: gathered(lib, *BATCHED, mode="clip", **promises))
+    operand, indices, numbers, _ = COLUMNS
+    for name in SCATTERS:
+        compare(
+            lambda n, lib, name=name: scattered(
+                lib, name, operand, indices, updates_for("columns"), numbers, **promises
+            )
+        )
+
+
+@pytest.mark.parametrize("layout", ["rows", "blocks", "swapped", "batched rows", "scalar batch"])
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_derivatives(layout, mode):
+    """Of values and tangents, cotangents, and of the tangents of cotangents, in one program."""
+    operand, indices, numbers, sizes = LAYOUTS[layout]
+    operand, updates = operand.astype(np.float32), updates_for(layout).astype(np.float32) / 3
+    names = ["scatter_add", "scatter_sub"]
+    unique = layout != "batched rows" and mode == "fill"  # clipped, two updates meet
+    if mode == "fill":
+        names += ["scatter_min", "scatter_max"]
+    if unique:
+        names += ["scatter", "scatter_mul"]
+
+    def program(n, lib):
+        def f(operand, updates):
+            out = [gathered(lib, operand * operand, indices, numbers, sizes, mode=mode)]
+            for name in names:
+                options = {"mode": mode, "unique_indices": unique and name == "scatter_mul"}
+                out.append(
+                    scattered(lib, name, operand * 2, indices, n.sin(updates), numbers, **options)
+                )
+            return tuple(out)
+
+        def everything(operand, updates):
+            primals, tangents = (operand, updates), (updates_like(operand), updates_like(updates))
+            out, tangent = lib.jvp(f, primals, tangents)
+
+            def pulled(*primals):
+                return lib.vjp(f, *primals)[1](tuple(n.cos(n.nan_to_num(x)) for x in out))
+
+            return [out, tangent, *lib.jvp(pulled, primals, tangents)]
+
+        return lib.jit(everything)(operand, updates)
+
+    compare(lambda n, lib: lib_leaves(lib, program(n, lib)))
+
+
+def test_updates_that_are_moved_inside_share_their_derivative_too():
+    """JAX counts those alone that are inside; moved by hand, they are what ours are."""
+    operand, indices, numbers, _ = ROWS
+    updates = np.tile(np.float32([3, 9, 12, 1]), (4, 1))
+
+    def program(n, lib, indices, mode):
+        def f(x, u):
+            return scattered(lib, "scatter_max", x, indices, u, numbers, mode=mode)
+
+        out, tangent = lib.jvp(f, (operand, updates), (operand, updates_like(updates)))
+        return [out, tangent, *lib.vjp(f, operand, updates)[1](out)]
+
+    inside = np.clip(indices, 0, 2)
+    assert_alike(program(mnp, minijax, indices, "clip"), program(jnp, jax, inside, "drop"))
+
+
+def updates_like(x):
+    return x * 0.25 + 1
+
+
+def lib_leaves(lib, tree):
+    return lib.tree.leaves(tree)
+
+
+def test_derivatives_that_are_not_there_say_so():
+    operand, indices, numbers, _ = ROWS
+    updates = updates_for("rows")
+
+    def program(n, lib, **options):
+        return lib.jvp(
+            lambda u: scattered(lib, "scatter_mul", operand, indices, u, numbers, **options),
+            (updates,),
+            (updates,),
+        )
+
+    compare(lambda n, lib: program(n, lib))
+    compare(
+        lambda n, lib: lib.grad(
+            lambda x: lib.lax.scatter_apply(
+                x,
+                indices,
+                n.sin,
+                lib.lax.ScatterDimensionNumbers(*numbers),
+                update_shape=updates.shape,
+            ).sum()
+        )(operand)
+    )
+
+
+@pytest.mark.parametrize("layout", ["rows", "points", "swapped", "batched rows", "nowhere"])
+def test_a_batch_is_a_loop(layout):
+    operand, indices, numbers, sizes = LAYOUTS[layout]
+    updates = updates_for(layout)
+    operands = np.stack([operand, operand * 2], -1)
+    others = np.stack([indices, indices[::-1]], 1)
+    several = np.stack([updates, updates - 1])
+
+    def program(n, lib):
+        out = []
+        for axes in [(-1, None, None), (None, 1, None), (-1, 1, None), (None, 1, 0), (-1, 1, 0)]:
+            x_axis, index_axis, update_axis = axes
+            xs = operand if x_axis is None else operands
+            ii = indices if index_axis is None else others
+            us = updates if update_axis is None else several
+
+            def gathers(x, i):
+                return gathered(lib, x, i, numbers, sizes, mode="fill", fill_value=-1)
+
+            def scatters(x, i, u):
+                return [
+                    scattered(lib, name, x, i, u, numbers, mode=mode)
+                    for name, mode in [("scatter_add", "clip"), ("scatter_max", "drop")]
+                ]
+
+            if axes[:2] != (None, None):
+                out.append(lib.vmap(gathers, axes[:2])(xs, ii))
+            out += lib.vmap(scatters, axes)(xs, ii, us)
+        return out
+
+    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+
+
+def applied(lib, func, layout=ROWS, shape=(4, 4), **options):
+    operand, indices, numbers, _ = layout
+    numbers = lib.lax.ScatterDimensionNumbers(*numbers)
+    return lib.lax.scatter_apply(operand, indices, func, numbers, update_shape=shape, **options)
+
+
+APPLIED = [
+    lambda n, lib: applied(lib, n.sin),
+    lambda n, lib: applied(lib, lambda y: y * 2, mode="clip"),
+    lambda n, lib: applied(lib, lambda y: -y, POINTS, (4,), mode="drop", unique_indices=True),
+    lambda n, lib: applied(lib, lambda y: y + 0.5, SHORT, (3,)),
+    lambda n, lib: lib.jit(lambda: applied(lib, lambda y: y + 1, MIDDLE, (2, 2, 2, 4)))(),
+    lambda n, lib: applied(lib, n.sin, shape=(4, 3)),
+]
+
+SLICES = [
+    lambda n, lib: lib.lax.dynamic_slice(x, [1, 1], [2, 2]),
+    lambda n, lib: lib.lax.dynamic_slice(x, (-1, -2), (2, 2)),
+    lambda n, lib: lib.lax.dynamic_slice(x, (-9, 9), (2, 2)),
+    lambda n, lib: lib.lax.dynamic_slice(x, n.array([1, 2]), (0, 1)),
+    lambda n, lib: lib.lax.dynamic_slice(x, n.array([-1, 1]), (1, 1), allow_negative_indices=False),
+    lambda n, lib: lib.lax.dynamic_slice(
+        x, (-1, n.array(-1)), (1, 1), allow_negative_indices=(True, False)
+    ),
+    lambda n, lib: lib.lax.dynamic_slice(n.full((3,), 2.0), (1,), (2,)),
+    lambda n, lib: lib.lax.dynamic_slice(n.float32(3), (), ()),
+    lambda n, lib: lib.lax.dynamic_slice(x, (0, 0), (4, 1)),
+    lambda n, lib: lib.lax.dynamic_slice(x, (0,), (1, 1)),
+    lambda n, lib: lib.lax.dynamic_slice(x, (0.0, 1.0), (1, 1)),
+    lambda n, lib: lib.lax.dynamic_slice(x, (0, 0), (-1, 1)),
+    lambda n, lib: lib.lax.dynamic_slice(x, (n.arange(2), 0), (1, 1)),
+    lambda n, lib: lib.lax.dynamic_update_slice(x, x[:2, :2] * 0, (2, -1)),
+    lambda n, lib: lib.lax.dynamic_update_slice(x, x[:1], n.array([1, 7])),
+    lambda n, lib: lib.lax.dynamic_update_slice(
+        x, x[:1], n.array([-1, 0]), allow_negative_indices=False
+    ),
+    lambda n, lib: lib.lax.dynamic_update_slice(u, u[:2], (5,)),
+    lambda n, lib: lib.lax.dynamic_update_slice(x, x[0], (0, 0)),
+    lambda n, lib: lib.lax.dynamic_update_slice(k, x[None], (0, 0, 0)),
+    lambda n, lib: lib.lax.dynamic_update_slice(x, np.zeros((4, 1), np.float32), (0, 0)),
+    lambda n, lib: lib.lax.dynamic_update_slice(x, x[:1], (0, 1.5)),
+    lambda n, lib: lib.lax.dynamic_slice_in_dim(x, -2, 2, axis=-1),
+    lambda n, lib: lib.lax.dynamic_index_in_dim(x, -1, axis=1),
+    lambda n, lib: lib.lax.dynamic_index_in_dim(x, 7, keepdims=False),
+    lambda n, lib: lib.lax.dynamic_update_slice_in_dim(x, x[:, :2], -1, axis=-1),
+    lambda n, lib: lib.lax.dynamic_update_index_in_dim(x, x[0], -1, 0),
+    lambda n, lib: lib.lax.index_take(x, (np.array([0, 5]),), (1,)),
+    lambda n, lib: lib.lax.index_take(k, (np.array([0, 1]), np.array([3, 0])), (0, 2)),
+]
+
+
+def test_functions_are_applied_where_indices_point():
+    for program in APPLIED:
+        compare(program)
+
+
+def test_slices_that_begin_somewhere():
+    for program in SLICES:
+        compare(program)
+
+
+def test_slices_that_begin_somewhere_are_transformed():
+    starts = np.array([[0, 1], [2, -1], [9, -9]])
+
+    def program(n, lib):
+        def f(x, y, start):
+            cut = lib.lax.dynamic_slice(x * x, start, (2, 2))
+            return cut, lib.lax.dynamic_update_slice(x * 2, y * y, start)
+
+        def total(x, y, start):
+            return sum((leaf**2).sum() for leaf in f(x, y, start))
+
+        y = x[:2, 1:]
+        loops = [lib.vmap(f, axes)(xs, y, starts) for axes, xs in BATCHES]
+        slopes = lib.vmap(lib.grad(total, (0, 1)), (None, None, 0))(x, y, starts)
+        second = lib.hessian(total)(x, y, starts[1])
+        return [*lib.tree.leaves((loops, slopes)), second]
+
+    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+
+
+BATCHES = [((None, None, 0), x), ((0, None, 0), np.stack([x, x + 1, -x]))]
+
+
+# What fits nothing: operand, indices, numbers, and sizes or updates.
+def gathered_wrongly(operand=x, indices=ROWS[1], numbers=ROWS[2], sizes=(1, 4), **options):
+    return lambda n, lib: gathered(lib, operand, indices, numbers, sizes, **options)
+
+
+def scattered_wrongly(operand=x, indices=ROWS[1], updates=x[[0] * 4], numbers=ROWS[2], **options):
+    return lambda n, lib: [
+        scattered(lib, "scatter_add", operand, indices, updates, numbers, **options)
+    ]
+
+
+WRONG = {
+    "float indices": gathered_wrongly(indices=np.zeros((4, 1), np.float32)),
+    "boolean indices": gathered_wrongly(indices=np.zeros((4, 1), bool)),
+    "scalar indices": gathered_wrongly(indices=np.int32(1)),
+    "another number of indices": gathered_wrongly(indices=np.zeros((4, 2), int)),
+    "sizes for other axes": gathered_wrongly(sizes=(1,)),
+    "sizes too large": gathered_wrongly(sizes=(1, 5)),
+    "sizes below 0": gathered_wrongly(sizes=(1, -1)),
+    "a collapsed axis with a size": gathered_wrongly(sizes=(2, 4)),
+    "collapsed twice": gathered_wrongly(numbers=((1,), (0, 0), (0,))),
+    "a collapsed axis that is not there": gathered_wrongly(numbers=((1,), (2,), (0,))),
+    "collapsed out of order": gathered_wrongly(numbers=((), (1, 0), (0,)), sizes=(1, 1)),
+    "offset out of order": gathered_wrongly(x, ROWS[1], ((1, 0), (), (0,))),
+    "an offset that is not there": gathered_wrongly(numbers=((2,), (0,), (0,))),
+    "offsets missing": gathered_wrongly(numbers=((), (0,), (0,))),
+    "an index for no axis": gathered_wrongly(numbers=((1,), (0,), (2,))),
+    "two indices for one axis": gathered_wrongly(
+        indices=np.zeros((4, 2), int), numbers=((1,), (0,), (0, 0))
+    ),
+    "a batch also collapsed": gathered_wrongly(k, MIDDLE[1], ((), (0, 1), (1,), (0,), (0,))),
+    "a batch of another size": gathered_wrongly(
+        k, np.zeros((3, 1), int), ((1,), (1,), (1,), (0,), (0,)), (1, 1, 4)
+    ),
+    "a batch of indices only": gathered_wrongly(
+        k, np.zeros((2, 1), int), ((1, 2), (1,), (1,), (), (0,)), (2, 1, 4)
+    ),
+    "a batch along the numbers": gathered_wrongly(
+        k, np.zeros((2, 2), int), ((1,), (1,), (1, 2), (0,), (1,)), (1, 1, 4)
+    ),
+    "an unknown mode": gathered_wrongly(mode="wrap"),
+    "float places": scattered_wrongly(indices=np.zeros((4, 1), np.float32)),
+    "scalar places": scattered_wrongly(indices=np.int32(1)),
+    "another number of places": scattered_wrongly(indices=np.zeros((4, 2), int)),
+    "updates of another size": scattered_wrongly(updates=x),
+    "updates too large": scattered_wrongly(updates=np.zeros((4, 5), np.float32)),
+    "updates of too few axes": scattered_wrongly(updates=x[:, 0]),
+    "updates of too many axes": scattered_wrongly(updates=np.zeros((4, 4, 1), np.float32)),
+    "windows out of order": scattered_wrongly(
+        updates=np.zeros((4, 1, 4), np.float32), numbers=((2, 1), (), (0,))
+    ),
+    "a window that is not there": scattered_wrongly(numbers=((2,), (0,), (0,))),
+    "inserted twice": scattered_wrongly(numbers=((1,), (0, 0), (0,))),
+    "an inserted axis that is not there": scattered_wrongly(numbers=((1,), (2,), (0,))),
+    "a place for no axis": scattered_wrongly(numbers=((1,), (0,), (2,))),
+    "updates of a wider dtype": scattered_wrongly(k[0], ROWS[1], x[[0] * 4]),
+    "an unknown mode of updates": scattered_wrongly(mode="raise"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_fit_is_refused_with_jaxs_class_of_error(name):
+    assert isinstance(result_of(WRONG[name], jnp, jax), Exception)
+    compare(WRONG[name])

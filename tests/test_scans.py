@@ -1,0 +1,170 @@
+"""Scans, maps in batches, selections and vmapped branches, at their edges, are JAX's."""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy
+
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((6, 3))
+
+
+@pytest.fixture(autouse=True)
+def _64_bits():
+    with minijax.enable_x64(True):
+        yield
+
+
+def leaves(lib, outs):
+    return [np.asarray(x) for x in lib.tree.leaves(outs)]
+
+
+def compare(everything, tolerance=1e-10):
+    """What a function of a library and its numpy returns, compiled, is the same for both."""
+    ours, theirs = (
+        leaves(lib, lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
+        for lib, jnp in LIBRARIES
+    )
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_associative_scans_of_pytrees(size, reverse):
+    def everything(lib, jnp):
+        def steps(earlier, later):
+            (a, b), (c, d) = (x["f"] for x in (earlier, later))
+            return {"f": (a * c, b * c + d)}
+
+        def scan(x, axis):
+            return lib.lax.associative_scan(steps, {"f": (x, jnp.cos(x))}, reverse, axis)
+
+        def loss(x):
+            return sum(jnp.sum(jnp.sin(y)) for y in lib.tree.leaves(scan(x, 0)))
+
+        x = jnp.asarray(X[:size])
+        return scan(x, 0), scan(x.T, 1), lib.grad(loss)(x), lib.jvp(loss, (x,), (2 * x,))
+
+    compare(everything)
+
+
+NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cumulative_functions(name):
+    def everything(lib, jnp):
+        def scan(x, **how):
+            return getattr(lib.lax, name)(x, **how)
+
+        outs = []
+        for size in (0, 1, 6):
+            for reverse in (False, True):
+                x = jnp.asarray(X[:size])
+                outs += [scan(x, reverse=reverse), scan(x, axis=1, reverse=reverse)]
+                outs.append(lib.grad(lambda x, r=reverse: jnp.sum(jnp.sin(scan(x, reverse=r))))(x))
+        special = jnp.array([0.0, 1.0, jnp.inf, 1.0, jnp.nan, 2.0])
+        ties = jnp.array([0.0, 1.0, 1.0, 0.0, 1.0])
+        outs += [scan(special), scan(-special), lib.grad(lambda x: scan(x) @ jnp.arange(5.0))(ties)]
+        if name in ("cummax", "cummin"):
+            outs.append(scan(jnp.array([1 + 2j, 1 + 1j, 2 - 1j, 0j])))
+        if name != "cumlogsumexp":
+            outs.append(scan(jnp.array([100, 200, 3], jnp.uint8)))
+        return outs
+
+    compare(everything)
+
+
+def test_selections_by_number():
+    cases = [X[0], X[1], X[2]]
+
+    def everything(lib, jnp):
+        def select(which, *cases):
+            return lib.lax.select_n(which, *cases)
+
+        on_device = list(map(jnp.asarray, cases))
+        which = jnp.array([2, 0, 1])
+        outs = [select(which.astype(t), *on_device) for t in (np.int8, np.uint32, np.int64)]
+        return [
+            *outs,
+            select(jnp.int32(1), *on_device),
+            select(which > 0, *on_device[:2]),
+            select(jnp.array([-1, 5, 1]), *on_device),
+            lib.vmap(select, (0, None, None, 0))(jnp.arange(3), *on_device[:2], jnp.asarray(X[:3])),
+            lib.grad(lambda *cases: jnp.sum(jnp.sin(select(which, *cases))), (0, 1, 2))(*on_device),
+        ]
+
+    compare(everything)
+    for which, count in ((np.ones(3), 3), (np.array([True] * 3), 3)):
+        for lib, _ in LIBRARIES:
+            with pytest.raises(TypeError):
+                lib.lax.select_n(which, *cases[:count])
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 2, 4, 7])
+def test_maps_in_batches(batch_size):
+    def everything(lib, jnp):
+        def f(row):
+            return jnp.sin(row["x"]) * row["n"], {"n": row["n"] + 1, "one": 1}
+
+        def mapped(x):
+            rows = {"x": x, "n": jnp.arange(x.shape[0])}
+            return lib.lax.map(f, rows, batch_size=batch_size)
+
+        outs = []
+        for size in (0, 1, 4, 5):
+            x = jnp.asarray(X[:size])
+            outs += [mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)]
+        return outs
+
+    compare(everything)
+
+
+# Functions of a library, its numpy, and a scalar, whose branches are not finite everywhere.
+CHOICES = {
+    "log": lambda lib, jnp, x: lib.lax.cond(x > 0, jnp.log, lambda x: x, x),
+    "sqrt": lambda lib, jnp, x: lib.lax.cond(x > 0, jnp.sqrt, lambda x: 0 * x, x),
+    "quotient": lambda lib, jnp, x: lib.lax.cond(
+        x == 0, lambda x: 1.0, lambda x: jnp.sin(x) / x, x
+    ),
+    "of three": lambda lib, jnp, x: lib.lax.switch(
+        (x > 0).astype(int) + (x >= 0), [lambda x: -x, lambda x: 3 * x, jnp.log], x
+    ),
+    "in a loop": lambda lib, jnp, x: lib.lax.scan(
+        lambda c, _: (lib.lax.cond(c > 0, jnp.log, lambda y: 2 * y, c), c), x, None, length=3
+    )[0],
+    "of what is shared": lambda lib, jnp, x: lib.lax.cond(
+        x > 0, lambda: jnp.log(x), lambda: jnp.cos(x)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_derivatives_of_vmapped_choices(name):
+    """What a branch that is not taken gives is no number, and must not spoil the others."""
+
+    def everything(lib, jnp):
+        def f(x):
+            return CHOICES[name](lib, jnp, x)
+
+        def scaled(x, w):
+            return CHOICES[name](lib, jnp, x * w)
+
+        xs = jnp.array([-1.0, 0.0, 2.0])
+        return [
+            lib.vmap(f)(xs),
+            lib.grad(lambda xs: jnp.sum(lib.vmap(f)(xs)))(xs),
+            lib.grad(lambda w: jnp.sum(lib.vmap(scaled, (0, None))(xs, w)))(3.0),
+            lib.vmap(lib.grad(f))(xs),
+            lib.jacrev(lib.vmap(f))(xs),
+            lib.jvp(lib.vmap(f), (xs,), (xs + 2,)),
+            lib.vmap(lib.hessian(f))(xs),
+        ]
+
+    compare(everything)

@@ -1,0 +1,76 @@
+"""Minimisation: iterations are JAX's, and where those of JAX break down, the minimum is found."""
+
+import jax
+import jax.scipy.optimize
+import numpy as np
+import pytest
+
+import minijax
+
+
+def rosenbrock(x):
+    return ((1 - x[:-1]) ** 2 + 100 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+
+def himmelblau(x):
+    return (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
+
+
+def matyas(x):
+    return 0.26 * (x[0] ** 2 + x[1] ** 2) - 0.48 * x[0] * x[1]
+
+
+def minimum(lib, fun, **how):
+    def of(x0, *args):
+        return lib.scipy.optimize.minimize(fun, x0, args, method="BFGS", **how)
+
+    return lib.jit(of)
+
+
+@pytest.mark.parametrize("start", [[-1.2, 3.0], [100.0, 100.0]])
+@pytest.mark.parametrize("fun", [himmelblau, matyas])
+def test_iterations(fun, start):
+    start = np.array(start)
+    found, expected = minimum(minijax, fun)(start), minimum(jax, fun)(start)
+    assert found._fields == expected._fields
+    for x, y in zip(found, expected, strict=True):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6, atol=1e-9)
+
+
+def test_options_and_arguments():
+    options = {"maxiter": 3, "gtol": 1e-3, "norm": 2, "line_search_maxiter": 5}
+
+    def shifted(x, by):
+        return himmelblau(x - by)
+
+    args = (np.array([-1.2, 3.0]), np.array([0.1, 0.2]))
+    found = minimum(minijax, shifted, options=options)(*args)
+    expected = minimum(jax, shifted, options=options)(*args)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6, atol=1e-9)
+    assert (int(found.status), int(found.nit)) == (1, 3)
+
+
+@pytest.mark.parametrize("start", [[0.0, 0.0], [-1.2, 3.0], [100.0, 100.0]])
+def test_the_valley_of_rosenbrock(start):
+    """JAX gives up where a search finds the upper end of an interval below the lower one."""
+    found = minimum(minijax, rosenbrock)(np.array(start))
+    assert bool(found.success)
+    np.testing.assert_allclose(np.asarray(found.x), [1.0, 1.0], atol=1e-5)
+
+
+def test_numbers_of_32_bits_and_several_starts():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        starts = np.array([[-1.2, 3.0], [2.0, 2.5]])
+        found, expected = (lib.vmap(minimum(lib, himmelblau))(starts) for lib in (minijax, jax))
+        assert found.x.dtype == expected.x.dtype
+        np.testing.assert_allclose(np.asarray(found.x), np.asarray(expected.x), rtol=1e-3)
+
+
+def test_bad_arguments():
+    for lib in (jax, minijax):
+        with pytest.raises(ValueError, match="recognized"):
+            lib.scipy.optimize.minimize(matyas, np.zeros(2), method="Newton")
+        with pytest.raises(TypeError, match="tuple"):
+            lib.scipy.optimize.minimize(matyas, np.zeros(2), [1.0], method="BFGS")

@@ -1,0 +1,257 @@
+"""Distributions and statistics are JAX's: values, dtypes and derivatives."""
+
+import importlib
+
+import jax
+import jax.scipy.stats
+import numpy as np
+import pytest
+
+import minijax
+
+X = np.array([-2.5, -0.4, 0.0, 0.3, 0.8, 1.0, 1.7, 4.0])
+UNIT = np.array([-0.1, 0.0, 0.05, 0.3, 0.5, 0.77, 0.95, 1.0])
+COUNTS = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
+LOC, SCALE = 0.1, 1.3
+# The shape parameters of a distribution.
+CONTINUOUS = {
+    "beta": (0.7, 2.5),
+    "cauchy": (),
+    "chi2": (3.3,),
+    "expon": (),
+    "gamma": (1.7,),
+    "gumbel_l": (),
+    "gumbel_r": (),
+    "laplace": (),
+    "logistic": (),
+    "norm": (),
+    "pareto": (1.4,),
+    "t": (4.5,),
+    "truncnorm": (-1.0, 1.5),
+    "uniform": (),
+}
+WITHOUT_LOC = {"gennorm": (1.6,), "vonmises": (0.9,), "wrapcauchy": (0.4,)}
+DISCRETE = {
+    "betabinom": (5.0, 0.8, 2.2),
+    "binom": (5.0, 0.3),
+    "geom": (0.3,),
+    "nbinom": (3.0, 0.4),
+    "poisson": (2.4,),
+    "bernoulli": (0.3,),
+}
+NAMES = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "logpmf", "pmf", "entropy")
+
+
+def of_both(name):
+    return [importlib.import_module(f"{lib}.scipy.stats.{name}") for lib in ("minijax", "jax")]
+
+
+def assert_same(ours, theirs, *args, tolerance=1e-9):
+    """The results of one program of each library, all at once."""
+    found, expected = minijax.jit(ours)(*args), jax.jit(theirs)(*args)
+    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+def functions_of(module):
+    return [name for name in NAMES if hasattr(module, name)]
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *WITHOUT_LOC])
+def test_continuous_distributions(name):
+    ours, theirs = of_both(name)
+    assert functions_of(ours) == functions_of(theirs)
+    shapes = CONTINUOUS.get(name) or WITHOUT_LOC.get(name, ())
+    shapes += (LOC, SCALE) if name in CONTINUOUS else ()
+    x = X if name != "wrapcauchy" else X[2:] + 0.01
+    # Slopes away from the ends, where they are what `where` lets through; there are none by the
+    # parameters of incomplete beta functions, and a test of its own has those of gamma functions.
+    inside = np.array([0.3, 0.8]) if name in ("beta", "uniform") else np.array([1.55, 1.7, 1.9])
+    # JAX has none of Gumbel's distributions, whose formulas have an integer in them.
+    has_slopes = not name.startswith("gumbel")
+    by = () if name in ("beta", "gamma", "chi2") else range(1, 1 + len(shapes))
+
+    def function(lib, module):
+        def results(n, *shapes):
+            f, is_inverse = getattr(module, n), n in ("ppf", "isf")
+            slope = lib.grad(lambda *args: f(*args).sum(), argnums=(0, *by))
+            out = f(UNIT if is_inverse else x, *shapes)
+            if not has_slopes or not (is_inverse or n.startswith("log")):
+                return out
+            return out, slope(UNIT[2:5] if is_inverse else inside, *shapes)
+
+        return lambda *shapes: [results(n, *shapes) for n in functions_of(module)]
+
+    assert_same(function(minijax, ours), function(jax, theirs), *map(np.float64, shapes))
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_distributions(name):
+    ours, theirs = of_both(name)
+    assert functions_of(ours) == functions_of(theirs)
+    shapes = DISCRETE[name]
+
+    def function(lib, module):
+        def slopes(k, *shapes):
+            by = tuple(range(len(shapes)))
+            return lib.grad(lambda *shapes: module.logpmf(k, *shapes).sum(), by)(*shapes)
+
+        return lambda *shapes: [
+            [
+                getattr(module, n)(UNIT if n == "ppf" else k, *shapes)
+                for k in (COUNTS, COUNTS[:5].astype(np.int32))
+                for n in functions_of(module)
+                if n != "entropy"
+            ],
+            module.logpmf(COUNTS, *shapes, 1),
+            slopes(COUNTS[2:4] if name != "bernoulli" else COUNTS[1:3], *shapes),
+        ]
+
+    assert_same(function(minijax, ours), function(jax, theirs), *map(np.float64, shapes))
+
+
+def test_gamma_has_derivatives_by_its_shape():
+    assert_same(
+        *[
+            lambda a, lib=lib: [
+                lib.jacobian(lambda a, f=f: f(X[3:], a))(a)
+                for f in (lib.scipy.stats.gamma.cdf, lib.scipy.stats.gamma.logsf)
+            ]
+            for lib in (minijax, jax)
+        ],
+        np.float64(1.7),
+        tolerance=1e-8,
+    )
+
+
+def test_the_entropy_of_poissons_distribution():
+    mu = np.array([0.0, 0.1, 3.0, 9.99, 10.0, 50.0, 200.0])
+    ours, theirs = of_both("poisson")
+    assert_same(ours.entropy, theirs.entropy, mu)
+
+
+def test_vectors():
+    rng = np.random.default_rng(0)
+    x, mean = rng.normal(size=(4, 3)), rng.normal(size=3)
+    root = rng.normal(size=(3, 3))
+    cov = root @ root.T + np.eye(3)
+    shares = rng.dirichlet(np.ones(3), size=4).T
+    alpha = np.array([0.7, 1.5, 2.0])
+    counts = np.array([2, 0, 3])
+
+    def function(lib):
+        stats = lib.scipy.stats
+
+        def loss(x, mean, cov):
+            return stats.multivariate_normal.logpdf(x, mean, cov).sum()
+
+        return lambda x, mean, cov, shares, alpha: [
+            stats.multivariate_normal.logpdf(x, mean, cov),
+            stats.multivariate_normal.pdf(x, mean, 2.0),
+            stats.multivariate_normal.pdf(x, 0.3, 2.0),
+            stats.multivariate_normal.logpdf(x[0], x[:2], cov),
+            lib.grad(loss, argnums=(0, 1, 2))(x, mean, cov),
+            stats.dirichlet.logpdf(shares, alpha),
+            stats.dirichlet.pdf(shares[:2], alpha),
+            stats.dirichlet.logpdf(shares[:, 0] * 1.1, alpha),
+            lib.grad(lambda a: stats.dirichlet.logpdf(shares, a).sum())(alpha),
+            stats.multinomial.logpmf(counts, 5, shares[:, 0]),
+            stats.multinomial.pmf(counts, 6, shares[:, 0]),
+        ]
+
+    assert_same(function(minijax), function(jax), x, mean, cov, shares, alpha)
+
+
+def test_ranks_and_modes():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, size=(5, 6)).astype(float)
+    with_nan = np.where(x == 3, np.nan, x)
+
+    def function(lib):
+        stats = lib.scipy.stats
+        return lambda x, y, i: [
+            [stats.rankdata(x, method) for method in ("average", "min", "max", "dense", "ordinal")],
+            stats.rankdata(i, "min", axis=0),
+            stats.rankdata(x, axis=1),
+            stats.rankdata(y, axis=-1),
+            tuple(stats.mode(i)),
+            tuple(stats.mode(y, axis=1, keepdims=True)),
+            tuple(stats.mode(x, axis=None, keepdims=True)),
+            tuple(stats.mode(x[:0])),
+            stats.sem(x),
+            stats.sem(y, axis=None, nan_policy="omit"),
+            stats.sem(i, axis=1, ddof=0, keepdims=True),
+        ]
+
+    assert_same(function(minijax), function(jax), x, with_nan, x.astype(np.int32))
+
+
+@pytest.mark.parametrize("bw_method", [None, "silverman", 0.4, lambda kde: kde.neff**-0.3])
+def test_densities_estimated_from_samples(bw_method):
+    rng = np.random.default_rng(0)
+    x, places = rng.normal(size=(2, 20)), rng.normal(size=(2, 3))
+
+    def function(lib):
+        def estimates(x, places):
+            kde = lib.scipy.stats.gaussian_kde(x, bw_method=bw_method)
+            weighted = lib.scipy.stats.gaussian_kde(x[0], bw_method, weights=x[1] ** 2)
+            return [
+                kde(places),
+                kde.logpdf(places),
+                kde.pdf(places[:, 0]),
+                kde.integrate_gaussian(places[:, 0], np.eye(2)),
+                kde.integrate_kde(lib.scipy.stats.gaussian_kde(places)),
+                weighted.evaluate(places[0]),
+                weighted.integrate_box_1d(-0.5, 1.0),
+                kde.resample(lib.random.PRNGKey(0), (3,)),
+                lib.grad(lambda x: lib.scipy.stats.gaussian_kde(x).logpdf(places).sum())(x),
+                lib.tree.leaves(kde),
+            ]
+
+        return estimates
+
+    assert_same(function(minijax), function(jax), x, places, tolerance=1e-7)
+
+
+def test_numbers_of_32_bits():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        assert_same(
+            *[
+                lambda x, k, lib=lib: [
+                    lib.scipy.stats.beta.cdf(x, 2, 3),
+                    lib.scipy.stats.truncnorm.cdf(x, -1, 2),
+                    lib.scipy.stats.poisson.cdf(k, 3),
+                    lib.scipy.stats.gamma.logpdf(k, 2),
+                    lib.scipy.stats.rankdata(k),
+                    lib.scipy.stats.uniform.cdf(x.astype(lib.numpy.bfloat16)),
+                ]
+                for lib in (minijax, jax)
+            ],
+            X,
+            np.arange(5),
+            tolerance=1e-5,
+        )
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda stats: stats.dirichlet.logpdf(X, np.ones(3)), ValueError),
+        (lambda stats: stats.multinomial.pmf(X, 1, np.ones(8)), ValueError),
+        (lambda stats: stats.multivariate_normal.pdf(X, X, np.eye(3)), ValueError),
+        (lambda stats: stats.rankdata(X, "first"), ValueError),
+        (lambda stats: stats.rankdata(X, nan_policy="omit"), NotImplementedError),
+        (lambda stats: stats.mode(X, nan_policy="ignore"), ValueError),
+        (lambda stats: stats.sem(X, nan_policy="raise"), ValueError),
+        (lambda stats: stats.gaussian_kde(np.ones(1)), ValueError),
+        (lambda stats: stats.gaussian_kde(X, "wide"), ValueError),
+        (lambda stats: stats.gaussian_kde(X)(np.ones((2, 3))), ValueError),
+    ],
+)
+def test_bad_arguments(call, error):
+    for lib in (jax, minijax):
+        with pytest.raises(error):
+            call(lib.scipy.stats)

@@ -1,0 +1,171 @@
+"""Arrays as sets: their different elements, and those they share, are those that JAX finds."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from libraries import assert_alike, result_of
+
+import minijax
+import minijax.numpy as mnp
+
+i = np.array([3, 1, 3, 7, 1, 1])
+j = np.array([[7, 2], [3, 3]])
+f = np.array([2.0, np.nan, -0.0, 2.0, 0.0, np.nan, -1.0], np.float32)
+g = np.array([np.nan, 2.0, 5.0], np.float32)
+c = np.array([complex(1, np.nan), complex(np.nan, 2), 1.0, 2j, 1.0])
+m = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [np.nan, 1.0], [np.nan, 1.0]], np.float32)
+b = np.array([True, False, True])
+nothing = np.zeros((0,), np.float32)
+ALL = {"return_index": True, "return_inverse": True, "return_counts": True}
+
+# Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
+FAMILIES = {
+    "unique": [
+        lambda n, lib: n.unique(i),
+        lambda n, lib: n.unique(j, **ALL),
+        lambda n, lib: n.unique(f, **ALL),
+        lambda n, lib: n.unique(f, **ALL, equal_nan=False),
+        lambda n, lib: n.unique(c, **ALL),
+        lambda n, lib: n.unique(b, return_counts=True),
+        lambda n, lib: n.unique(i.astype(np.uint8), True, False, True),
+        lambda n, lib: n.unique(f.astype(n.bfloat16)),
+        lambda n, lib: n.unique(m, axis=0, **ALL),
+        lambda n, lib: n.unique(m, axis=-1, **ALL),
+        lambda n, lib: n.unique(m, axis=0, equal_nan=False),
+        lambda n, lib: n.unique(np.stack([j, j], 1), axis=1, **ALL),
+        lambda n, lib: n.unique(4, **ALL),
+        lambda n, lib: n.unique(n.asarray(2.5), size=2),
+        lambda n, lib: n.unique(nothing, **ALL),
+        lambda n, lib: n.unique(np.zeros((3, 0)), axis=0, **ALL),
+        lambda n, lib: n.unique(np.zeros((0, 3)), axis=0, **ALL),
+        lambda n, lib: tuple(n.unique_all(f)),
+        lambda n, lib: tuple(n.unique_counts(f)),
+        lambda n, lib: tuple(n.unique_inverse(j)),
+        lambda n, lib: n.unique_values(f),
+        lambda n, lib: n.unique_all(i).values,
+    ],
+    "unique of a size": [
+        lambda n, lib: n.unique(i, size=5, **ALL),
+        lambda n, lib: n.unique(i, size=2, **ALL),
+        lambda n, lib: n.unique(i, size=0, **ALL),
+        lambda n, lib: n.unique(i, size=np.int64(9), **ALL, fill_value=2.5),
+        lambda n, lib: n.unique(i, size=4, fill_value=np.arange(4)),
+        lambda n, lib: n.unique(f, size=8, fill_value=np.nan, **ALL),
+        lambda n, lib: n.unique(m, axis=0, size=4, **ALL),
+        lambda n, lib: n.unique(m, axis=1, size=4, fill_value=7, **ALL),
+        lambda n, lib: n.unique(nothing, size=2, fill_value=1.0, **ALL),
+        lambda n, lib: tuple(n.unique_all(i, size=4, fill_value=0)),
+        lambda n, lib: tuple(n.unique_counts(i, size=2)),
+        lambda n, lib: tuple(n.unique_inverse(j, size=3)),
+        lambda n, lib: n.unique_values(j, size=5, fill_value=0),
+    ],
+    "isin": [
+        lambda n, lib: n.isin(i, j),
+        lambda n, lib: n.isin(j, i, invert=True),
+        lambda n, lib: n.isin(j, 3.0),
+        lambda n, lib: n.isin(f, g),
+        lambda n, lib: n.isin(f, f, method="binary_search"),
+        lambda n, lib: n.isin(i, j, method="sort"),
+        lambda n, lib: n.isin(i, j, True, method="compare_all"),
+        lambda n, lib: n.isin(np.arange(40), np.arange(0, 90, 3)),
+        lambda n, lib: n.isin(np.arange(40.0), np.arange(0, 90, 3), invert=True),
+        lambda n, lib: n.isin(c, c),
+        lambda n, lib: n.isin(nothing, g),
+        lambda n, lib: n.isin(f, nothing, invert=True),
+    ],
+    "of two": [
+        lambda n, lib: n.union1d(i, j),
+        lambda n, lib: n.union1d(f, i),
+        lambda n, lib: n.union1d(nothing, nothing),
+        lambda n, lib: n.union1d(i, j, size=6, fill_value=-1),
+        lambda n, lib: n.union1d(i, j, size=2),
+        lambda n, lib: n.setdiff1d(i, j),
+        lambda n, lib: n.setdiff1d(f, g),
+        lambda n, lib: n.setdiff1d(i, f),
+        lambda n, lib: n.setdiff1d(np.array([5, 3, 1]), j, assume_unique=True),
+        lambda n, lib: n.setdiff1d(i, j, size=3),
+        lambda n, lib: n.setdiff1d(i, nothing, size=6, fill_value=-1),
+        lambda n, lib: n.setdiff1d(np.array([5, 3, 1]), j, True, size=4, fill_value=9),
+        lambda n, lib: n.setdiff1d(nothing, i, size=2),
+        lambda n, lib: n.setxor1d(i, j),
+        lambda n, lib: n.setxor1d(f, g),
+        lambda n, lib: n.setxor1d(np.array([5, 3]), np.array([3, 0]), assume_unique=True),
+        lambda n, lib: n.setxor1d(i, j, size=4),
+        lambda n, lib: n.setxor1d(i, i, size=2),
+        lambda n, lib: n.setxor1d(i, j, size=4, fill_value=8),
+        lambda n, lib: n.setxor1d(np.array([5, 3]), np.array([3, 0]), True, size=1),
+        lambda n, lib: n.setxor1d(nothing, nothing),
+        lambda n, lib: n.intersect1d(i, j),
+        lambda n, lib: n.intersect1d(f, g, return_indices=True),
+        lambda n, lib: n.intersect1d(i, j, return_indices=True),
+        lambda n, lib: n.intersect1d(np.array([5, 3]), np.array([3, 5]), True, True),
+        lambda n, lib: n.intersect1d(i, j, size=3),
+        lambda n, lib: n.intersect1d(i, j, size=1, return_indices=True),
+        lambda n, lib: n.intersect1d(i, j, size=4, fill_value=-5, return_indices=True),
+        lambda n, lib: n.intersect1d(np.array([5, 3]), np.array([3, 5]), True, True, size=3),
+        lambda n, lib: n.intersect1d(i, nothing),
+    ],
+    "transformed": [
+        lambda n, lib: lib.jit(lambda x: n.unique(x, size=3, **ALL))(i),
+        lambda n, lib: lib.jit(lambda x: n.unique(x, size=3, axis=1, **ALL))(m),
+        lambda n, lib: lib.vmap(lambda x: n.unique(x, size=2, **ALL))(j),
+        lambda n, lib: lib.vmap(lambda x: n.isin(x, i))(j),
+        lambda n, lib: lib.grad(lambda x: (n.unique(x, size=3) ** 2).sum())(g),
+        lambda n, lib: lib.jacfwd(lambda x: n.unique(x, size=4))(f[2:6]),
+        lambda n, lib: lib.jit(lambda x, y: n.union1d(x, y, size=5))(i, j),
+        lambda n, lib: lib.jit(lambda x, y: n.setdiff1d(x, y, size=2))(i, j),
+        lambda n, lib: lib.jit(lambda x, y: n.setxor1d(x, y, size=3))(i, j),
+        lambda n, lib: lib.jit(lambda x, y: n.intersect1d(x, y, size=2))(i, j),
+    ],
+    "refused": [
+        lambda n, lib: n.unique([1, 2]),
+        lambda n, lib: n.unique(i, size=-1),
+        lambda n, lib: n.unique(i, size=2.5),
+        lambda n, lib: n.unique(i, axis=1),
+        lambda n, lib: n.unique(nothing, size=3),
+        lambda n, lib: n.isin(i, [1]),
+        lambda n, lib: n.isin(i, i, method="guess"),
+        lambda n, lib: lib.jit(n.unique)(i),
+        lambda n, lib: lib.vmap(n.unique)(j),
+        lambda n, lib: lib.jit(n.setdiff1d)(i, i),
+        lambda n, lib: lib.jit(n.union1d)(i, i),
+        lambda n, lib: lib.jit(n.intersect1d)(i, i),
+    ],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_give_what_jaxs_give(family):
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for program in FAMILIES[family]:
+            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+
+
+def test_indices_and_counts_are_as_wide_as_jaxs():
+    assert_alike(mnp.unique(i, **ALL), jnp.unique(i, **ALL))
+    assert_alike(mnp.intersect1d(i, j, return_indices=True), jnp.intersect1d(i, j, False, True))
+    assert_alike(
+        mnp.intersect1d(i, j, False, True, size=3), jnp.intersect1d(i, j, False, True, size=3)
+    )
+
+
+def test_elements_found_without_a_size_have_their_derivatives():
+    """JAX takes them for constants there, whose derivative is zero."""
+    x = np.array([2.0, 5.0, 2.0])
+    found = minijax.grad(lambda x: (mnp.unique(x) ** 2).sum())(x)
+    np.testing.assert_array_equal(found, [4.0, 10.0, 0.0])
+
+
+elements = st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.0, 5.0, np.inf, np.nan]), max_size=5)
+
+
+@settings(max_examples=40)
+@given(elements, elements)
+def test_what_two_sets_share_is_what_numpy_finds(first, second):
+    x, y = np.array(first), np.array(second)
+    for name in "union1d", "intersect1d", "setxor1d", "setdiff1d":
+        np.testing.assert_array_equal(getattr(mnp, name)(x, y), getattr(np, name)(x, y))
+    np.testing.assert_array_equal(mnp.isin(x, y, method="binary_search"), np.isin(x, y))
