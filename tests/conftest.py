@@ -26,6 +26,7 @@ settings.load_profile("crossing")
 # What compares the library with JAX name by name is more than every change can wait for: a share of
 # these tests is drawn, and the nightly session runs all.
 BY_FAMILY = {
+    "test_callbacks",
     "test_attention",
     "test_checkpoint",
     "test_collectives",
@@ -41,6 +42,7 @@ BY_FAMILY = {
     "test_incomplete_gamma",
     "test_image",
     "test_indexing",
+    "test_inspection",
     "test_lax_pieces",
     "test_keys",
     "test_lax",

@@ -29,6 +29,7 @@ MODULES = [
     "lax",
     "lax.linalg",
     "scipy.linalg",
+    "debug",
     "scipy.fft",
     "scipy.integrate",
     "scipy.ndimage",
@@ -76,7 +77,14 @@ NOT_YET = {
     "to": "lax.all_gather",
 }
 # Context managers that set an option; JAX has one signature for all of them.
-OF_SETTINGS = {"default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion"}
+OF_SETTINGS = {
+    "debug_infs",
+    "debug_nans",
+    "default_matmul_precision",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+}
 LACKING = {
     (name, function) for name, functions in NOT_YET.items() for function in functions.split()
 }

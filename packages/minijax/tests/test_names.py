@@ -11,6 +11,7 @@ import minijax
 MODULES = [
     "minijax",
     "minijax.core",
+    "minijax.debug",
     "minijax.errors",
     "minijax.lax",
     "minijax.nn",

@@ -10,9 +10,11 @@ from minijax import (
     core,
     custom_batching,
     custom_derivatives,
+    debug,
     dlpack,
     dtypes,
     errors,
+    experimental,
     export,
     flatten_util,
     image,
@@ -31,6 +33,11 @@ from minijax import (
 from minijax.ad_checkpoint import checkpoint, checkpoint_policies
 from minijax.ad_checkpoint import checkpoint as remat
 from minijax.array import Array
+from minijax.callbacks import order as _order
+from minijax.callbacks.effects import effects_barrier
+from minijax.callbacks.pure import pure_callback
+from minijax.clearing import clear_caches
+from minijax.compile_time import ensure_compile_time_eval
 from minijax.config import config
 from minijax.custom_derivatives import (
     closure_convert,
@@ -49,9 +56,12 @@ from minijax.devices import (
     process_count,
     process_index,
 )
+from minijax.environment import print_environment_info
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
+from minijax.invalid_numbers import debug_infs, debug_nans
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
+from minijax.leaks import checking_leaks
 from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
@@ -70,6 +80,7 @@ from minijax.transformations import (
     vjp,
     vmap,
 )
+from minijax.watching import disable_jit, log_compiles
 from minijax_stage1.source import hide_frames_of
 
 __all__ = [
@@ -77,8 +88,10 @@ __all__ = [
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
+    "clear_caches",
     "closure_convert",
     "compilation_cache",
     "config",
@@ -88,17 +101,24 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
+    "debug_infs",
+    "debug_nans",
     "default_backend",
     "default_matmul_precision",
     "device_count",
     "device_get",
     "device_put",
     "devices",
+    "disable_jit",
     "dlpack",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "experimental",
     "export",
     "flatten_util",
     "grad",
@@ -114,6 +134,7 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "log_compiles",
     "make_jaxpr",
     "named_call",
     "named_scope",
@@ -122,8 +143,10 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "ops",
+    "print_environment_info",
     "process_count",
     "process_index",
+    "pure_callback",
     "random",
     "remat",
     "scipy",

@@ -36,7 +36,7 @@ from minijax_stage3 import (
     eval_jaxpr,
     lowering_rules,
 )
-from minijax_stage3.dce import dce_rules
+from minijax_stage3.dce import dce_rules, has_effects
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -234,9 +234,9 @@ def _split(
     may_keep = policy or checkpoint_policies.nothing_saveable
     saved: set[Any] = set()
     for eqn in known.eqns:
-        if may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params):
+        if has_effects(eqn) or may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params):
             saved.update(eqn.outvars)
-    again = [eqn for eqn in known.eqns if saved.isdisjoint(eqn.outvars)]
+    again = [eqn for eqn in known.eqns if saved.isdisjoint(eqn.outvars) and not has_effects(eqn)]
     # The waiting half binds the residuals as arguments; in the whole they are computed.
     of_known = dict(zip(waiting.invars[:count], known.outvars[len(outs) :], strict=True))
 

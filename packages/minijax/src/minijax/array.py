@@ -68,6 +68,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def __str__(self) -> str:
         return repr(self) if self.aval.dtype == key_dtype else super().__str__()
 
+    def __format__(self, spec: str) -> str:
+        if self.aval.dtype == key_dtype:
+            return format(str(self), spec)
+        return super().__format__(spec)
+
     @property
     def nbytes(self) -> int:
         """The bytes that the numbers take."""

@@ -20,7 +20,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minijax.callbacks.numbered import functions_called
 from minijax.config import config
+from minijax.watching import logging_time
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options
 
@@ -30,7 +32,8 @@ _DIGEST_SIZE = 32
 
 # A location at the end of a line, as lowering writes it. A location inside a string would have
 # the string's quotation mark after it, so no more is matched than what is meant.
-_LOCATION = re.compile(r' loc\((?:unknown|"[^"\n]*":\d+:\d+)\)$', re.MULTILINE)
+# What somebody calls the place, in front of it, is kept, for the program that is loaded shows it.
+_LOCATION = re.compile(r' loc\((?:unknown|(?:("[^"\n]*")\()?"[^"\n]*":\d+:\d+\)?)\)$', re.MULTILINE)
 
 _warned: set[str] = set()  # directories, about which the user has been told what is wrong
 _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
@@ -40,7 +43,18 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 def compile_or_load(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Does what `backend.compile` does, at the first time; later ones load the result from disk."""
+    """Does what `backend.compile` does, at the first time; later ones load the result from disk.
+
+    A program that calls Python functions is never kept: they belong to this process.
+    """
+    with logging_time(f"compiling {_name_of(text)}"):
+        return _compile_or_load(text, out_avals, options)
+
+
+def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
+    if backend.CALL_TARGET in text:
+        functions, text = functions_called(text)
+        return backend.compile_calling(text, functions, out_avals, options)
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
         return backend.compile(text, out_avals, options)
@@ -75,7 +89,7 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
     import hashlib  # late, for it takes milliseconds
 
     machine = (*backend.fingerprint(), backend.xla_flags(), *_machine())
-    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub("", text))
+    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:
         encoded = part.encode(errors="surrogateescape")
@@ -110,10 +124,9 @@ def _machine() -> tuple[str, ...]:
 def _is_cacheable(text: str, options: Options) -> bool:
     """Whether compiling does no more than what can be kept."""
     flags = backend.xla_flags()
-    calls_python = "xla_ffi_python_" in text  # functions of this process, referred to by number
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
-    return not (calls_python or writes_files or flags_in_file)
+    return not (writes_files or flags_in_file)
 
 
 def _directory() -> str | None:
@@ -256,8 +269,11 @@ def _warn_unless_default(directory: str, problem: str) -> None:
 def _log(event: str, text: str, file: str) -> None:
     import logging
 
-    module = text[:100].partition("{")[0].strip()
-    logging.getLogger(__name__).debug("%s: %s, %s", event, module, file)
+    logging.getLogger(__name__).debug("%s: %s, %s", event, _name_of(text), file)
+
+
+def _name_of(text: str) -> str:
+    return text[:100].partition("{")[0].strip()
 
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:

@@ -65,6 +65,23 @@ class Option:
             ) from None
 
 
+class Switch(Option):
+    """A setting, true or false, that has calls do more than they must.
+
+    As long as no such setting was ever on, `Switch.used` is false, and nobody need look further.
+    """
+
+    used = False
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        Switch.used |= self.value
+
+    def _checked(self, value: Any) -> Any:
+        Switch.used |= bool(value)
+        return super()._checked(value)
+
+
 class _Kind:
     """How the values of one type are recognised, read and described."""
 
@@ -247,6 +264,13 @@ config.declare(
     float,
     0.0,
     "Programs that took less time than this to compile are not kept.",
+)
+config.declare(
+    "log_compiles",
+    bool,
+    False,
+    "Whether to log, as warnings, what is traced and compiled, and how long that took.",
+    Switch,
 )
 config.declare(
     "explain_cache_misses",

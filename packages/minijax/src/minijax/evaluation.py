@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minijax.array import Array, of_library
-from minijax.config import Option
+from minijax.config import Option, Switch
+from minijax.invalid_numbers import check_numbers
+from minijax.leaks import check_leaks, check_tracer_leaks
 from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -64,7 +66,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
     """
-    with _set(x64, new_val):
+    with override_here(x64, new_val):
         yield
 
 
@@ -77,19 +79,20 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     ...     jnp.arange(3) + 1
     Array([1, 2, 3], dtype=int32)
     """
-    with _set(dtype_promotion, new_val):
+    with override_here(dtype_promotion, new_val):
         yield
 
 
 @contextmanager
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`."""
-    with _set(rank_promotion, new_val):
+    with override_here(rank_promotion, new_val):
         yield
 
 
 @contextmanager
-def _set(option: Option, value: Any) -> Iterator[None]:
+def override_here(option: Option, value: Any) -> Iterator[None]:
+    """Sets an option that is kept with the types of numbers, for the block of a `with`."""
     with option.override(value):
         if number_types() is numpys_types:  # no function of the library is running
             yield
@@ -110,9 +113,13 @@ class DeviceTrace(EvalTrace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         if primitive.holds_programs:
-            return [of_library(out) for out in impl_rules[primitive](*args, **params)]
-        in_avals = tuple([typeof(x) for x in args])
-        return call(compile_primitive(primitive, in_avals, params), args, Array)
+            outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
+        else:
+            in_avals = tuple([typeof(x) for x in args])
+            outs = call(compile_primitive(primitive, in_avals, params), args, Array)
+        if Switch.used:
+            check_numbers(primitive, args, params, outs)
+        return outs
 
 
 device_trace = DeviceTrace()
@@ -150,6 +157,9 @@ def evaluated_by_library(function: Function) -> Function:
         if current_interpreter() is not evaluator:
             return function(*args, **kwargs)
         with library_evaluation():
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+        if Switch.used and check_tracer_leaks.value:
+            check_leaks()
+        return result
 
     return in_library  # type: ignore[return-value]

@@ -135,7 +135,8 @@ def export(
 
     Raises:
         TypeError: `fun_jit` is not jitted.
-        ValueError: there is no such platform; when called, the function closes over tracers.
+        ValueError: there is no such platform; when called, the function closes over tracers, or
+            has callbacks.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -164,6 +165,11 @@ def _exported(traced: Traced) -> Exported:
         )
     in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
     text = lower_to_module(_with_constants_inside(closed.jaxpr, closed.consts), traced.fun_name)
+    if backend.CALL_TARGET in text:
+        raise ValueError(
+            f"export: `{traced.fun_name}` calls Python functions of this process, by a callback or "
+            "debug.print, and they cannot leave it; export a function without them"
+        )
     program = PortableProgram(traced.fun_name, backend.to_portable(text), in_avals, out_avals)
     return Exported(
         traced.fun_name, traced.in_tree, in_avals, traced.out_tree, out_avals, ("cpu",), program

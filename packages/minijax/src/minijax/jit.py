@@ -7,30 +7,34 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from weakref import WeakSet
 
 from minijax import stages
 from minijax.array import Array
 from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
-from minijax.config import config
+from minijax.config import Switch, config
 from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.number_types import library_number_types
+from minijax.watching import logging_time, watched_call
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import NumberTypes
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
-from minijax_stage3.jit import Executor, Kind, Traced
+from minijax_stage3.jit import Executor, Kind, Traced, forget_traced
 from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
 from minijax_stage3.static_arguments import exact_type
+
+_jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
 class JittedFunction(Stage3JittedFunction):
     """A function that is compiled when first called with arguments of a new kind."""
 
     array_type = Array
-    is_explained = True  # when it is traced again, to those who ask
+    is_users = True  # and so of interest to those who ask about it
 
     def __init__(
         self,
@@ -45,9 +49,12 @@ class JittedFunction(Stage3JittedFunction):
         self._options = CompileOptions.of(fun, self._static, **options)
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
+        _jitted.add(self)
 
     # --8<-- [start:call]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Switch.used and (watched := watched_call(self, args, kwargs)):
+            return watched[0]
         if not is_evaluating():
             if self._inside is not None:
                 return self._inside(*args, **kwargs)
@@ -130,9 +137,10 @@ class JittedFunction(Stage3JittedFunction):
         return tree_to_arrays(super()._bind(args, kwargs))
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
-        if self.is_explained and config.explain_cache_misses:
+        if self.is_users and config.explain_cache_misses:
             self._explain_trace(kind, args, kwargs)
-        return super()._trace(kind, args, kwargs)
+        with logging_time(f"tracing `{self._name}`"):
+            return super()._trace(kind, args, kwargs)
 
     def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
         from minijax.retracing import Call, explain
@@ -165,6 +173,12 @@ class JittedFunction(Stage3JittedFunction):
         """
         return self.trace(*args, **kwargs).lower()
 
+    def clear_cache(self) -> None:
+        """Forgets what was traced and compiled."""
+        self._traced.clear()
+        self._executors.clear()
+        self._executors_with.clear()
+
     def _cache_size(self) -> int:
         """For how many kinds of arguments the function is compiled; the name is JAX's."""
         return len(self._executors)
@@ -182,11 +196,17 @@ class DonatingFunction(JittedFunction):
         self._donating: dict[Kind, DonatingExecutor] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Switch.used and (watched := watched_call(self, args, kwargs)):
+            return watched[0]
         if not is_evaluating():  # a part of a larger program has no memory of its own
             return super().__call__(*args, **kwargs)
         with library_evaluation():
             execute, leaves, in_avals = self._prepare_donation(args, kwargs)
             return execute(leaves, in_avals)
+
+    def clear_cache(self) -> None:
+        super().clear_cache()
+        self._donating.clear()
 
     def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
         leaves, kind = self._kind_of(args, kwargs)
@@ -198,6 +218,13 @@ class DonatingFunction(JittedFunction):
             execute = DonatingExecutor(Compilation(traced, self._options), names)
             self._donating[kind] = execute
         return execute, leaves, kind[1]
+
+
+def clear_jitted() -> None:
+    """Forgets what was traced and compiled of all jitted functions."""
+    forget_traced()
+    for function in list(_jitted):
+        function.clear_cache()
 
 
 # Classes of which equal values are the same.

@@ -3,15 +3,71 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from types import CodeType
 from typing import Any
 
-from minijax.jit import jit
-from minijax_stage1.source import name_of
+from minijax_stage1 import current_interpreter, source
+from minijax_stage1.source import Source, name_of
 from minijax_stage2.flat_function import require_function
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import PartialEvalTrace
+
+# The names of the parts that are open, with the trace that writes the program they are parts of.
+_open: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("open_scopes", default=())
+
+
+class ScopedSource(Source):
+    """A place in a program, and the names of the parts that it is in.
+
+    A program inside of another begins anew. XLA puts the names around it in front of its own.
+    """
+
+    __slots__ = ("scope",)
+
+    def __init__(self, code: CodeType, offset: int):
+        super().__init__(code, offset)
+        scopes = _open.get()
+        staging = _staging_trace() if scopes else None
+        self.scope = "/".join([name for trace, name in scopes if trace is staging])
+
+
+def _staging_trace() -> Any:
+    """The trace that writes the program that is being staged; None where nothing is."""
+    trace: Any = current_interpreter()
+    while not isinstance(trace, JaxprTrace) or isinstance(trace, PartialEvalTrace):
+        if trace is None:
+            return None
+        trace = trace.parent
+    return trace
+
+
+# --8<-- [start:named_scope]
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Gives a name to a part of a program: to the block of a `with`, or a decorated function.
+
+    Names of parts within parts are joined by slashes. Profilers show them, and so does
+    `jit(f).lower(x).compile().as_text()`, in what it says of each operation.
+
+    Raises:
+        TypeError: `name` is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: name must be a string, found {name!r:.60}")
+    source.make_source = ScopedSource  # from the first use on: who needs no names, pays for none
+    token = _open.set((*_open.get(), (_staging_trace(), name)))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+# --8<-- [end:named_scope]
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """`fun` as a part of its own, by this name, in the programs that it is staged into.
+    """`fun` as a part of a program that has a name, as by `named_scope`.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -21,24 +77,11 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
         A function of the same arguments.
     """
     require_function("named_call", fun)
+    scope = name or name_of(fun)
 
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)
+        with named_scope(scope):
+            return fun(*args, **kwargs)
 
-    named.__name__ = name or name_of(fun)
-    return jit(named)  # type: ignore[no-any-return]
-
-
-@contextmanager
-def named_scope(name: str) -> Iterator[None]:
-    """A block of a `with`, or a decorated function, that has a name for profilers.
-
-    Here locations in programs are lines of source, which say more; so it changes nothing.
-
-    Raises:
-        TypeError: `name` is no string.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"named_scope: name must be a string, found {name!r:.60}")
-    yield
+    return named

@@ -1,6 +1,7 @@
 """The types of numbers in this library: how wide they are, and how they may meet.
 
-Three settings say so. All that depends on them is kept by the object that stands for their values.
+Settings say so. All that depends on them is kept by the object that stands for their values, and
+so is what is traced and compiled.
 """
 
 import warnings
@@ -20,11 +21,12 @@ from minijax_stage2.shaped_array import NumberTypes, kind_of, python_scalars
 
 
 class Settings(NamedTuple):
-    """The values of the settings that types depend on."""
+    """The values of the settings that decide, with the types of arguments, what a program is."""
 
     enable_x64: bool = False
     numpy_dtype_promotion: str = "standard"
     numpy_rank_promotion: str = "allow"
+    default_matmul_precision: str | None = None
 
 
 # --8<-- [start:number_types]
@@ -110,8 +112,8 @@ def library_number_types() -> LibraryNumberTypes:
     return _Current.here.get(_Current.everywhere)
 
 
-class _NumbersOption(Option):
-    """A setting that is part of the types of numbers, so that one look finds them all."""
+class NumbersOption(Option):
+    """A setting that is kept with the types of numbers, so that one look finds them all."""
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -141,19 +143,19 @@ x64 = config.declare(
     bool,
     False,
     "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
-    _NumbersOption,
+    NumbersOption,
 )
 dtype_promotion = config.declare(
     "numpy_dtype_promotion",
     ("standard", "strict"),
     "standard",
     "Whether operands of different dtypes meet in a dtype that holds both, or are an error.",
-    _NumbersOption,
+    NumbersOption,
 )
 rank_promotion = config.declare(
     "numpy_rank_promotion",
     ("allow", "warn", "raise"),
     "allow",
     "Whether operands of different numbers of axes meet, with a warning, or are an error.",
-    _NumbersOption,
+    NumbersOption,
 )

@@ -21,7 +21,7 @@ class Operation(JittedFunction):
     stages it, it is no call of a program but the primitives that it is made of.
     """
 
-    is_explained = False
+    is_users = False
 
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
         functools.update_wrapper(self, fun, updated=())

@@ -148,7 +148,7 @@ class Lowered(_Stage):
 
 # --8<-- [end:lowered]
 
-_LOCATION = re.compile(r' loc\((?:unknown|"[^"]*":\d+:\d+)\)$', re.MULTILINE)
+_LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$', re.MULTILINE)
 
 
 # --8<-- [start:compiled]

@@ -7,6 +7,7 @@ line are worked out only when a message asks for them.
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
@@ -37,6 +38,8 @@ class Source:
 
     __slots__ = ("code", "offset")
 
+    scope = ""  # what somebody calls this part of the program
+
     def __init__(self, code: CodeType, offset: int):
         self.code = code
         self.offset = offset
@@ -65,6 +68,9 @@ class Source:
         return f"{self.file}:{self.line} (in {self.function})"
 
 
+# Makes a Source; assigned anew by who records more of a place.
+make_source: Callable[[CodeType, int], Source] = Source
+
 # The line on whose behalf machinery is at work, where that is not the line that is running.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
 
@@ -77,7 +83,7 @@ def user_source() -> Source | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden[frame.f_code.co_filename]:
         frame = frame.f_back
-    return None if frame is None else Source(frame.f_code, frame.f_lasti)
+    return None if frame is None else make_source(frame.f_code, frame.f_lasti)
 
 
 class on_behalf_of:

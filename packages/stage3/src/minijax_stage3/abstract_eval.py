@@ -65,6 +65,7 @@ def once_for_types(function: Function) -> Function:
             result = known[key] = function(primitive, in_avals, params)
         return result
 
+    cached.cache_clear = known.clear  # type: ignore[attr-defined]
     return cached  # type: ignore[return-value]
 
 

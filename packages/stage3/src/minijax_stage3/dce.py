@@ -3,11 +3,23 @@
 from collections.abc import Callable, Sequence
 
 from minijax_stage2 import Primitive
-from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var, inner_jaxprs
+
+# Primitives that do more than return results, which has to be done whoever uses the results.
+effectful: set[Primitive] = set()
 
 # For primitives that hold jaxprs: `rule(used_outs, eqn) -> (used_ins, eqn or None)`.
 DceRule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
 dce_rules: dict[Primitive, DceRule] = {}
+
+
+def has_effects(program: Jaxpr | JaxprEqn) -> bool:
+    """Whether running a program, or one equation, does more than return results."""
+    if isinstance(program, Jaxpr):
+        return any(map(has_effects, program.eqns))
+    if program.primitive in effectful:
+        return True
+    return program.primitive.holds_programs and any(map(has_effects, inner_jaxprs(program)))
 
 
 # --8<-- [start:dce]
@@ -25,7 +37,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     for eqn in reversed(jaxpr.eqns):
         used_outs = [var in needed for var in eqn.outvars]
         rule = dce_rules.get(eqn.primitive)
-        if not any(used_outs):
+        if not any(used_outs) and not has_effects(eqn):
             continue
         kept: JaxprEqn | None = eqn
         if rule is not None:

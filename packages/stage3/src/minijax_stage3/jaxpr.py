@@ -122,6 +122,15 @@ class ClosedJaxpr:
 # --8<-- [end:jaxpr]
 
 
+def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
+    """The jaxprs among the parameters of an equation."""
+    found: list[Jaxpr] = []
+    for value in eqn.params.values():
+        candidates = value if isinstance(value, tuple) else (value,)
+        found.extend(x for x in candidates if isinstance(x, Jaxpr))
+    return found
+
+
 def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
     """The same program, whose constants are its first arguments."""
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)

@@ -244,3 +244,10 @@ def _cache_of(fun: Callable[..., Any], static: Any) -> Cache:
         return _caches.setdefault(fun, {}).setdefault(static, {})
     except TypeError:  # not hashable, or not to be referred to weakly
         return {}
+
+
+def forget_traced() -> None:
+    """Empties the caches of what was traced."""
+    for by_options in list(_caches.values()):
+        for cache in by_options.values():
+            cache.clear()

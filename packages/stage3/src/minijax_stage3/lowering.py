@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax_stage1.source import Source
-from minijax_stage2 import ShapedArray
+from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import Shape, float0, short_dtype
 from minijax_stage2.trace import Rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
@@ -88,7 +88,7 @@ class ModuleBuilder:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.names: dict[Any, str] = {}
-        self.locations: dict[tuple[int, int], str] = {}
+        self.locations: dict[tuple[int, int, str], str] = {}
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
         """The name of the function that `jaxpr` has become."""
@@ -112,14 +112,17 @@ class ModuleBuilder:
             builder.finish(self.names[key], "private", params, outs(builder, *params))
         return self.names[key]
 
-    def location(self, source: Source | None) -> str:
+    def location(self, source: Source | None, primitive: Primitive) -> str:
         """A place in the user's program as MLIR writes it; each is worked out once."""
         if source is None:
             return "loc(unknown)"
-        place = id(source.code), source.offset
+        name = f"{source.scope}/{primitive}" if source.scope else ""
+        place = id(source.code), source.offset, name
         if place not in self.locations:
             file = re.sub(r'[\\"\n]', _escape, source.file)
-            self.locations[place] = f'loc("{file}":{source.line}:1)'
+            line = f'"{file}":{source.line}:1'
+            name = re.sub(r'[\\"\n]', _escape, name)
+            self.locations[place] = f'loc("{name}"({line}))' if name else f"loc({line})"
         return self.locations[place]
 
     def add_function(
@@ -211,7 +214,7 @@ class FunctionBuilder:
             return values[atom]
 
         for eqn in jaxpr.eqns:
-            self.location = self.module.location(eqn.source)
+            self.location = self.module.location(eqn.source, eqn.primitive)
             operands = [read(atom) for atom in eqn.invars]
             outs = self.lower_eqn(eqn, operands)
             values.update(zip(eqn.outvars, outs, strict=True))
@@ -224,6 +227,14 @@ class FunctionBuilder:
     # --8<-- [end:lower_jaxpr]
 
 
+def _unchanged(jaxpr: Jaxpr) -> Jaxpr:
+    return jaxpr
+
+
+# What is made of a program before it is written; assigned anew by who has more primitives.
+prepare: Callable[[Jaxpr], Jaxpr] = _unchanged
+
+
 def lower_to_module(
     jaxpr: Jaxpr, name: str, attributes: Mapping[int, str] = MappingProxyType({})
 ) -> str:
@@ -232,7 +243,7 @@ def lower_to_module(
     `attributes` are what XLA is told of some arguments, by their number, as MLIR writes it.
     """
     module = ModuleBuilder()
-    module.add_function(jaxpr, "main", "public", attributes)
+    module.add_function(prepare(jaxpr), "main", "public", attributes)
     return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
 
 

@@ -65,7 +65,7 @@ def _eqn_lines(eqn: "JaxprEqn", names: Names, used: set[int] | None) -> list[str
     )
     programs_last = sorted(eqn.params.items(), key=lambda item: (_holds_jaxprs(item[1]), item[0]))
     params = [_param_lines(key, value, names) for key, value in programs_last]
-    head = f"{outs} = {eqn.primitive}"
+    head = f"{outs} = {eqn.primitive}" if outs else str(eqn.primitive)
     if not params:
         return [head + operands]
     line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"

@@ -3,7 +3,7 @@
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import kind_of
 from minijax_stage3.abstract_eval import abstract_eval_rules
-from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
+from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, inner_jaxprs
 
 
 class JaxprTypeError(TypeError):
@@ -49,15 +49,6 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
 
 
 # --8<-- [end:typecheck]
-
-
-def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
-    """The jaxprs among the parameters of an equation."""
-    found: list[Jaxpr] = []
-    for value in eqn.params.values():
-        candidates = value if isinstance(value, tuple) else (value,)
-        found.extend(x for x in candidates if isinstance(x, Jaxpr))
-    return found
 
 
 def _bind(var: Var, bound: set[Var], where: str) -> None:

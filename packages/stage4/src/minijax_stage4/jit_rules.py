@@ -7,6 +7,7 @@ from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, Zero, bind
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
+from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
@@ -35,12 +36,12 @@ def _partial_eval(
     parts = split_jaxpr(jaxpr, unknown_ins)
     known_args, unknown_args = partition(unknown_ins, args)
     known: list[Any] = []
-    if parts.known.outvars:
+    if parts.known.outvars or has_effects(parts.known):
         with set_interpreter(trace.parent):
             known = bind(jit_p, *known_args, jaxpr=parts.known, name=f"known_{name}")
     count = len(known) - parts.num_residuals
     unknown: list[Any] = []
-    if any(parts.unknown_outs):
+    if any(parts.unknown_outs) or has_effects(parts.unknown):
         operands = [*known[count:], *unknown_args]
         unknown = trace.stage(jit_p, operands, {"jaxpr": parts.unknown, "name": name})
     return merge(parts.unknown_outs, known[:count], unknown)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from minijax.axis_names import Axes, axes_of_mapped, map_flat
+from minijax.compile_time import CompileTimeTrace
 from minijax.lax.loops import call_text, stage_body
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
@@ -193,7 +194,9 @@ def _pull_back_batch(
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
     """Calls `fun`, whose derivative is `rule`."""
     trace = current_trace()
-    if trace.evaluates:
+    if trace.evaluates or (
+        isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
+    ):
         return fun(*args)
     is_staging = isinstance(trace, JaxprTrace) and not isinstance(trace, PartialEvalTrace)
     if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):

@@ -9,6 +9,8 @@ import minijax_stage4 as stage4
 from minijax.arrays import tree_to_arrays
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.loops import stage_body, stage_to_jaxpr
+from minijax.lax.unstaged import known_number, known_truth
+from minijax.watching import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
@@ -67,6 +69,8 @@ def cond(
                 pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
             )
     operands = tree_to_arrays(_operands("cond", operands, operand))
+    if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
+        return (true_fun if chosen else false_fun)(*operands)
     return tree_to_arrays(stage4.cond(pred, true_fun, false_fun, *operands))
 
 
@@ -122,6 +126,8 @@ def switch(
             "use select or where; to choose for each example of a batch use vmap."
         )
     operands = tree_to_arrays(_operands("switch", operands, operand))
+    if jit_is_disabled() and (known := known_number(index)) is not None:
+        return branches[min(max(known, 0), len(branches) - 1)](*operands)
     if len(branches) == 1:
         return branches[0](*operands)
     leaves, in_tree = tree_flatten(operands)

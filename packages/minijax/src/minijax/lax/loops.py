@@ -160,6 +160,11 @@ def _compile(
     return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
 
 
+def clear_loops() -> None:
+    """Forgets the programs of loops that were evaluated by themselves."""
+    _compile.cache_clear()
+
+
 # --8<-- [end:evaluate]
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from minijax.config import config
+from minijax.evaluation import override_here
+from minijax.number_types import NumbersOption
 
 
 class Precision(enum.Enum):
@@ -92,6 +94,7 @@ _default = config.declare(
     str,
     None,
     "How exactly products are computed where nothing else is said, as `lax.Precision` has it.",
+    NumbersOption,
 )
 
 
@@ -100,7 +103,7 @@ def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
     """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only."""
     if value is not None:
         value = precision_of("default_matmul_precision", value)[0].name.lower()
-    with _default.override(value):
+    with override_here(_default, value):
         yield
 
 

@@ -8,7 +8,9 @@ from minijax.arrays import tree_to_arrays
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.loops import stage_body, stage_with_carry
 from minijax.lax.slicing import slice
+from minijax.lax.unstaged import scan_in_python
 from minijax.lax.while_loop import while_loop
+from minijax.watching import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
@@ -72,6 +74,8 @@ def scan(
     carry, carry_tree = tree_flatten(init)
     elements, _ = tree_flatten(xs)
     length = _length(f, xs, length)
+    if length and jit_is_disabled():
+        return scan_in_python(f, init, xs, length, bool(reverse))
     rounds = _rounds_at_once(length, unroll)
     element_avals = [ShapedArray(typeof(x).shape[1:], typeof(x).dtype) for x in elements]
     body = FlatFunction(f, tree_structure((init, xs)))

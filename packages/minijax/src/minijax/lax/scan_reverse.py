@@ -22,6 +22,7 @@ from minijax_stage3 import (
     eval_jaxpr,
     jit_p,
 )
+from minijax_stage3.dce import has_effects
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
@@ -86,7 +87,8 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     same: set[Any] = set(consts)
     before_loop = []
     for eqn in parts.known.eqns:
-        if all(type(x) is not Var or x in same for x in eqn.invars):
+        is_same = all(type(x) is not Var or x in same for x in eqn.invars)
+        if is_same and not has_effects(eqn):
             same.update(eqn.outvars)
             before_loop.append(eqn)
     constant = [x in same for x in residuals]
@@ -139,7 +141,7 @@ def _known_program(
     in_avals = [var.aval for var in (*consts, *rest)]
     outvars = list(map(Var, scan_type(*in_avals, **params)))
     eqns = list(before_loop)
-    if outvars:
+    if outvars or has_effects(params["jaxpr"]):
         eqns.append(JaxprEqn(scan_p, [*consts, *rest], outvars, params))
     return without_dead_code(Jaxpr([], [*consts, *rest], eqns, [*outvars, *hoisted]))
 

@@ -11,6 +11,8 @@ from minijax.lax.loops import (
     stage_body,
     stage_with_carry,
 )
+from minijax.lax.unstaged import while_in_python
+from minijax.watching import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -54,6 +56,8 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     """
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
+    if jit_is_disabled() and (done := while_in_python(cond_fun, body_fun, init_val)):
+        return done[0]
     init, tree = tree_flatten(tree_to_arrays(init_val))
     abstractify("while_loop", body_fun, lambda: argument_names(body_fun, (init_val,), {}), init)
     in_tree = treedef_tuple([tree])

@@ -38,9 +38,11 @@ from minijax_stage3 import (
     eval_jaxpr,
     lowering_rules,
 )
-from minijax_stage3.dce import dce_rules
+from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
     PartialEvalTrace,
@@ -249,18 +251,10 @@ def _unknown_carry(unknown_ins: Sequence[bool], params: dict[str, Any]) -> Flags
     counts = params["cond_consts"], params["body_consts"]
     of_cond, of_body, unknown = _split(tuple(unknown_ins), *counts)
     unknown = until_stable(
-        unknown, lambda flags: _depends(params["body_jaxpr"], [*of_body, *flags])
+        unknown, lambda flags: split_jaxpr(params["body_jaxpr"], (*of_body, *flags)).unknown_outs
     )
-    (of_condition,) = _depends(params["cond_jaxpr"], [*of_cond, *unknown])
+    (of_condition,) = split_jaxpr(params["cond_jaxpr"], (*of_cond, *unknown)).unknown_outs
     return None if of_condition else unknown
-
-
-def _depends(jaxpr: Jaxpr, unknown_ins: Sequence[bool]) -> list[bool]:
-    unknown: set[Any] = {var for var, u in zip(jaxpr.invars, unknown_ins, strict=True) if u}
-    for eqn in jaxpr.eqns:
-        if not unknown.isdisjoint(eqn.invars):
-            unknown.update(eqn.outvars)
-    return [out in unknown for out in jaxpr.outvars]
 
 
 def _partial_eval(
@@ -279,7 +273,7 @@ def _partial_eval(
         known = bind(while_p, *operands, **known_params)
     if not any(unknown):
         return known
-    _, waiting = partition(unknown, trace.stage(while_p, args, params))
+    _, waiting = partition(unknown, trace.stage(while_p, args, _quiet_loop(params)))
     return merge(unknown, known, waiting)
 
 
@@ -294,8 +288,34 @@ def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
     return PartialEqns(
         JaxprEqn(while_p, operands, known_outs, known_params, eqn.source),
-        JaxprEqn(while_p, eqn.invars, outvars, eqn.params, eqn.source),
+        JaxprEqn(while_p, eqn.invars, outvars, _quiet_loop(eqn.params), eqn.source),
     )
+
+
+def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
+    """The loop, which runs once more, without what it has done already."""
+    return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
+
+
+def _quiet(jaxpr: Jaxpr) -> Jaxpr:
+    if not has_effects(jaxpr):
+        return jaxpr
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if not has_effects(eqn):
+            eqns.append(eqn)
+        elif inner_jaxprs(eqn):
+            params = {
+                name: tuple(map(_quiet, x)) if name == "branches" else x
+                for name, x in _quiet_loop(eqn.params).items()
+            }
+            eqns.append(JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source))
+        elif eqn.outvars:
+            raise NotImplementedError(
+                f"while_loop: to linearize it, it would have to run twice, and with it "
+                f"`{eqn.primitive}` in its body. Use scan, or forward mode (jvp, jacfwd)."
+            )
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 
 partial_eval_rules[while_p] = _partial_eval

@@ -20,6 +20,7 @@ from minijax_stage3.backend.buffer import (
     put,
     to_dlpack,
 )
+from minijax_stage3.backend.callbacks import CALL_TARGET, HostFunction, compile_calling
 from minijax_stage3.backend.door import (
     Aval,
     Buffer,
@@ -48,6 +49,7 @@ from minijax_stage3.backend.program import (
 from minijax_stage3.errors import CompileError, ExecutionError
 
 __all__ = [
+    "CALL_TARGET",
     "Aval",
     "Buffer",
     "Client",
@@ -55,11 +57,13 @@ __all__ = [
     "Device",
     "Executable",
     "ExecutionError",
+    "HostFunction",
     "Options",
     "block",
     "buffer_device",
     "client",
     "compile",
+    "compile_calling",
     "cost_analysis",
     "default_device",
     "deserialize",

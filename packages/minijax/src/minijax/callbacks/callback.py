@@ -1,0 +1,184 @@
+"""What a program has of a Python function that it is to call: the function, and its types."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from minijax.array import Array
+from minijax.arrays import to_array
+from minijax.callbacks.numbered import NumberedFunction, call_text
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of, on_behalf_of
+from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    is_value,
+    number_types,
+    numpys_types,
+    set_number_types,
+)
+from minijax_stage2.tree import PyTreeDef
+from minijax_stage3.array import new_buffer
+from minijax_stage3.errors import callback_error
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+Avals = tuple[ShapedArray, ...]
+TOKEN = ShapedArray((), np.bool_)  # the type of what says that one call comes after another
+
+
+# --8<-- [start:callback]
+class Callback:
+    """A function of the user's, which programs call on the host with Arrays.
+
+    Arguments:
+        caller: the function of this library that it was given to.
+        fun: the function.
+        in_tree: the structure of the pair of its positional and keyword arguments.
+        statics: the leaves of the arguments that are no arrays, with their positions.
+        out_avals: the types of the results, or None where nobody needs them.
+    """
+
+    def __init__(
+        self,
+        caller: str,
+        fun: Callable[..., Any],
+        in_tree: PyTreeDef,
+        statics: tuple[tuple[int, Any], ...],
+        returns: bool,
+        numbers: NumberTypes,
+    ):
+        self.caller = caller
+        self.fun = fun
+        self.in_tree = in_tree
+        self.statics = statics
+        self.returns = returns
+        self.numbers = numbers
+        self._numbered: dict[Any, NumberedFunction] = {}
+
+    def call(self, out_avals: Avals, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """Calls the function, as if nothing else were running.
+
+        Raises:
+            RuntimeError: it returns something else than it was said to.
+        """
+        leaves: list[Any] = list(arrays)
+        for position, static in self.statics:
+            leaves.insert(position, static)
+        args, kwargs = self.in_tree.unflatten(leaves)
+        with set_interpreter(None), on_behalf_of(None), set_number_types(numpys_types):
+            result = self.fun(*args, **kwargs)
+        return self._checked(result, out_avals) if self.returns else []
+
+    # --8<-- [end:callback]
+
+    def _checked(self, result: Any, out_avals: Avals) -> list[np.ndarray[Any, Any]]:
+        what = f"{self.caller}: `{name_of(self.fun)}`"
+        leaves = tree_leaves(result)
+        if len(leaves) != len(out_avals):
+            raise RuntimeError(
+                f"{what} returned {len(leaves)} arrays, and result_shape_dtypes says "
+                f"{len(out_avals)}"
+            )
+        outs = []
+        for number, (leaf, aval) in enumerate(zip(leaves, out_avals, strict=True)):
+            out = np.asarray(leaf)
+            dtype = self.numbers.of_dtype[out.dtype]
+            if dtype != aval.dtype or out.shape != aval.shape:
+                raise RuntimeError(
+                    f"{what} returned an array of dtype {out.dtype} and shape {out.shape} as "
+                    f"result number {number}, and result_shape_dtypes says {aval}"
+                )
+            outs.append(out.astype(dtype, copy=False))
+        return outs
+
+    def evaluate(self, out_avals: Avals, operands: Sequence[Any]) -> list[Array]:
+        """The results for operands that are there; no program is needed.
+
+        Raises:
+            ExecutionError: the function raised an exception, which is the cause.
+        """
+        try:
+            outs = self.call(out_avals, [_argument(x) for x in operands])
+        except Exception as error:
+            failure = callback_error(self.caller, error)
+        else:
+            return [
+                Array(new_buffer(x, aval), aval) for x, aval in zip(outs, out_avals, strict=True)
+            ]
+        raise failure
+
+    def call_text(
+        self,
+        b: FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        operands: Sequence[Value],
+        has_effects: bool,
+        has_token: bool = False,
+    ) -> list[Value]:
+        """Writes a call; a token, if there is one, comes first in operands and results."""
+        in_avals = tuple(x.aval for x in operands)
+        key = in_avals, tuple(out_avals), has_token
+        if key not in self._numbered:
+            self._numbered[key] = NumberedFunction(partial(self._on_host, *key))
+        return call_text(b, self._numbered[key], operands, out_avals, has_effects)
+
+    def _on_host(
+        self, in_avals: Avals, out_avals: Avals, has_token: bool, *operands: Any
+    ) -> tuple[Any, ...]:
+        """What a program calls: with numpy arrays, whose memory is the program's."""
+        arrays = [
+            Array(new_buffer(x, aval), aval.strip_weak_type())
+            for x, aval in zip(operands, in_avals, strict=True)
+        ]
+        outs = self.call(out_avals[has_token:], arrays[has_token:])
+        return (*operands[:has_token], *outs)
+
+    def __repr__(self) -> str:
+        return name_of(self.fun)
+
+
+def _argument(x: Any) -> Array:
+    x = to_array(x)
+    return Array(x.buffer, x.aval.strip_weak_type())
+
+
+# One for each function and way of calling it, so that programs that are traced anew, and are the
+# same, have the same text.
+_callbacks: "WeakValueDictionary[Any, Callback]" = WeakValueDictionary()
+
+
+def callback_of(
+    caller: str,
+    fun: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    returns: bool,
+    takes_statics: bool = False,
+) -> tuple[Callback, list[Any]]:
+    """The callback for a call, and its operands.
+
+    Raises:
+        TypeError: `fun` is no function, or an argument is no array and `takes_statics` is false.
+    """
+    if not callable(fun):
+        raise TypeError(f"{caller}: expected a function, found {fun!r:.60}")
+    leaves, in_tree = tree_flatten((args, kwargs))
+    statics = tuple([(i, x) for i, x in enumerate(leaves) if not is_value(x)])
+    if statics and not takes_statics:
+        found = statics[0][1]
+        raise TypeError(
+            f"{caller}: arguments of `{name_of(fun)}` have to be arrays or numbers, found "
+            f"{found!r:.60} of type {type(found).__name__}; the function can close over it"
+        )
+    operands = [to_array(x) for x in leaves if is_value(x)]
+    key = caller, fun, in_tree, statics, returns, number_types()
+    try:
+        callback = _callbacks.get(key)
+    except TypeError:  # not hashable
+        return Callback(*key), operands
+    if callback is None:
+        callback = _callbacks[key] = Callback(*key)
+    return callback, operands

@@ -1,0 +1,73 @@
+"""Python functions in the text of a program, where a number stands for each."""
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from minijax_stage2 import ShapedArray
+from minijax_stage3 import backend
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+
+class NumberedFunction:
+    """A function of numpy arrays that returns a tuple of them, and the number that it goes by.
+
+    No other function of this process has that number, be it long gone.
+    """
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]]):
+        self.function = function
+        self.number = next(_numbers)
+        _functions[self.number] = self
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return self.function(*arrays)
+
+
+_numbers = itertools.count()
+_functions: "WeakValueDictionary[int, NumberedFunction]" = WeakValueDictionary()
+_NUMBER = re.compile(r"(?<=\{index = )\d+(?= : ui64\})")
+
+
+def call_text(
+    b: FunctionBuilder,
+    function: NumberedFunction,
+    operands: Sequence[Value],
+    out_avals: Sequence[ShapedArray],
+    has_effects: bool,
+) -> list[Value]:
+    """Writes a call of a function."""
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f"stablehlo.custom_call @{backend.CALL_TARGET}({names}) "
+        f"{{api_version = 4 : i32, has_side_effect = {str(has_effects).lower()}, "
+        f"backend_config = {{index = {function.number} : ui64}}, "
+        f"operand_layouts = [{_layouts([x.aval for x in operands])}], "
+        f"result_layouts = [{_layouts(out_avals)}]}} : {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def _layouts(avals: Sequence[ShapedArray]) -> str:
+    """Row by row, as numpy has them: the axis that varies fastest first."""
+    orders = [str(list(range(aval.ndim))[::-1]) if aval.ndim else "" for aval in avals]
+    return ", ".join(
+        f"dense<{order}> : tensor<{aval.ndim}xindex>"
+        for order, aval in zip(orders, avals, strict=True)
+    )
+
+
+def functions_called(text: str) -> tuple[list[NumberedFunction], str]:
+    """The functions that a program calls, and its text with their places in that list as numbers.
+
+    Raises:
+        RuntimeError: what the program was written for is gone, and a function with it.
+    """
+    numbers = sorted({int(number) for number in _NUMBER.findall(text)})
+    functions = [_functions.get(number) for number in numbers]
+    if None in functions:
+        raise RuntimeError("a Python function that the program calls is gone; trace it again")
+    places = {str(number): str(place) for place, number in enumerate(numbers)}
+    return [f for f in functions if f is not None], _NUMBER.sub(lambda m: places[m[0]], text)

@@ -1,0 +1,36 @@
+"""What this process computes with, in words: to be put into a report of a problem."""
+
+import platform
+import sys
+
+import numpy as np
+
+from minijax.devices import devices
+from minijax_stage3 import backend
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Prints the versions of what this library needs, and the devices.
+
+    Arguments:
+        return_string: whether to return the text, in place of printing it.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        own = version("minijax")
+    except PackageNotFoundError:  # run from the sources
+        own = "not installed"
+    lines = [
+        f"minijax: {own}",
+        f"jaxlib:  {backend.jaxlib_version()}",
+        f"numpy:   {np.__version__}",
+        f"python:  {sys.version}",
+        f"devices: {', '.join(map(str, devices()))}",
+        f"platform: {platform.uname()}",
+    ]
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None

@@ -1,0 +1,5 @@
+"""What JAX has in `jax.experimental`, by the same names."""
+
+from minijax.callbacks.effects import io_callback
+
+__all__ = ["io_callback"]

@@ -1,0 +1,77 @@
+"""`checking_leaks`: an error where a tracer outlives the call that it belongs to."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from minijax.config import Switch, config
+from minijax_stage1.errors import UnexpectedTracerError
+from minijax_stage2 import Tracer
+
+check_tracer_leaks = config.declare(
+    "check_tracer_leaks",
+    bool,
+    False,
+    "Whether it is an error if a tracer outlives the call that it belongs to.",
+    Switch,
+)
+
+
+@contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
+
+    When a function was traced, all objects of the process are looked through for tracers that are
+    still there. This takes much time.
+
+    >>> import minijax
+    >>> kept = []
+    >>> with checking_leaks():
+    ...     try:
+    ...         minijax.jit(lambda x: kept.append(x))(1.0)
+    ...     except minijax.errors.UnexpectedTracerError as error:
+    ...         print(str(error).partition(":")[0])
+    leaked tracers of the jit of `<lambda>`, which has ended
+    >>> kept.clear()
+    """
+    with check_tracer_leaks.override(True):
+        yield
+
+
+# --8<-- [start:check]
+def check_leaks() -> None:
+    """Looks for tracers whose trace has ended, once everything that is due to go is gone.
+
+    Raises:
+        UnexpectedTracerError: there are some; the message says where they were made, and what
+            refers to them.
+    """
+    gc.collect()
+    leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x.interpreter.ended]
+    if leaked:
+        lines = [
+            f"    {tracer!r} made at {tracer.source}, {_holder(tracer, leaked)}"
+            for tracer in leaked
+        ]
+        raise UnexpectedTracerError(
+            f"leaked tracers of the {leaked[0].interpreter}, which has ended:\n"
+            + "\n".join(lines)
+            + "\nReturn values from the function, in place of keeping them."
+        )
+
+
+# --8<-- [end:check]
+
+
+def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:
+    """What refers to a tracer besides the list of those that leaked, in words."""
+    for holder in gc.get_referrers(tracer):
+        if isinstance(holder, FrameType) or holder is leaked:
+            continue
+        if isinstance(holder, dict):
+            for key in holder:
+                if holder[key] is tracer:
+                    return f"kept in a dict by the key {key!r}"
+        return f"kept in a {type(holder).__name__}"
+    return "kept by a variable"

@@ -1,0 +1,89 @@
+"""Calls that do more than they must, because somebody is looking: `disable_jit`, and the others."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minijax.config import Switch, config
+from minijax.evaluation import library_evaluation
+from minijax.invalid_numbers import looks_for_invalid_numbers
+from minijax.leaks import check_leaks, check_tracer_leaks
+from minijax_stage1.interpreter import is_evaluating
+
+_disable_jit = config.declare(
+    "disable_jit",
+    bool,
+    False,
+    "Whether jitted functions, loops and choices run as the Python that they are written in.",
+    Switch,
+)
+_log_compiles = config.option("log_compiles")
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Sets `config.disable_jit` for the block of a `with`, in this thread only.
+
+    Jitted functions run as Python then, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
+    `switch` and `map`, as far as they know the values that they depend on: a debugger steps through
+    them, and `print` shows values.
+
+    >>> import minijax
+    >>> with disable_jit():
+    ...     minijax.jit(lambda x: print(f"{x=}"))(3)
+    x=3
+    """
+    with _disable_jit.override(disable):
+        yield
+
+
+@contextmanager
+def log_compiles(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.log_compiles` for the block of a `with`, in this thread only."""
+    with _log_compiles.override(new_val):
+        yield
+
+
+def jit_is_disabled() -> bool:
+    return Switch.used and bool(_disable_jit.value)
+
+
+# --8<-- [start:watched]
+def watched_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a call of a jitted function, if somebody looks; None if it goes as usual."""
+    if function.is_users and _disable_jit.value:
+        return (function._fun(*args, **kwargs),)
+    if not is_evaluating():
+        return None
+    if looks_for_invalid_numbers():
+        with library_evaluation():
+            try:
+                return (function._bind(args, kwargs),)
+            except FloatingPointError:
+                if function._inside is not None:  # which the user's line calls
+                    function._inside(*args, **kwargs)
+                raise
+    if check_tracer_leaks.value:
+        with library_evaluation():
+            count = len(function._traced)
+            function._trace_types(args, kwargs)
+        if len(function._traced) != count:
+            check_leaks()
+    return None
+
+
+# --8<-- [end:watched]
+
+
+@contextmanager
+def logging_time(what: str) -> Iterator[None]:
+    """Logs how long the block took, for those who asked for it."""
+    if not (Switch.used and _log_compiles.value):
+        yield
+        return
+    start = time.perf_counter()
+    yield
+    _logger.warning("Finished %s in %.6f s", what, time.perf_counter() - start)
