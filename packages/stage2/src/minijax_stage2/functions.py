@@ -341,7 +341,7 @@ def canonical_axis(name: str, axis: int, ndim: int) -> int:
     axes = ints(f"{name}: axis", axis)
     if len(axes) != 1:
         raise TypeError(f"{name}: axis must be one int, found {axis}")
-    return canonical_axes(name, axes, ndim)[0]
+    return canonical_axes(name, axes[0], ndim)[0]
 
 
 def ints(role: str, given: Any) -> tuple[int, ...]:
