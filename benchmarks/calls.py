@@ -49,12 +49,18 @@ def eager_gradient(lib: Library, x: Any) -> Any:
     return lib.core.grad(programs.sines_and_products(lib))(x)
 
 
+def eager_normal(lib: Library) -> Callable[[], Any]:
+    key = lib.core.random.key(0)
+    return lambda: lib.core.random.normal(key, (1_000,)).block_until_ready()
+
+
 ONE = np.float32(1)
 LEAVES = {str(i): ONE for i in range(50)}
 VECTOR = np.ones(1_000, np.float32)
 
-# Name: the case, its budget, and how many calls are timed in a row.
-CASES: dict[str, tuple[Case, float, int]] = {
+# Name: the case, its budget, and how many calls are timed in a row. Where it is XLA that takes the
+# time, there is no budget.
+CASES: dict[str, tuple[Case, float | None, int]] = {
     "call, scalar": (jitted(lambda lib: lambda x: x + 1, ONE), 1.0, 2_000),
     "call, vector of 1,000": (jitted(lambda lib: lambda x: x + 1, VECTOR), 1.0, 2_000),
     "call, 3 leaves": (
@@ -79,6 +85,15 @@ CASES: dict[str, tuple[Case, float, int]] = {
     "eager sin": (eager(lambda lib, x: lib.numpy.sin(x)), 0.5, 2_000),
     "eager x * 2": (eager(lambda lib, x: x * 2), 0.5, 2_000),
     "eager x[0]": (eager(lambda lib, x: x[0]), 0.5, 500),
+    "eager x[2:-2]": (eager(lambda lib, x: x[2:-2]), 0.5, 500),
+    "eager x.at[0].set": (eager(lambda lib, x: x.at[0].set(1.0)), 0.5, 200),
+    "eager mean": (eager(lambda lib, x: lib.numpy.mean(x)), 0.5, 500),
+    "eager where": (eager(lambda lib, x: lib.numpy.where(x, x, 0.0)), 0.5, 500),
+    "eager concatenate": (eager(lambda lib, x: lib.numpy.concatenate([x, x])), 0.5, 500),
+    "eager einsum": (eager(lambda lib, x: lib.numpy.einsum("i,i->", x, x)), 0.5, 200),
+    "eager sort": (eager(lambda lib, x: lib.numpy.sort(x).block_until_ready()), None, 200),
+    "eager softmax": (eager(lambda lib, x: lib.core.nn.softmax(x)), 0.5, 200),
+    "eager random.normal": (eager_normal, None, 200),
     "eager gradient of 20 operations": (eager(eager_gradient), 0.5, 5),
 }
 
