@@ -73,7 +73,12 @@ BY_FAMILY = {
 def pytest_addoption(parser):
     group = parser.getgroup("families", "how much of what compares the library with JAX is run")
     group.addoption("--share", type=float, default=0.25, help="the share of the tests that is run")
-    group.addoption("--seed", type=int, default=0, help="which tests that are")
+    group.addoption("--seed", type=int, help="which tests that are; drawn if not given")
+
+
+def pytest_configure(config):
+    if config.option.seed is None:
+        config.option.seed = random.SystemRandom().randrange(10_000)
 
 
 def pytest_report_header(config):
