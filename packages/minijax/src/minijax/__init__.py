@@ -36,7 +36,6 @@ from minijax.array import Array
 from minijax.callbacks import order as _order
 from minijax.callbacks.effects import effects_barrier
 from minijax.callbacks.pure import pure_callback
-from minijax.clearing import clear_caches
 from minijax.compile_time import ensure_compile_time_eval
 from minijax.config import config
 from minijax.custom_derivatives import (
@@ -56,12 +55,14 @@ from minijax.devices import (
     process_count,
     process_index,
 )
-from minijax.environment import print_environment_info
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
-from minijax.invalid_numbers import debug_infs, debug_nans
+from minijax.inspection.clearing import clear_caches
+from minijax.inspection.environment import print_environment_info
+from minijax.inspection.invalid_numbers import debug_infs, debug_nans
+from minijax.inspection.leaks import checking_leaks
+from minijax.inspection.watching import disable_jit, log_compiles
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
-from minijax.leaks import checking_leaks
 from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
@@ -80,7 +81,6 @@ from minijax.transformations import (
     vjp,
     vmap,
 )
-from minijax.watching import disable_jit, log_compiles
 from minijax_stage1.source import hide_frames_of
 
 __all__ = [

@@ -22,7 +22,7 @@ from typing import Any
 
 from minijax.callbacks.numbered import functions_called
 from minijax.config import config
-from minijax.watching import logging_time
+from minijax.inspection.watching import logging_time
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options
 

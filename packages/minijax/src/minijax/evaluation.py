@@ -14,8 +14,8 @@ import numpy as np
 
 from minijax.array import Array, of_library
 from minijax.config import Option, Switch
-from minijax.invalid_numbers import check_numbers
-from minijax.leaks import check_leaks, check_tracer_leaks
+from minijax.inspection.invalid_numbers import check_numbers
+from minijax.inspection.leaks import check_leaks, check_tracer_leaks
 from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter

@@ -15,8 +15,8 @@ from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import Switch, config
 from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
+from minijax.inspection.watching import logging_time, watched_call
 from minijax.number_types import library_number_types
-from minijax.watching import logging_time, watched_call
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import NumberTypes

@@ -6,11 +6,11 @@ from typing import Any
 
 from minijax.arrays import tree_to_arrays
 from minijax.evaluation import evaluated_by_library
+from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_with_carry
 from minijax.lax.slicing import slice
 from minijax.lax.unstaged import scan_in_python
 from minijax.lax.while_loop import while_loop
-from minijax.watching import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names

@@ -8,8 +8,8 @@ from typing import Any
 
 from minijax.config import Switch, config
 from minijax.evaluation import library_evaluation
-from minijax.invalid_numbers import looks_for_invalid_numbers
-from minijax.leaks import check_leaks, check_tracer_leaks
+from minijax.inspection.invalid_numbers import looks_for_invalid_numbers
+from minijax.inspection.leaks import check_leaks, check_tracer_leaks
 from minijax_stage1.interpreter import is_evaluating
 
 _disable_jit = config.declare(
