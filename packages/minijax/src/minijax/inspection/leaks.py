@@ -22,8 +22,8 @@ check_tracer_leaks = config.declare(
 def checking_leaks() -> Iterator[None]:
     """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
 
-    When a function was traced, all objects of the process are looked through for tracers that are
-    still there. This takes much time.
+    When a function was traced, all objects made in the block are looked through for tracers that
+    are still there. This takes much time.
 
     >>> import minijax
     >>> kept = []
@@ -35,8 +35,16 @@ def checking_leaks() -> Iterator[None]:
     leaked tracers of the jit of `<lambda>`, which has ended
     >>> kept.clear()
     """
-    with check_tracer_leaks.override(True):
-        yield
+    is_first = not (check_tracer_leaks.value or gc.get_freeze_count())
+    if is_first:  # what is there already is set aside, and not looked through again and again
+        gc.collect()
+        gc.freeze()
+    try:
+        with check_tracer_leaks.override(True):
+            yield
+    finally:
+        if is_first:
+            gc.unfreeze()
 
 
 # --8<-- [start:check]
@@ -50,6 +58,7 @@ def check_leaks() -> None:
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x.interpreter.ended]
     if leaked:
+        gc.unfreeze()  # what holds them may have been set aside
         lines = [
             f"    {tracer!r} made at {tracer.source}, {_holder(tracer, leaked)}"
             for tracer in leaked
