@@ -377,7 +377,18 @@ def test_vmap_is_a_loop(example):
         is_close(found, np.stack([np.asarray(x) for x in loop]))
 
 
-@every_smooth_example
+def widest(examples):
+    """Of examples that differ in nothing but how wide their numbers are, the widest."""
+    by_look = {}
+    for example in examples:
+        kinds = [(aval.shape, aval.dtype.kind) for aval in example.avals]
+        look = str((example.primitive, kinds, example.params, example.held))
+        width = sum(aval.dtype.itemsize for aval in example.avals)
+        by_look.setdefault((look, example.function), []).append((width, example))
+    return [max(alike, key=lambda pair: pair[0])[1] for alike in by_look.values()]
+
+
+@pytest.mark.parametrize("example", widest(SMOOTH), ids=str)
 def test_transformations_compose_in_every_order(example):
     """jit(vmap(vjp)), vmap(jit(vjp)), vmap(vjp(jit)): all are vjp of one example at a time."""
     draws = [example.draw(seed) for seed in range(BATCH)]
