@@ -36,15 +36,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 @operation(static="rank")
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """`x` with axes of size 1 in front, so that it has `rank` of them.
-
-    Raises:
-        ValueError: it has more already.
-    """
-    lacking = rank - typeof(x).ndim
-    if lacking < 0:
-        raise ValueError(f"broadcast_to_rank: {typeof(x)} has more than {rank} axes")
-    return broadcast(x, (1,) * lacking)
+    """`x` with as many axes of size 1 in front as it lacks to have `rank` axes."""
+    return broadcast(x, (1,) * (rank - typeof(x).ndim))
 
 
 __all__ = [

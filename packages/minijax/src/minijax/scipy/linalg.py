@@ -295,7 +295,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     """
     if r is None:
         r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
-    c, r = (jnp.atleast_1d(x) for x in meet(c, r))
+    c, r = (jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(c, r))
     return jnp.vectorize(_toeplitz, signature="(m),(n)->(m,n)")(c, r)
 
 
