@@ -22,6 +22,7 @@ MODULES = [
 ]
 # What a module has from elsewhere for its own use.
 HELPERS = {
+    "TYPE_CHECKING",
     "hide_frames_of",
     "Any",
     "Axes",

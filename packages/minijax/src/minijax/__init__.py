@@ -4,6 +4,9 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from minijax import (
     ad_checkpoint,
     compilation_cache,
@@ -14,18 +17,12 @@ from minijax import (
     dlpack,
     dtypes,
     errors,
-    experimental,
-    export,
-    flatten_util,
-    image,
     lax,
     nn,
     numpy,
     ops,
     random,
-    scipy,
     stages,
-    test_util,
     tree,
     tree_util,
     typing,
@@ -164,10 +161,18 @@ __all__ = [
 hide_frames_of(__file__)
 
 
-def __getattr__(name: str) -> str:
-    """`__version__`, looked up when it is asked for: what reads it takes longer than to import."""
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib.metadata import version
+# Modules that many programs never touch are imported when they are first named.
+_LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util"}
 
-    return version("minijax")
+if TYPE_CHECKING:
+    from minijax import experimental, export, flatten_util, image, scipy, test_util
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f"minijax.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("minijax")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
