@@ -14,6 +14,7 @@ import law_structured
 import numpy as np
 import pytest
 
+import minijax.scipy.special  # noqa: F401  declares primitives
 from minijax import jit, jvp, linear_transpose, make_jaxpr, typeof, vjp, vmap
 from minijax.core import (
     Primitive,
