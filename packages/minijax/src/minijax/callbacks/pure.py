@@ -57,7 +57,8 @@ def pure_callback(
     Arguments:
         callback: function of Arrays and pytrees of Arrays, which may use numpy.
         result_shape_dtypes: the types of its results: a pytree of whatever has shape and dtype.
-        args, kwargs: its arguments, pytrees of arrays.
+        args: its arguments, pytrees of arrays.
+        kwargs: the same, by name.
         sharding: of no effect; there is one device.
         vmap_method: what vmap does. "sequential", "sequential_unrolled": calls it for one example
             after the other. "expand_dims", "broadcast_all": calls it once, for all examples,
