@@ -374,3 +374,30 @@ def test_what_a_rule_does_not_know_of_is_said():
 
     with pytest.raises(TypeError, match="closes over"):
         minijax.grad(lambda y: minijax.jit(outer)(y))(1.0)
+
+
+def test_a_mapped_function_closes_over_what_is_mapped():
+    """Where vmap runs the function and its rules, it knows the values that they close over."""
+
+    def programs(lib, jnp):
+        @partial(lib.custom_vjp, nondiff_argnums=(0,))
+        def thrice(f, x):
+            return lib.lax.while_loop(
+                lambda c: c[1] < 3, lambda c: (f(c[0]), c[1] + 1), (x, jnp.asarray(0))
+            )[0]
+
+        thrice.defvjp(lambda f, x: (thrice(f, x), None), lambda f, _, ct: (thrice(f, ct),))
+
+        def closes_over(y, x):
+            return thrice(lambda z: z * jnp.sin(y), x)
+
+        both = lib.vmap(closes_over)
+        yield both(XS, XS + 1)
+        yield lib.jit(both)(XS, XS + 1)
+        yield lib.vmap(both)(XS, XS + 1)
+        yield lib.vmap(lambda y: lib.vmap(partial(closes_over, y))(X))(X)
+        yield lib.vmap(lib.vmap(lib.grad(closes_over, argnums=1)))(XS, XS + 1)
+        yield lib.grad(lambda x: jnp.sum(lib.vmap(partial(closes_over, 2.0))(x)))(X)
+
+    ours, theirs = (list(programs(*library)) for library in LIBRARIES)
+    assert_same(ours, theirs, 1e-12)

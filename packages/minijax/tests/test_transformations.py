@@ -226,3 +226,24 @@ def test_a_single_argnum_is_an_int_of_any_make(argnums):
         assert transformation(lambda x, y: x * y, argnums)(2.0, 3.0) == 3.0
         of_list = transformation(lambda x, y: x * y, [argnums, 1])(2.0, 3.0)
         assert of_list == (3.0, 2.0)
+
+
+def test_what_is_made_of_numbers_stays_weak():
+    """A number for a parameter takes the dtype of what it meets, and so does its gradient."""
+    weak = jnp.sin(jnp.arange(3) * 1.0)
+    half = jnp.ones((), jnp.bfloat16)
+    assert vmap(lambda x: x * half)(weak).dtype == jnp.bfloat16
+    for like in (jnp.zeros_like, jnp.ones_like, lambda x: jnp.full_like(x, 2)):
+        assert like(weak).weak_type
+        assert not like(weak * half).weak_type
+    assert not jnp.zeros_like(weak, dtype=jnp.float32).weak_type
+
+    def loss(x):
+        return jnp.sum(x * jnp.ones(3))
+
+    for gradient in (grad(loss)(1.0), jit(grad(loss))(1.0), vjp(loss, 1.0)[1](jnp.ones(()))[0]):
+        assert gradient.weak_type
+        assert (gradient * half).dtype == jnp.bfloat16
+    assert not grad(loss)(jnp.float32(1)).weak_type
+    counts = vmap(lambda x: lax.while_loop(lambda n: n < x, lambda n: n + 1, 0))(jnp.ones(2))
+    assert counts.weak_type

@@ -9,15 +9,29 @@ anything that is closed over does.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
-from minijax_stage2.vmap import BatchDim, BatchTracer, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, BatchTrace, BatchTracer, move_batch_dim, vmap_flat
 
-Axes = Mapping[Hashable, int]  # names of an axis that is mapped over, and its size
+
+@dataclass(frozen=True)
+class MappedAxis:
+    """An axis that is mapped over, for functions that are mapped when a rule needs them.
+
+    Attributes:
+        names: the names of the axis, each with its size.
+        trace: the one that maps over it, where functions may have closed over its values.
+    """
+
+    names: Mapping[Hashable, int]
+    trace: BatchTrace | None
+
 
 # For each name the indices, one for each example, and the number of examples.
 _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
@@ -66,17 +80,18 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 
 
 # --8<-- [start:map_flat]
-def axes_of_mapped() -> Axes:
-    """The names of the axis that is mapped over by the trace whose rule is running.
+def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
+    """The axis that is mapped over by the trace whose rule is running.
 
     A rule runs where that trace does not: its own axis is the one that is out of sight.
     """
     here = current_trace()
-    return {
+    names = {
         name: size
         for name, (index, size) in _axes.get().items()
         if index.interpreter is not here and not index.interpreter.encloses(here)
     }
+    return MappedAxis(names, trace)
 
 
 def map_flat(
@@ -84,7 +99,7 @@ def map_flat(
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     axis_size: int,
-    axes: Axes,
+    axis: MappedAxis,
     out_dims: list[BatchDim] | None = None,
 ) -> list[Any]:
     """`vmap_flat` of a function that may ask for the axis by its names.
@@ -93,15 +108,36 @@ def map_flat(
     left as they are, and it is filled with where their examples lie.
     """
 
-    def with_axes(*args: Any) -> list[Any]:
-        with named_axes(axes):
+    def with_names(*args: Any) -> list[Any]:
+        with named_axes(axis.names):
             return f(*args)
 
-    outs, found = vmap_flat(with_axes, values, dims, axis_size, f)
+    if axis.trace is None or axis.trace.ended:
+        outs, found = vmap_flat(with_names, values, dims, axis_size, f)
+    else:
+        outs, found = _resume(axis.trace, with_names, values, dims)
     if out_dims is not None:
         out_dims[:] = found
         return outs
     return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(outs, found, strict=True)]
+
+
+def _resume(
+    trace: BatchTrace, f: Callable[..., list[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    """`vmap_flat` by the trace that is mapping: what `f` closes over may be its own.
+
+    It goes on above the current trace, which may lie below the one it had begun above.
+    """
+    began_above = trace.parent
+    trace.parent = current_trace()
+    try:
+        with set_interpreter(trace):
+            outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
+    finally:
+        trace.parent = began_above
+    pairs = [trace.unbox(out) for out in outs]
+    return [value for value, _ in pairs], [dim for _, dim in pairs]
 
 
 # --8<-- [end:map_flat]

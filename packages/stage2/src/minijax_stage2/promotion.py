@@ -158,6 +158,13 @@ def cast(x: Any, target: ShapedArray) -> Any:
     return bind1(convert_element_type_p, x, new_dtype=dtype)
 
 
+def as_weak_as(aval: ShapedArray, x: Any) -> Any:
+    """`x`, which has the dtype of `aval`, weak where that is: see `NumberTypes.weak_arrays`."""
+    if not aval.weak_type or typeof(x).weak_type or not number_types().weak_arrays:
+        return x
+    return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)
+
+
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: integers of 64 bits become floats of 64, others of 32."""
     aval = typeof(x)

@@ -114,14 +114,15 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
     """The type of one example of a batch of type `aval`."""
     if dim is None:
         return aval
-    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype)
+    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type)
 
 
 def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArray:
     """The type of a batch of examples of type `aval`."""
     if dim is None:
         return aval
-    return ShapedArray((*aval.shape[:dim], axis_size, *aval.shape[dim:]), aval.dtype)
+    shape = (*aval.shape[:dim], axis_size, *aval.shape[dim:])
+    return ShapedArray(shape, aval.dtype, aval.weak_type)
 
 
 # --8<-- [end:move]

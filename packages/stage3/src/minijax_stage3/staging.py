@@ -20,14 +20,14 @@ from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Va
 class JaxprTracer(Tracer):
     """A value of which only the type is known: the variable that will hold it."""
 
-    __slots__ = ("aval", "var")
+    __slots__ = ("aval", "variable")
 
     aval: ShapedArray
 
     def __init__(self, trace: "JaxprTrace", var: Var, source: Any):
         self.interpreter = trace
         self.source = source
-        self.var = var
+        self.variable = var
         self.aval = var.aval
 
     def why_unknown(self) -> str:
@@ -73,7 +73,7 @@ class JaxprTrace(Trace):
     def to_atom(self, x: Any) -> Atom:
         """Our own tracers stand for variables; numbers are literals; the rest is constants."""
         if type(x) is JaxprTracer and x.interpreter is self:
-            return x.var
+            return x.variable
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
@@ -97,11 +97,12 @@ class JaxprTrace(Trace):
 
     def why_unknown(self, tracer: JaxprTracer) -> str:
         names = self.argument_names()
-        needed = [name for name, var in zip(names, self.invars, strict=False) if var is tracer.var]
+        variable = tracer.variable
+        needed = [name for name, var in zip(names, self.invars, strict=False) if var is variable]
         if needed:
             what = f"it is argument {needed[0]}"
         else:
-            behind = self._arguments_behind(tracer.var)
+            behind = self._arguments_behind(variable)
             needed = [name for name, var in zip(names, self.invars, strict=False) if var in behind]
             what = f"it was computed at {tracer.source}"
             what += f" from argument {', '.join(needed)}" if needed else ""

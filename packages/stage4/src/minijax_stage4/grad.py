@@ -8,8 +8,8 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.promotion import as_weak_as, is_inexact
+from minijax_stage2.shaped_array import ShapedArray, typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
@@ -27,9 +27,14 @@ def pull_back(linear: LinearProgram, cts: Sequence[Any]) -> list[Any]:
     in_cts = backward_pass(program, [*linear.consts, *undefined], given)
     computed = iter(in_cts[len(linear.consts) :])
     return [
-        next(computed) if varies else Zero(tangent_type(aval))
+        _of_type(aval, next(computed)) if varies else Zero(tangent_type(aval))
         for varies, aval in zip(linear.varies_in, linear.in_avals, strict=True)
     ]
+
+
+def _of_type(aval: ShapedArray, ct: Any) -> Any:
+    """A cotangent, weak where the argument is, whatever the argument has met on its way."""
+    return ct if type(ct) is Zero else as_weak_as(aval, ct)
 
 
 # --8<-- [end:pull_back]

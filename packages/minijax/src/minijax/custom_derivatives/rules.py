@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.axis_names import Axes, axes_of_mapped, map_flat
+from minijax.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.compile_time import CompileTimeTrace
 from minijax.lax.loops import call_text, stage_body
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
+    Trace,
     Tracer,
     Zero,
     bind,
@@ -28,7 +29,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval
+from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, unmapped_aval
 from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -57,7 +58,7 @@ class JvpRule:
     def __init__(self, jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]]):
         self.jvp = jvp
 
-    def batched(self, axis_size: int, dims: Dims, axes: Axes) -> "JvpRule":
+    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "JvpRule":
         """The rule of whole batches, whose results have examples along their first axis."""
 
         def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
@@ -74,7 +75,7 @@ class JvpRule:
                 return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
             values = [*primals, *(t for t in tangents if type(t) is not Zero)]
-            results = map_flat(of_one, values, [*dims, *given_dims], axis_size, axes)
+            results = map_flat(of_one, values, [*dims, *given_dims], axis_size, axis)
             outs = results[: len(out_nonzero)]
             zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
             return outs, merge(out_nonzero, zeros, results[len(outs) :])
@@ -122,7 +123,7 @@ class VjpRule:
         )
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
-    def batched(self, axis_size: int, dims: Dims, axes: Axes) -> "VjpRule":
+    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "VjpRule":
         """The rule of whole batches, whose results have examples along their first axis."""
 
         def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
@@ -134,7 +135,7 @@ class VjpRule:
                 return [*outs, *residuals]
 
             res_dims: list[BatchDim] = []
-            results = map_flat(of_one, primals, dims, axis_size, axes, res_dims)
+            results = map_flat(of_one, primals, dims, axis_size, axis, res_dims)
             count, knowledge = found
             outs = [
                 move_batch_dim(x, axis_size, dim, 0)
@@ -145,7 +146,7 @@ class VjpRule:
         def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
             of_one, res_dims = knowledge
             pull_back = partial(self.bwd, of_one)
-            return _pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axes)
+            return _pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
 
         return VjpRule(fwd, bwd)
 
@@ -157,7 +158,7 @@ def _pull_back_batch(
     cts: Values,
     in_dims: Dims,
     axis_size: int,
-    axes: Axes,
+    axis: MappedAxis,
 ) -> list[Any]:
     """Cotangents of whole batches. What all examples share gets the sum of theirs."""
     nonzero = [type(ct) is not Zero for ct in cts]
@@ -175,7 +176,7 @@ def _pull_back_batch(
 
     given = [ct for ct in cts if type(ct) is not Zero]
     dims = [*res_dims, *[0] * len(given)]
-    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axes))
+    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axis))
     in_cts: list[Any] = []
     for zero, dim in zip(in_zeros, in_dims, strict=True):
         if zero is not None:
@@ -194,7 +195,7 @@ def _pull_back_batch(
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
     """Calls `fun`, whose derivative is `rule`."""
     trace = current_trace()
-    if trace.evaluates or (
+    if _below_vmap(trace).evaluates or (
         isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
     ):
         return fun(*args)
@@ -210,9 +211,19 @@ def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
             num_consts=len(closed.consts),
         )
     if any(isinstance(x, Tracer) and x.interpreter is trace for x in args):
-        return trace.process(custom_call_p, args, {"fun": fun, "rule": rule})
+        params = {"fun": fun, "rule": rule}
+        if isinstance(trace, BatchTrace):
+            params["trace"] = trace
+        return trace.process(custom_call_p, args, params)
     with set_interpreter(trace.parent):
         return custom_call(fun, rule, args, name)
+
+
+def _below_vmap(trace: Trace) -> Trace:
+    """The first trace, from this one downwards, that does not only map."""
+    while isinstance(trace, BatchTrace):
+        trace = trace.parent  # type: ignore[assignment]
+    return trace
 
 
 # --8<-- [end:call]
@@ -256,14 +267,15 @@ def _vmap(
     num_consts: int = 0,
     jaxpr: Jaxpr | None = None,
     fun: Flat | None = None,
+    trace: BatchTrace | None = None,
 ) -> tuple[list[Any], list[BatchDim]]:
     of_one: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
-    consts, axes = values[:num_consts], axes_of_mapped()
+    consts, axis = values[:num_consts], axis_of_mapped(trace)
 
     def of_batch(*args: Any) -> list[Any]:
-        return map_flat(of_one, [*consts, *args], dims, axis_size, axes)
+        return map_flat(of_one, [*consts, *args], dims, axis_size, axis)
 
-    batched = rule.batched(axis_size, dims[num_consts:], axes)
+    batched = rule.batched(axis_size, dims[num_consts:], axis)
     outs = custom_call(of_batch, batched, values[num_consts:], None)
     return outs, [0] * len(outs)
 
@@ -316,11 +328,11 @@ def _vmap_linear(
     num_residuals: int,
     out_types: tuple[ShapedArray, ...],
 ) -> tuple[list[Any], list[BatchDim]]:
-    axes = axes_of_mapped()
+    axis = axis_of_mapped(None)
 
     def pull_back_batch(residuals: Values, cts: Values) -> list[Any]:
         res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
-        return _pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axes)
+        return _pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axis)
 
     outs = bind(
         custom_linear_p,

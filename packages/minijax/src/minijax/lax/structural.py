@@ -10,6 +10,7 @@ from minijax.declare import declare
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -31,10 +32,12 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
 ) -> Any:
-    """An array of the shape and dtype of `x`, unless others are given."""
+    """An array of the shape and type of `x`, weak as that is, unless others are given."""
     aval = typeof(x)
-    dtype = aval.dtype if dtype is None else dtype
-    return full(aval.shape if shape is None else shape, fill_value, dtype)
+    shape = aval.shape if shape is None else shape
+    if dtype is None:
+        return as_weak_as(aval, full(shape, fill_value, aval.dtype))
+    return full(shape, fill_value, dtype)
 
 
 def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:
