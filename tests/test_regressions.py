@@ -5,6 +5,8 @@ import time
 import numpy as np
 import pytest
 
+import minijax
+import minijax.numpy as jnp
 from minijax_stage2 import add, deriv, exp, jvp, mul, neg, reduce_sum, reshape, sin, vmap, where
 from minijax_stage3 import array, eval_jaxpr, jit, make_jaxpr
 from minijax_stage4 import cond, grad, hessian, linearize, tape, vjp
@@ -205,3 +207,10 @@ def test_a_shape_of_two_negative_sizes_is_no_shape():
     """Their product is the number of elements."""
     with pytest.raises(ValueError, match="does not fit shape"):
         jit(lambda x: reshape(x, (-2, -3)))(np.ones(6))
+
+
+def test_an_array_of_weak_type_has_the_zero_tangent_of_its_shape():
+    """It was a scalar, so that no number could be stacked with what is differentiated."""
+    np.testing.assert_array_equal(
+        minijax.grad(lambda x: jnp.stack([1.0, x[1]]).sum())(jnp.ones(3)), [0.0, 1.0, 0.0]
+    )
