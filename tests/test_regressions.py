@@ -1,5 +1,6 @@
 """Programs that failed once: in jaxlib, in the documents that minijax retells, or in minijax."""
 
+import enum
 import time
 
 import numpy as np
@@ -214,3 +215,20 @@ def test_an_array_of_weak_type_has_the_zero_tangent_of_its_shape():
     np.testing.assert_array_equal(
         minijax.grad(lambda x: jnp.stack([1.0, x[1]]).sum())(jnp.ones(3)), [0.0, 1.0, 0.0]
     )
+
+
+def test_a_class_of_numbers_is_a_number():
+    """What is an int or a float by inheritance, such as an IntEnum, was taken for no number."""
+
+    class Mode(enum.IntEnum):
+        LAST = 2
+
+    class Metres(float):
+        pass
+
+    assert minijax.jit(lambda x: x + 1)(Mode.LAST) == 3
+    assert minijax.grad(lambda x: x * x * Mode.LAST)(Metres(3.0)) == 12.0
+    np.testing.assert_array_equal(jnp.arange(3) * Mode.LAST, [0, 2, 4])
+    for number, weak in ((Mode.LAST, jnp.asarray(2)), (Metres(3.0), jnp.asarray(3.0))):
+        out = jnp.sin(number)
+        assert (out.dtype, out.weak_type) == (jnp.sin(weak).dtype, jnp.sin(weak).weak_type)
