@@ -1,5 +1,6 @@
 """Programs that failed once: in jaxlib, in the documents that minijax retells, or in minijax."""
 
+import copy
 import enum
 import time
 
@@ -232,3 +233,10 @@ def test_a_class_of_numbers_is_a_number():
     for number, weak in ((Mode.LAST, jnp.asarray(2)), (Metres(3.0), jnp.asarray(3.0))):
         out = jnp.sin(number)
         assert (out.dtype, out.weak_type) == (jnp.sin(weak).dtype, jnp.sin(weak).weak_type)
+
+
+def test_a_tracer_is_copied_to_itself():
+    """By `copy`, which else makes another object of the same fields, unknown to its trace."""
+    f = lambda x: copy.deepcopy({"x": [x]})["x"][0] * copy.copy(x)  # noqa: E731
+    assert minijax.jit(f)(3.0) == 9.0
+    assert minijax.grad(f)(3.0) == 6.0
