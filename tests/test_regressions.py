@@ -240,3 +240,8 @@ def test_a_tracer_is_copied_to_itself():
     f = lambda x: copy.deepcopy({"x": [x]})["x"][0] * copy.copy(x)  # noqa: E731
     assert minijax.jit(f)(3.0) == 9.0
     assert minijax.grad(f)(3.0) == 6.0
+
+
+def test_what_is_not_mapped_need_not_be_an_array():
+    mapped = minijax.vmap(lambda x, options: options["function"](x), in_axes=(0, None))
+    np.testing.assert_array_equal(mapped(jnp.arange(3.0), {"function": jnp.negative}), [0, -1, -2])
