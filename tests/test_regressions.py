@@ -2,6 +2,7 @@
 
 import copy
 import enum
+import operator
 import time
 
 import numpy as np
@@ -245,3 +246,12 @@ def test_a_tracer_is_copied_to_itself():
 def test_what_is_not_mapped_need_not_be_an_array():
     mapped = minijax.vmap(lambda x, options: options["function"](x), in_axes=(0, None))
     np.testing.assert_array_equal(mapped(jnp.arange(3.0), {"function": jnp.negative}), [0, -1, -2])
+
+
+def test_an_array_is_not_compared_with_a_list():
+    """Python found them unequal, without a look at the numbers."""
+    for compare in (operator.eq, operator.ne):
+        with pytest.raises(TypeError, match="of type list, which is no array"):
+            compare(jnp.arange(3), [0, 1, 2])
+        with pytest.raises(TypeError, match="of type tuple, which is no array"):
+            minijax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
