@@ -255,3 +255,18 @@ def test_an_array_is_not_compared_with_a_list():
             compare(jnp.arange(3), [0, 1, 2])
         with pytest.raises(TypeError, match="of type tuple, which is no array"):
             minijax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
+
+
+def test_a_list_of_numbers_that_do_not_fit_is_no_array():
+    """They were cut to the bits that there are."""
+    assert jnp.array([255, 0], jnp.uint8).tolist() == [255, 0]
+    with minijax.enable_x64(False), pytest.raises(OverflowError, match=r"array: .* int32; give"):
+        jnp.array([2**40])
+    for numbers, dtype, error in (
+        ([300], jnp.uint8, OverflowError),
+        ((1, -1), jnp.uint8, OverflowError),
+        ([np.nan], jnp.int32, ValueError),
+        ([1j], jnp.float32, TypeError),
+    ):
+        with pytest.raises(error, match="give a dtype that holds all the numbers"):
+            jnp.array(numbers, dtype)
