@@ -270,3 +270,25 @@ def test_a_list_of_numbers_that_do_not_fit_is_no_array():
     ):
         with pytest.raises(error, match="give a dtype that holds all the numbers"):
             jnp.array(numbers, dtype)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2)])
+def test_square_matrices_without_elements(shape):
+    """The permutation of no rows was an error."""
+    a, columns = jnp.zeros(shape), jnp.zeros((*shape[:-1], 1))
+    assert jnp.linalg.inv(a).shape == minijax.scipy.linalg.expm(a).shape == shape
+    assert jnp.linalg.solve(a, columns).shape == columns.shape
+    assert [x.shape for x in minijax.lax.linalg.lu(a)] == [shape, shape[:-1], shape[:-1]]
+    assert minijax.grad(lambda a: jnp.linalg.inv(a).sum())(a).shape == shape
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0)])
+def test_the_singular_vectors_of_matrices_without_elements(shape):
+    """LAPACK refuses such matrices, and a wish for a full basis was a failure of memory."""
+    u, s, vh = jnp.linalg.svd(jnp.zeros(shape))
+    for basis, size in ((u, shape[-2]), (vh, shape[-1])):
+        np.testing.assert_array_equal(
+            basis, np.broadcast_to(np.eye(size), (*shape[:-2], size, size))
+        )
+    assert s.shape == (*shape[:-2], 0)
+    assert [x.size for x in jnp.linalg.svd(jnp.zeros(shape), full_matrices=False)] == [0, 0, 0]
