@@ -292,3 +292,20 @@ def test_the_singular_vectors_of_matrices_without_elements(shape):
         )
     assert s.shape == (*shape[:-2], 0)
     assert [x.size for x in jnp.linalg.svd(jnp.zeros(shape), full_matrices=False)] == [0, 0, 0]
+
+
+def test_the_fourier_transform_of_nothing():
+    """An axis without elements was refused, where JAX returns an array without elements."""
+    for name, shape, expected in (
+        ("fft", (0,), (0,)),
+        ("ifft", (4, 0), (4, 0)),
+        ("irfft", (4, 0), (4, 0)),
+        ("fftn", (0, 4), (0, 4)),
+        ("rfftn", (0, 4), (0, 3)),
+        ("irfftn", (0, 4), (0, 6)),
+    ):
+        x = jnp.zeros(shape, jnp.float32)
+        out = getattr(jnp.fft, name)(x)
+        assert (out.shape, out.dtype.kind) == (expected, "f" if "ir" in name else "c")
+    with pytest.raises(ValueError, match="rfft: the sizes of the axes"):
+        jnp.fft.rfft(jnp.zeros(0))
