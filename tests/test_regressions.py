@@ -309,3 +309,18 @@ def test_the_fourier_transform_of_nothing():
         assert (out.shape, out.dtype.kind) == (expected, "f" if "ir" in name else "c")
     with pytest.raises(ValueError, match="rfft: the sizes of the axes"):
         jnp.fft.rfft(jnp.zeros(0))
+
+
+def test_a_tree_that_contains_itself_is_refused_in_words():
+    """C++ made a SystemError of it, and of a jitted function that calls itself without end."""
+    tree = []
+    tree.append(tree)
+    with pytest.raises(ValueError, match="contains itself"):
+        minijax.jit(lambda x: x)(tree)
+
+    @minijax.jit
+    def endless(x):
+        return endless(x)
+
+    with pytest.raises(RecursionError):
+        endless(1.0)
