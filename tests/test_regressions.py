@@ -324,3 +324,9 @@ def test_a_tree_that_contains_itself_is_refused_in_words():
 
     with pytest.raises(RecursionError):
         endless(1.0)
+
+
+def test_an_argument_without_a_name_is_called_by_its_place():
+    """It was "argument argument 0"."""
+    with pytest.raises(TypeError, match=r"argument args\[0\]: expected an array"):
+        minijax.jit(max)("text", 1.0)
