@@ -330,3 +330,13 @@ def test_an_argument_without_a_name_is_called_by_its_place():
     """It was "argument argument 0"."""
     with pytest.raises(TypeError, match=r"argument args\[0\]: expected an array"):
         minijax.jit(max)("text", 1.0)
+
+
+def test_keys_leave_the_device_by_key_data_only():
+    """`device_get` refused a tree with a key in it, and DLPack gave away how a key is held."""
+    key = minijax.random.key(0)
+    fetched = minijax.device_get({"key": key, "x": jnp.ones(2)})
+    assert fetched["key"] is key
+    assert type(fetched["x"]) is np.ndarray
+    with pytest.raises(BufferError, match="key_data"):
+        np.from_dlpack(key)
