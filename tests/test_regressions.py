@@ -1,10 +1,15 @@
 """Programs that failed once: in jaxlib, in the documents that minijax retells, or in minijax."""
 
+import copy
+import enum
+import operator
 import time
 
 import numpy as np
 import pytest
 
+import minijax
+import minijax.numpy as jnp
 from minijax_stage2 import add, deriv, exp, jvp, mul, neg, reduce_sum, reshape, sin, vmap, where
 from minijax_stage3 import array, eval_jaxpr, jit, make_jaxpr
 from minijax_stage4 import cond, grad, hessian, linearize, tape, vjp
@@ -205,3 +210,133 @@ def test_a_shape_of_two_negative_sizes_is_no_shape():
     """Their product is the number of elements."""
     with pytest.raises(ValueError, match="does not fit shape"):
         jit(lambda x: reshape(x, (-2, -3)))(np.ones(6))
+
+
+def test_an_array_of_weak_type_has_the_zero_tangent_of_its_shape():
+    """It was a scalar, so that no number could be stacked with what is differentiated."""
+    np.testing.assert_array_equal(
+        minijax.grad(lambda x: jnp.stack([1.0, x[1]]).sum())(jnp.ones(3)), [0.0, 1.0, 0.0]
+    )
+
+
+def test_a_class_of_numbers_is_a_number():
+    """What is an int or a float by inheritance, such as an IntEnum, was taken for no number."""
+
+    class Mode(enum.IntEnum):
+        LAST = 2
+
+    class Metres(float):
+        pass
+
+    assert minijax.jit(lambda x: x + 1)(Mode.LAST) == 3
+    assert minijax.grad(lambda x: x * x * Mode.LAST)(Metres(3.0)) == 12.0
+    np.testing.assert_array_equal(jnp.arange(3) * Mode.LAST, [0, 2, 4])
+    for number, weak in ((Mode.LAST, jnp.asarray(2)), (Metres(3.0), jnp.asarray(3.0))):
+        out = jnp.sin(number)
+        assert (out.dtype, out.weak_type) == (jnp.sin(weak).dtype, jnp.sin(weak).weak_type)
+
+
+def test_a_tracer_is_copied_to_itself():
+    """By `copy`, which else makes another object of the same fields, unknown to its trace."""
+    f = lambda x: copy.deepcopy({"x": [x]})["x"][0] * copy.copy(x)  # noqa: E731
+    assert minijax.jit(f)(3.0) == 9.0
+    assert minijax.grad(f)(3.0) == 6.0
+
+
+def test_what_is_not_mapped_need_not_be_an_array():
+    mapped = minijax.vmap(lambda x, options: options["function"](x), in_axes=(0, None))
+    np.testing.assert_array_equal(mapped(jnp.arange(3.0), {"function": jnp.negative}), [0, -1, -2])
+
+
+def test_an_array_is_not_compared_with_a_list():
+    """Python found them unequal, without a look at the numbers."""
+    for compare in (operator.eq, operator.ne):
+        with pytest.raises(TypeError, match="of type list, which is no array"):
+            compare(jnp.arange(3), [0, 1, 2])
+        with pytest.raises(TypeError, match="of type tuple, which is no array"):
+            minijax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
+
+
+def test_a_list_of_numbers_that_do_not_fit_is_no_array():
+    """They were cut to the bits that there are."""
+    assert jnp.array([255, 0], jnp.uint8).tolist() == [255, 0]
+    with minijax.enable_x64(False), pytest.raises(OverflowError, match=r"array: .* int32; give"):
+        jnp.array([2**40])
+    for numbers, dtype, error in (
+        ([300], jnp.uint8, OverflowError),
+        ((1, -1), jnp.uint8, OverflowError),
+        ([np.nan], jnp.int32, ValueError),
+        ([1j], jnp.float32, TypeError),
+    ):
+        with pytest.raises(error, match="give a dtype that holds all the numbers"):
+            jnp.array(numbers, dtype)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2)])
+def test_square_matrices_without_elements(shape):
+    """The permutation of no rows was an error."""
+    a, columns = jnp.zeros(shape), jnp.zeros((*shape[:-1], 1))
+    assert jnp.linalg.inv(a).shape == minijax.scipy.linalg.expm(a).shape == shape
+    assert jnp.linalg.solve(a, columns).shape == columns.shape
+    assert [x.shape for x in minijax.lax.linalg.lu(a)] == [shape, shape[:-1], shape[:-1]]
+    assert minijax.grad(lambda a: jnp.linalg.inv(a).sum())(a).shape == shape
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0)])
+def test_the_singular_vectors_of_matrices_without_elements(shape):
+    """LAPACK refuses such matrices, and a wish for a full basis was a failure of memory."""
+    u, s, vh = jnp.linalg.svd(jnp.zeros(shape))
+    for basis, size in ((u, shape[-2]), (vh, shape[-1])):
+        np.testing.assert_array_equal(
+            basis, np.broadcast_to(np.eye(size), (*shape[:-2], size, size))
+        )
+    assert s.shape == (*shape[:-2], 0)
+    assert [x.size for x in jnp.linalg.svd(jnp.zeros(shape), full_matrices=False)] == [0, 0, 0]
+
+
+def test_the_fourier_transform_of_nothing():
+    """An axis without elements was refused, where JAX returns an array without elements."""
+    for name, shape, expected in (
+        ("fft", (0,), (0,)),
+        ("ifft", (4, 0), (4, 0)),
+        ("irfft", (4, 0), (4, 0)),
+        ("fftn", (0, 4), (0, 4)),
+        ("rfftn", (0, 4), (0, 3)),
+        ("irfftn", (0, 4), (0, 6)),
+    ):
+        x = jnp.zeros(shape, jnp.float32)
+        out = getattr(jnp.fft, name)(x)
+        assert (out.shape, out.dtype.kind) == (expected, "f" if "ir" in name else "c")
+    with pytest.raises(ValueError, match="rfft: the sizes of the axes"):
+        jnp.fft.rfft(jnp.zeros(0))
+
+
+def test_a_tree_that_contains_itself_is_refused_in_words():
+    """C++ made a SystemError of it, and of a jitted function that calls itself without end."""
+    tree = []
+    tree.append(tree)
+    with pytest.raises(ValueError, match="contains itself"):
+        minijax.jit(lambda x: x)(tree)
+
+    @minijax.jit
+    def endless(x):
+        return endless(x)
+
+    with pytest.raises(RecursionError):
+        endless(1.0)
+
+
+def test_an_argument_without_a_name_is_called_by_its_place():
+    """It was "argument argument 0"."""
+    with pytest.raises(TypeError, match=r"argument args\[0\]: expected an array"):
+        minijax.jit(max)("text", 1.0)
+
+
+def test_keys_leave_the_device_by_key_data_only():
+    """`device_get` refused a tree with a key in it, and DLPack gave away how a key is held."""
+    key = minijax.random.key(0)
+    fetched = minijax.device_get({"key": key, "x": jnp.ones(2)})
+    assert fetched["key"] is key
+    assert type(fetched["x"]) is np.ndarray
+    with pytest.raises(BufferError, match="key_data"):
+        np.from_dlpack(key)

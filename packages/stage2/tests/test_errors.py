@@ -279,7 +279,7 @@ CALLS = [
         ValueError,
         "vmap of `<lambda>`: xs[1] of type f64[] has no axis 0 to map over",
     ),
-    (lambda: vmap(max)(1.0), ValueError, "vmap of `max`: argument 0 of type f64[] has no axis 0"),
+    (lambda: vmap(max)(1.0), ValueError, "vmap of `max`: args[0] of type f64[] has no axis 0"),
     (
         lambda: vmap(identity)("a"),
         TypeError,

@@ -178,6 +178,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
+        if self.aval.dtype == key_dtype:
+            raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
         return backend.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)

@@ -11,6 +11,7 @@ from typing import Any
 from minijax.array import Array, array
 from minijax.config import Option, config
 from minijax.evaluation import evaluated_by_library
+from minijax.key_dtype import key_dtype
 from minijax_stage2 import Tracer, tree_map
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
@@ -170,7 +171,7 @@ def device_get(x: Any) -> Any:
     """Fetches the numbers of all Arrays of a pytree, as numpy arrays.
 
     They are read-only views where the device shares its memory with numpy, as a CPU does.
-    Leaves that are no arrays stay what they are.
+    Leaves that are no arrays stay what they are, and so do keys, which numpy does not know.
 
     Raises:
         TracerArrayConversionError: a leaf is a tracer.
@@ -179,4 +180,10 @@ def device_get(x: Any) -> Any:
     >>> device_get({"a": jnp.array([True, False]), "b": "text"})
     {'a': array([ True, False]), 'b': 'text'}
     """
-    return tree_map(lambda leaf: leaf.__array__() if hasattr(leaf, "__array__") else leaf, x)
+
+    def fetched(leaf: Any) -> Any:
+        if isinstance(leaf, Array) and leaf.dtype == key_dtype:
+            return leaf
+        return leaf.__array__() if hasattr(leaf, "__array__") else leaf
+
+    return tree_map(fetched, x)

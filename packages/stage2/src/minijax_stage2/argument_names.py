@@ -33,7 +33,7 @@ def argument_name(fun: Callable[..., Any], path: Sequence[Any]) -> str:
         if position == 0:
             return f"{name}{below}"
         position -= 1
-    return f"argument {which.idx}{below}"
+    return f"args[{which.idx}]{below}"
 
 
 def _parameters(fun: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:

@@ -20,6 +20,21 @@ def operator_of(function: Callable[[Any, Any], Any]) -> Method:
     return operate
 
 
+def equality_of(function: Callable[[Any, Any], Any]) -> Method:
+    """`x == y` or `x != y`; with a list Python itself would find it unequal, without a look."""
+    operate = operator_of(function)
+
+    def compare(self: Any, other: Any) -> Any:
+        if isinstance(other, list | tuple):
+            raise TypeError(
+                f"{self.aval} is compared with {other!r:.60} of type {type(other).__name__}, which "
+                "is no array: numpy.array(...) makes it one"
+            )
+        return operate(self, other)
+
+    return compare
+
+
 def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
     """`y.__rop__(x)`."""
 
@@ -77,7 +92,7 @@ class ArrayOperators:
     __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
     __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
     __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
-    __eq__, __ne__ = operator_of(f.eq), operator_of(f.ne)
+    __eq__, __ne__ = equality_of(f.eq), equality_of(f.ne)
     __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 

@@ -271,6 +271,9 @@ def typeof(x: Any) -> ShapedArray:
         )
     if isinstance(x, np.ndarray | np.generic):
         return _of_numpy(x)
+    for scalar in python_scalars:  # a class of its own that is one of them, such as an IntEnum
+        if isinstance(x, scalar):
+            return aval_rules[scalar](x)
     if isinstance(x, Boxed):
         raise TypeError(
             f"the {x.interpreter} of stage 1 knows `add` and `mul` on numbers only; "

@@ -42,7 +42,7 @@ def instantiate(tangent: Any) -> Any:
     if type(tangent) is not Zero:
         return tangent
     aval = tangent.aval
-    if aval.weak_type:
+    if aval.weak_type and not aval.shape:
         return aval.dtype.type(0).item()
     return np.zeros(aval.shape, aval.dtype)
 

@@ -61,6 +61,12 @@ class Tracer(ArrayOperators, Boxed):
     def __complex__(self) -> complex:
         self._refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
 
+    def __copy__(self) -> "Tracer":
+        return self  # for nobody writes to it
+
+    def __deepcopy__(self, memo: Any) -> "Tracer":
+        return self
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 

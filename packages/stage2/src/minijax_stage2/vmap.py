@@ -137,8 +137,8 @@ def vmap(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         in_axes: the axis to map for each positional argument: an int for all of them, or a
-            tuple with an int, None (not mapped) or a pytree prefix for each. Keyword arguments
-            are mapped along axis 0.
+            tuple with an int, None (not mapped: anything may stand there) or a pytree prefix for
+            each. Keyword arguments are mapped along axis 0.
         out_axes: where the mapped axis stands in each result: an int, None (only for results
             that are the same for all examples), or a pytree prefix of the result.
         axis_size: the size of the mapped axis, needed where no argument is mapped.
@@ -223,9 +223,9 @@ def _broadcast_axes(role: str, axes: Any, tree: Any, tree_name: str) -> list[Bat
 
 
 def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
-    aval = typeof_named(role, leaf)
-    if axis is None:
+    if axis is None:  # so it need not be an array: `fun` gets it as it is
         return None
+    aval = typeof_named(role, leaf)
     if not -aval.ndim <= axis < aval.ndim:
         raise ValueError(f"{role} of type {aval} has no axis {axis} to map over")
     return axis % aval.ndim

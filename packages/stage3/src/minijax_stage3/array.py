@@ -11,7 +11,7 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
 from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import dtype_of_numbers, float0
+from minijax_stage2.shaped_array import dtype_of_numbers, float0, number_types
 from minijax_stage2.trace import impl_rules
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import backend
@@ -117,11 +117,12 @@ def array(x: Any, dtype: Any = None) -> Any:
 
     Raises:
         TypeError: `x` does not hold numbers, or XLA does not have their dtype.
+        OverflowError: the dtype does not hold a number in a list.
     """
     if isinstance(x, Array | Tracer):
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if isinstance(x, list | tuple):
-        x = np.asarray(x)
+        x = _numbers_in(x, dtype)
     if dtype is not None and type(x) is int:  # which need not fit in what is signed
         x = np.asarray(x, dtype_of_numbers("array", dtype))
     aval = typeof(x)
@@ -129,6 +130,20 @@ def array(x: Any, dtype: Any = None) -> Any:
         aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))
     element_type(aval.dtype)
     return Array(new_buffer(x, aval), aval)
+
+
+def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Nested lists of numbers as numpy reads them."""
+    found = np.asarray(nested)
+    wanted = number_types().of_dtype[found.dtype if dtype is None else np.dtype(dtype)]
+    if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
+        return found
+    if wanted.kind not in "iu" and found.dtype.kind != "c":
+        return found
+    try:
+        return np.asarray(nested, wanted)  # refuses the numbers that do not fit
+    except (OverflowError, TypeError, ValueError) as error:
+        raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None
 
 
 # --8<-- [start:call]

@@ -33,12 +33,18 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
     """The leaves of a tree, and its structure as a key for caches.
 
     Raises:
-        ValueError: the keys of a dict cannot be sorted.
+        ValueError: the keys of a dict cannot be sorted, or a node contains itself.
+        RecursionError: Python's stack is too full for what C++ calls.
     """
     try:
         return _registry().flatten(tree)  # type: ignore[no-any-return]
     except ValueError:
         tree_flatten(tree)  # says what is wrong
+        raise
+    except SystemError as error:  # what C++ makes of a RecursionError
+        tree_flatten(tree)
+        if isinstance(error.__cause__, RecursionError):
+            raise error.__cause__ from None
         raise
 
 

@@ -140,6 +140,8 @@ def times_rows(x: Any, factors: Any) -> Any:
 def permute_rows(x: Any, permutation: Any) -> Any:
     """The matrices with the rows that `permutation` names, in that order."""
     *lead, _, columns = typeof(x).shape
+    if not typeof(permutation).size:
+        return x
     n = len(lead)
     numbers = GatherDimensionNumbers(
         offset_dims=(n + 1,),

@@ -11,6 +11,7 @@ from minijax.lax.elementwise import div, eq, mul, where
 from minijax.lax.matrices import (
     check_matrices,
     diagonal,
+    eye,
     eye_like,
     is_complex,
     matmul,
@@ -22,7 +23,7 @@ from minijax.lax.matrices import (
     times_rows,
 )
 from minijax.lax.slicing import slice
-from minijax.lax.structural import broadcast_in_dim
+from minijax.lax.structural import broadcast_in_dim, full
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
@@ -59,7 +60,10 @@ def svd(
         raise NotImplementedError("svd: algorithm must be None")
     x = matrices_of("svd", x)
     *lead, m, n = typeof(x).shape
-    outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv)
+    if min(m, n):
+        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv)
+    else:
+        outs = _of_nothing(x, full_matrices, compute_uv)
     s, u, vh = outs if compute_uv else (*outs, None, None)
     if subset_by_index is not None:
         start, stop = subset_by_index
@@ -84,6 +88,12 @@ def _types_of_svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> l
         return [s]
     u = ShapedArray((*lead, m, m if full_matrices else k), x.dtype)
     return [s, u, ShapedArray((*lead, n if full_matrices else k, n), x.dtype)]
+
+
+def _of_nothing(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+    """The decomposition of matrices without rows or columns, at which LAPACK fails."""
+    types = _types_of_svd(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
 
 
 def _lower_svd(

@@ -12,7 +12,12 @@ from minijax.numpy.at import at
 from minijax.numpy.indexing import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax_stage2 import typeof
-from minijax_stage2.operators import array_methods, operator_of, reflected_operator_of
+from minijax_stage2.operators import (
+    array_methods,
+    equality_of,
+    operator_of,
+    reflected_operator_of,
+)
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": jnp.add,
@@ -161,6 +166,7 @@ for name, function in (OPERATORS | COMPARISONS).items():
     METHODS[f"__{name}__"] = operator_of(function)
 for name, function in OPERATORS.items():
     METHODS[f"__r{name}__"] = reflected_operator_of(function)
+METHODS["__eq__"], METHODS["__ne__"] = equality_of(jnp.equal), equality_of(jnp.not_equal)
 
 # What Arrays have of their own.
 OF_TRACERS: dict[str, Any] = {

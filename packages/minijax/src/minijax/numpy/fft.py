@@ -50,6 +50,8 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         sizes = tuple(typeof(a).shape[axis] for axis in axes)
         if kind == FftType.IRFFT:
             sizes = (*sizes[:-1], 2 * (sizes[-1] - 1))
+        if not typeof(a).size and (kind != FftType.RFFT or sizes[-1]):
+            return _of_nothing(a, kind, axes, sizes)
     if len(sizes) != len(axes) or any(size < 1 for size in sizes):
         raise ValueError(f"{caller}: the sizes of the axes {axes} must be positive, found {sizes}")
     taken = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes
@@ -59,6 +61,19 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
     out = _in_parts(a, kind, sizes)
     back = sorted(range(ndim), key=order.__getitem__)
     return _scaled(stage2.transpose(out, back), kind, math.prod(sizes), norm)
+
+
+def _of_nothing(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[int, ...]) -> Any:
+    """The transform of an array without elements, which for XLA is none."""
+    out_sizes = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.RFFT else sizes
+    shape = list(typeof(a).shape)
+    for axis, size in zip(axes, out_sizes, strict=True):
+        shape[axis] = max(size, 0)
+    if kind == FftType.RFFT:
+        a = lax.complex(a, lax.full_like(a, 0))
+    elif kind == FftType.IRFFT:
+        a = lax.real(a)
+    return lax.full(shape, 0, typeof(a).dtype)
 
 
 def _resized(a: Any, sizes: tuple[int, ...]) -> Any:

@@ -116,6 +116,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"expm: expected A to be a (batched) square matrix, found {typeof(a)}")
+    if not typeof(a).size:
+        return a
 
     def of_matrix(a: Any) -> Any:
         return _expm(a, upper_triangular, max_squarings)
