@@ -172,7 +172,13 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f"minijax.{name}")
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("minijax")
+        try:
+            return version("minijax")
+        except PackageNotFoundError as error:
+            raise AttributeError(
+                "minijax.__version__ is that of the installed distribution, and minijax runs here "
+                "from its sources: install it (pip install) to give it one"
+            ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
