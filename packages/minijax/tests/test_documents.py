@@ -2,23 +2,70 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minijax
+from minijax import lax, nn, random
+from minijax import numpy as jnp
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 MODULES = [m.name for m in pkgutil.walk_packages(minijax.__path__, "minijax.")]
 
+# What an example takes for granted, besides the names of its module.
+GIVEN = {
+    "__name__": "__main__",
+    "jnp": jnp,
+    "lax": lax,
+    "minijax": minijax,
+    "nn": nn,
+    "np": np,
+    "random": random,
+}
+# The modules that have an example for each function and class. The list only grows.
+WITH_EXAMPLES = [
+    "minijax.custom_batching",
+    "minijax.experimental",
+    "minijax.flatten_util",
+]
+
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module):
-    assert doctest.testmod(importlib.import_module(module)).failed == 0
+    assert doctest.testmod(importlib.import_module(module), extraglobs=GIVEN).failed == 0
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_every_function_of_a_module_has_an_example_that_runs(module):
+    """Those that a factory made, or a stage, are found by no other test."""
+    namespace = importlib.import_module(module)
+    runner, parser = doctest.DocTestRunner(), doctest.DocTestParser()
+    bare = []
+    for name in namespace.__all__:
+        value = getattr(namespace, name)
+        if not callable(value) or isinstance(value, types.GenericAlias):
+            continue
+        names = {**vars(namespace), **GIVEN}
+        test = parser.get_doctest(inspect.getdoc(value) or "", names, name, None, None)
+        if not test.examples:
+            bare.append(name)
+        elif not stands_where_it_says(value):
+            runner.run(test)
+    assert bare == []
+    assert runner.failures == 0
+
+
+def stands_where_it_says(value):
+    home = vars(sys.modules[value.__module__])
+    return value.__module__ in MODULES and home.get(value.__name__) is value
 
 
 def test_the_program_in_the_readme_prints_what_the_readme_shows():
