@@ -35,6 +35,7 @@ WITH_EXAMPLES = [
     "minijax.custom_batching",
     "minijax.experimental",
     "minijax.flatten_util",
+    "minijax.tree_util",
 ]
 
 

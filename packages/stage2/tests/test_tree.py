@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import minijax_stage2.tree
 from minijax_stage2.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -683,6 +684,7 @@ MODULES = ["display", "operations", "path", "registry", "treedef", "with_path"]
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_the_docstrings_run(name):
-    result = doctest.testmod(importlib.import_module(f"minijax_stage2.tree.{name}"))
+    module = importlib.import_module(f"minijax_stage2.tree.{name}")
+    result = doctest.testmod(module, extraglobs=vars(minijax_stage2.tree))
     assert result.attempted > 0
     assert result.failed == 0

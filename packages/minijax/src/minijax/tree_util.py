@@ -57,12 +57,24 @@ register_pytree_node(
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is that of a single leaf, or of a container that is empty."""
+    """Whether the structure is that of a single leaf, or of a container that is empty.
+
+    >>> tree_structure = minijax.tree_util.tree_structure
+    >>> minijax.tree_util.treedef_is_leaf(tree_structure(1.0))
+    True
+    >>> minijax.tree_util.treedef_is_leaf(tree_structure([1.0, 2.0]))
+    False
+    """
     return treedef.num_nodes == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of the root; none where it is a leaf."""
+    """The structures of the children of the root; none where it is a leaf.
+
+    >>> structure = minijax.tree_util.tree_structure({"a": 1, "b": [2, 3]})
+    >>> [child.num_leaves for child in minijax.tree_util.treedef_children(structure)]
+    [1, 2]
+    """
     return treedef.children()
 
 
@@ -75,8 +87,21 @@ def tree_reduce_associative(
 ) -> Any:
     """Combines the leaves by an associative operation, in pairs.
 
+    As each leaf takes part in few steps, errors of rounding stay small where there are many.
+
+    Arguments:
+        operation: function of two leaves that returns one like them.
+        tree: the tree.
+        identity: the result where there are no leaves.
+        is_leaf: says of a node whether it is to be taken as a leaf.
+
     Raises:
         TypeError: there are no leaves, and `identity` is not given.
+
+    >>> gradients = {"w": jnp.array([3.0, 0.0]), "b": jnp.array([4.0])}
+    >>> squares = minijax.tree.map(lambda g: jnp.sum(g**2), gradients)
+    >>> jnp.sqrt(minijax.tree.reduce_associative(jnp.add, squares))
+    Array(5., dtype=float32)
     """
     leaves = tree_leaves(tree, is_leaf=is_leaf)
     if not leaves:

@@ -8,7 +8,12 @@ KeyPath = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class SequenceKey:
-    """A position in a list or tuple, written `[0]`."""
+    """A position in a list or tuple, written `[0]`.
+
+    >>> path, leaf = tree_leaves_with_path(["first", "second"])[1]
+    >>> path, str(path[0])
+    ((SequenceKey(idx=1),), '[1]')
+    """
 
     idx: int
 
@@ -18,7 +23,12 @@ class SequenceKey:
 
 @dataclass(frozen=True, slots=True)
 class DictKey:
-    """A key of a dict, written `['a']`."""
+    """A key of a dict, written `['a']`.
+
+    >>> path, leaf = tree_leaves_with_path({"a": 1})[0]
+    >>> path, str(path[0])
+    ((DictKey(key='a'),), "['a']")
+    """
 
     key: Any
 
@@ -28,7 +38,13 @@ class DictKey:
 
 @dataclass(frozen=True, slots=True)
 class GetAttrKey:
-    """An attribute of a dataclass or namedtuple, written `.name`."""
+    """An attribute of a dataclass or namedtuple, written `.name`.
+
+    >>> from collections import namedtuple
+    >>> path, leaf = tree_leaves_with_path(namedtuple("Point", "x y")(1, 2))[0]
+    >>> path, str(path[0])
+    ((GetAttrKey(name='x'),), '.x')
+    """
 
     name: str
 
@@ -38,7 +54,16 @@ class GetAttrKey:
 
 @dataclass(frozen=True, slots=True)
 class FlattenedIndexKey:
-    """A child of a type that was registered without keys, written `[<flat index 0>]`."""
+    """A child of a type that was registered without keys, written `[<flat index 0>]`.
+
+    >>> class Box:
+    ...     def __init__(self, inside):
+    ...         self.inside = inside
+    >>> register_pytree_node(Box, lambda b: ([b.inside], None), lambda _, xs: Box(*xs))
+    >>> path, leaf = tree_leaves_with_path(Box(1))[0]
+    >>> path, str(path[0])
+    ((FlattenedIndexKey(key=0),), '[<flat index 0>]')
+    """
 
     key: int
 

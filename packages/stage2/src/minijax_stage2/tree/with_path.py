@@ -66,7 +66,13 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns the pairs of `tree_flatten_with_path`, without the structure."""
+    """Returns the pairs of `tree_flatten_with_path`, without the structure.
+
+    >>> for path, leaf in tree_leaves_with_path({"layers": [{"w": 1.0}, {"w": 2.0}]}):
+    ...     print(keystr(path), leaf)
+    ['layers'][0]['w'] 1.0
+    ['layers'][1]['w'] 2.0
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
