@@ -32,6 +32,7 @@ GIVEN = {
 }
 # The modules that have an example for each function and class. The list only grows.
 WITH_EXAMPLES = [
+    "minijax.core",
     "minijax.custom_batching",
     "minijax.experimental",
     "minijax.flatten_util",

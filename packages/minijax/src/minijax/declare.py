@@ -77,6 +77,24 @@ def declare(
             each while the others stay as they are, as a product is.
 
     Where the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
+
+    >>> from minijax.core import Primitive, bind, declare
+    >>> halve_p = Primitive("halve")
+    >>> def lower(b, out_avals, x):
+    ...     half = b.constant(0.5, x.aval)
+    ...     kind = f"tensor<{x.aval.size}xf32>"
+    ...     return b.emit(f"stablehlo.multiply {x.name}, {half.name} : {kind}", *out_avals)
+    >>> declare(
+    ...     halve_p,
+    ...     abstract_eval=lambda x: [x],
+    ...     lower=lower,
+    ...     jvp=[lambda t, out, x: bind(halve_p, t)[0]],
+    ...     transpose=[lambda ct, x: bind(halve_p, ct)[0]],
+    ... )
+    >>> minijax.jit(lambda x: bind(halve_p, x)[0])(jnp.array([1.0, 3.0]))
+    Array([0.5, 1.5], dtype=float32)
+    >>> minijax.grad(lambda x: bind(halve_p, x)[0][0])(jnp.array([1.0, 3.0]))
+    Array([0.5, 0. ], dtype=float32)
     """
     primitives.append(primitive)
     impl_rules[primitive] = _through_xla(primitive)
@@ -128,6 +146,11 @@ def unary(
             are no integers, the function converts integers to floats.
         result: from the dtype of the operand to that of the result, where it is another.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
+
+    >>> from minijax.core import unary
+    >>> root = unary("root", "The square root.", hlo="sqrt", jvp=lambda t, out, x: t / (2 * out))
+    >>> minijax.value_and_grad(root)(jnp.float32(4))
+    (Array(2., dtype=float32), Array(0.25, dtype=float32))
     """
     primitive = Primitive(name)
 
@@ -167,6 +190,11 @@ def binary(
 
     The formulas come in pairs, one for each operand; `jointly` is that of `declare`. The
     function returned promotes its operands to one dtype and shape.
+
+    >>> from minijax.core import binary
+    >>> larger = binary("larger", "The larger of two numbers.", hlo="maximum")
+    >>> larger(jnp.array([1, 5]), 3)
+    Array([3, 5], dtype=int32)
     """
     primitive = Primitive(name)
     type_of_result = arithmetic(primitive)
@@ -213,6 +241,11 @@ def reduction(
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
 
     The others are those of `unary`. The function returned takes an array and the axes.
+
+    >>> from minijax.core import reduction
+    >>> bits = reduction("bits", "All bits.", hlo="or", init=lambda dtype: 0, kinds="bi")
+    >>> bits(jnp.array([[1, 2], [4, 5]]), [0])
+    Array([5, 7], dtype=int32)
     """
     primitive = Primitive(name)
 

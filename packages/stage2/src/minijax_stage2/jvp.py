@@ -107,6 +107,13 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
             linear in `t`, the tangent of that operand, and returns what it adds to the tangent
             of the result `out`. None, for the function or what it returns, stands for
             nothing: the result does not depend smoothly on the operand.
+
+    >>> from minijax_stage2 import jvp
+    >>> cube_p = Primitive("cube")
+    >>> impl_rules[cube_p] = lambda x: [x**3]
+    >>> defjvp(cube_p, lambda t, out, x: t * 3 * x**2)
+    >>> jvp(lambda x: bind(cube_p, x)[0], (2.0,), (1.0,))
+    (8.0, 12.0)
     """
 
     def rule(
@@ -125,12 +132,28 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
 
 
 def deflinear(primitive: Primitive) -> None:
-    """Declares a primitive of one operand to be linear: its tangent is itself, of the tangent."""
+    """Declares a primitive of one operand to be linear: its tangent is itself, of the tangent.
+
+    >>> from minijax_stage2 import jvp
+    >>> triple_p = Primitive("triple")
+    >>> impl_rules[triple_p] = lambda x: [3 * x]
+    >>> deflinear(triple_p)
+    >>> jvp(lambda x: bind(triple_p, x)[0], (2.0,), (1.0,))
+    (6.0, 3.0)
+    """
     defjvp(primitive, lambda t, out, x, **params: bind1(primitive, t, **params))
 
 
 def defzero(primitive: Primitive) -> None:
-    """Declares a primitive to have no derivative: its result is piecewise constant."""
+    """Declares a primitive to have no derivative: its result is piecewise constant.
+
+    >>> from minijax_stage2 import jvp
+    >>> step_p = Primitive("step")
+    >>> impl_rules[step_p] = lambda x: [float(x > 0)]
+    >>> defzero(step_p)
+    >>> jvp(lambda x: bind(step_p, x)[0], (2.0,), (1.0,))
+    (1.0, 0.0)
+    """
 
     def rule(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -46,6 +46,10 @@ class ShapedArray:
     `weak_type` marks a Python number, which takes the dtype of whatever it meets.
 
     There is only one object for each type, so that types are compared by identity.
+
+    >>> aval = ShapedArray((2, 3), "float32")
+    >>> aval, aval is typeof(np.ones((2, 3), np.float32))
+    (ShapedArray(f32[2,3]), True)
     """
 
     __slots__ = ("dtype", "shape", "weak_type")

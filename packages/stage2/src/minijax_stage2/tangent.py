@@ -21,7 +21,11 @@ def tangent_type(aval: ShapedArray) -> ShapedArray:
 
 # --8<-- [start:zero]
 class Zero:
-    """A tangent or cotangent known to be zero: no array, and nothing to compute."""
+    """A tangent or cotangent known to be zero: no array, and nothing to compute.
+
+    >>> Zero.like(np.ones(3, np.float32)), Zero.like(np.arange(3))
+    (Zero(f32[3]), Zero(float0[3]))
+    """
 
     __slots__ = ("aval",)
 

@@ -17,7 +17,13 @@ from minijax_stage2.shaped_array import python_scalars
 
 # --8<-- [start:primitive]
 class Primitive:
-    """An operation with a name. What it means is said by the rules of each interpreter."""
+    """An operation with a name. What it means is said by the rules of each interpreter.
+
+    >>> twice_p = Primitive("twice")
+    >>> impl_rules[twice_p] = lambda x: [2 * x]
+    >>> bind(twice_p, 3.0)
+    [6.0]
+    """
 
     __slots__ = ("__weakref__", "holds_programs", "name")
 
@@ -52,6 +58,16 @@ class Trace(Interpreter):
     """An interpreter of primitives.
 
     It handles the tracers that are its own, and takes every other value as a constant.
+
+    >>> class Printing(Trace):
+    ...     def process(self, primitive, args, params):
+    ...         print(primitive)
+    ...         return self.leave_to_parent(primitive, args, params)
+    >>> from minijax_stage2 import mul, sin
+    >>> with Printing().run():
+    ...     y = mul(sin(1.0), 2.0)
+    sin
+    mul
     """
 
     def process(
@@ -73,7 +89,24 @@ class Trace(Interpreter):
 
 
 def bind(primitive: Primitive, *args: Any, **params: Any) -> list[Any]:
-    """Applies `primitive` as the current trace understands it."""
+    """Applies `primitive` as the current trace understands it.
+
+    Arguments:
+        primitive: the primitive.
+        args: its operands, values and tracers.
+        params: its metadata, which no trace boxes.
+
+    Returns:
+        The list of its results.
+
+    Raises:
+        MissingRuleError: the trace has no rule for it.
+
+    >>> clip_p = Primitive("clip")
+    >>> impl_rules[clip_p] = lambda x, *, limit: [min(x, limit)]
+    >>> bind(clip_p, 3.0, limit=2.0)
+    [2.0]
+    """
     return current_trace().process(primitive, args, params)
 
 
@@ -87,7 +120,14 @@ def bind1(primitive: Primitive, *args: Any, **params: Any) -> Any:
 
 
 def current_trace() -> Trace:
-    """The trace that gives primitives their meaning here and now, in this thread."""
+    """The trace that gives primitives their meaning here and now, in this thread.
+
+    >>> from minijax_stage2 import jvp
+    >>> current_trace().transformation
+    'evaluation'
+    >>> out = jvp(lambda x: print(current_trace().transformation) or x, (1.0,), (1.0,))
+    jvp
+    """
     interpreter = current_interpreter()
     if interpreter is evaluator:
         return eval_trace
@@ -100,7 +140,12 @@ def current_trace() -> Trace:
 
 
 def trace_stack() -> list[Trace]:
-    """The tracer stack: from evaluation, at the bottom, to the current trace."""
+    """The tracer stack: from evaluation, at the bottom, to the current trace.
+
+    >>> from minijax_stage2 import jvp
+    >>> out = jvp(lambda x: print([t.transformation for t in trace_stack()]) or x, (1.0,), (1.0,))
+    ['evaluation', 'jvp']
+    """
     stack: list[Trace] = [current_trace()]
     while not stack[-1].evaluates:
         parent = stack[-1].parent
@@ -109,7 +154,19 @@ def trace_stack() -> list[Trace]:
 
 
 def draw_stack() -> str:
-    """The tracer stack as a drawing, the current trace on top."""
+    """The tracer stack as a drawing, the current trace on top.
+
+    >>> from minijax_stage2 import jvp
+    >>> def f(x):
+    ...     print(draw_stack())
+    ...     return x
+    >>> out = jvp(f, (1.0,), (1.0,))
+    +-----------------------+
+    | jvp of `f`            |
+    +-----------------------+
+    | evaluation of `numpy` |
+    +-----------------------+
+    """
     lines = [str(trace) for trace in trace_stack()]
     width = max(map(len, lines))
     rule = f"+-{'-' * width}-+"

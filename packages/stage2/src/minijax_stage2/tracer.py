@@ -18,7 +18,16 @@ from minijax_stage2.trace import Primitive, Trace
 
 # --8<-- [start:tracer]
 class Tracer(ArrayOperators, Boxed):
-    """A boxed value that knows its trace and its type, and computes like an array."""
+    """A boxed value that knows its trace and its type, and computes like an array.
+
+    >>> import numpy as np
+    >>> from minijax_stage2 import vmap
+    >>> def f(x):
+    ...     print(isinstance(x, Tracer), x.shape)
+    ...     return 2 * x
+    >>> out = vmap(f)(np.ones((3, 2)))
+    True (2,)
+    """
 
     __slots__ = ()
 

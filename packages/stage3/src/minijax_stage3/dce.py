@@ -28,6 +28,12 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
 
     Returns:
         The smaller jaxpr, and for each argument whether it is still one.
+
+    >>> import numpy as np
+    >>> from minijax_stage3 import make_jaxpr
+    >>> program = make_jaxpr(lambda x, y: (x + x, y * y))(np.float32(1), np.float32(2)).jaxpr
+    >>> dce_jaxpr(program, [False, True])
+    ({ lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }, [False, True])
     """
     if used_outputs is None:
         used_outputs = [True] * len(jaxpr.outvars)

@@ -20,6 +20,11 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
     Raises:
         JaxprTypeError: a variable is used before it is bound, or bound twice, or the type of
             an equation's result is not what its operands give.
+
+    >>> import numpy as np
+    >>> from minijax_stage3 import make_jaxpr
+    >>> typecheck_jaxpr(make_jaxpr(lambda x: x > 0.0)(np.float32(1)).jaxpr)
+    ([ShapedArray(f32[])], [ShapedArray(bool[])])
     """
     bound: set[Var] = set()
     for var in (*jaxpr.constvars, *jaxpr.invars):

@@ -62,7 +62,13 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
 
 # --8<-- [start:undef]
 class UndefPrimal:
-    """The place of a linear argument, of which a transpose rule knows the type only."""
+    """The place of a linear argument, of which a transpose rule knows the type only.
+
+    >>> aval = ShapedArray((), "float32")
+    >>> x = UndefPrimal(aval)
+    >>> x, x.aval is aval
+    (UndefPrimal(f32[]), True)
+    """
 
     __slots__ = ("aval",)
 
@@ -85,6 +91,12 @@ def deftranspose(
             the primitive is not linear in it. Linear operands are `UndefPrimal`.
         jointly: whether the primitive is linear in several operands that vary together, as a
             sum is. A product is not: it is linear in each while the others stay as they are.
+
+    >>> scale_p = Primitive("scale")
+    >>> impl_rules[scale_p] = lambda x, factor: [factor * x]
+    >>> deftranspose(scale_p, lambda ct, x, factor: bind(scale_p, ct, factor)[0], None)
+    >>> transpose_rules[scale_p]([5.0], UndefPrimal(ShapedArray((), "float32")), 3.0)
+    [15.0, None]
     """
 
     def rule(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
