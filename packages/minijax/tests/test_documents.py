@@ -32,10 +32,17 @@ GIVEN = {
 }
 # The modules that have an example for each function and class. The list only grows.
 WITH_EXAMPLES = [
+    "minijax",
+    "minijax.ad_checkpoint",
     "minijax.core",
     "minijax.custom_batching",
+    "minijax.custom_derivatives",
+    "minijax.debug",
     "minijax.experimental",
+    "minijax.export",
     "minijax.flatten_util",
+    "minijax.stages",
+    "minijax.test_util",
     "minijax.tree_util",
 ]
 

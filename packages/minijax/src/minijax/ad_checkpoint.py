@@ -128,7 +128,21 @@ def checkpoint(
 
 @evaluated_by_library
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x`, an array or a pytree of arrays, by a name that policies of `checkpoint` know it by."""
+    """`x`, an array or a pytree of arrays, by a name that policies of `checkpoint` know it by.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        name: the name, which `checkpoint_policies.save_only_these_names` and the like take.
+
+    Returns:
+        `x`. The name changes no value.
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> policy = minijax.checkpoint_policies.save_only_these_names("waves")
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.sin(x), "waves"))
+    >>> minijax.grad(minijax.checkpoint(f, policy=policy))(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
 
 

@@ -74,6 +74,9 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     Raises:
         ValueError: there is no such process.
         RuntimeError: there are no devices of the kind `backend`.
+
+    >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
+    True
     """
     if process_index not in (None, 0):
         raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
@@ -81,28 +84,50 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are, in all processes together."""
+    """How many devices there are, in all processes together.
+
+    >>> examples = 12
+    >>> examples // minijax.device_count()
+    12
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
+    """How many devices this process has.
+
+    >>> minijax.device_count() // minijax.local_device_count() == minijax.process_count()
+    True
+    """
     return len(local_devices(backend=backend))
 
 
 def default_backend() -> str:
-    """The kind of the devices that compute unless others are asked for: "cpu"."""
+    """The kind of the devices that compute unless others are asked for: "cpu".
+
+    >>> dtype = jnp.float32 if minijax.default_backend() == "cpu" else jnp.bfloat16
+    """
     return xla.platform()
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that compute together: 0, for it is alone."""
+    """The number of this process among those that compute together: 0, for it is alone.
+
+    >>> if minijax.process_index() == 0:
+    ...     print("said once, however many processes compute")
+    said once, however many processes compute
+    """
     devices(backend)
     return 0
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together: 1."""
+    """How many processes compute together: 1.
+
+    >>> every_nth = range(100)[minijax.process_index() :: minijax.process_count()]
+    >>> len(every_nth)
+    100
+    """
     devices(backend)
     return 1
 

@@ -85,7 +85,18 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
 
 @contextmanager
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
-    """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`."""
+    """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> with minijax.numpy_rank_promotion("raise"):
+    ...     try:
+    ...         jnp.ones((2, 3)) + jnp.ones(3)
+    ...     except ValueError as error:
+    ...         print(str(error).partition(", and")[0])
+    operands of shapes (2, 3) and (3,) have different numbers of axes
+    """
     with override_here(rank_promotion, new_val):
         yield
 

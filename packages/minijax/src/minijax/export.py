@@ -50,6 +50,10 @@ class Exported:
         out_avals: the types of its leaves.
         platforms: where the program can run.
         program: the program.
+
+    >>> exported = minijax.export.export(minijax.jit(lambda x: {"twice": 2 * x}))(jnp.ones(3))
+    >>> exported.in_avals, exported.call(jnp.arange(3.0))
+    ((ShapedArray(f32[3]),), {'twice': Array([0., 2., 4.], dtype=float32)})
     """
 
     fun_name: str
@@ -199,6 +203,11 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Raises:
         ValueError: they are no such bytes, damaged, newer than this version of minijax, or name a
             class that is not registered here; when called, newer than this version of jaxlib.
+
+    >>> from minijax.export import deserialize, export
+    >>> data = export(minijax.jit(jnp.cumsum))(jnp.ones(3)).serialize()
+    >>> deserialize(data).call(jnp.array([1.0, 2.0, 3.0]))
+    Array([1., 3., 6.], dtype=float32)
     """
     header, data = unpack(blob)
     in_avals = tuple(map(aval_from_json, header["in_avals"]))

@@ -57,6 +57,23 @@ def register_pytree_node_serialization(
 
     Raises:
         ValueError: the class is no pytree, or class or name are registered already.
+
+    >>> from minijax import export
+    >>> class Length:
+    ...     def __init__(self, value, unit):
+    ...         self.value, self.unit = value, unit
+    >>> minijax.tree_util.register_pytree_node(
+    ...     Length, lambda x: ([x.value], x.unit), lambda unit, values: Length(*values, unit)
+    ... )
+    >>> Length = export.register_pytree_node_serialization(
+    ...     Length,
+    ...     serialized_name=f"{__name__}.Length",
+    ...     serialize_auxdata=lambda unit: unit.encode(),
+    ...     deserialize_auxdata=lambda data: data.decode(),
+    ... )
+    >>> double = export.export(minijax.jit(lambda x: Length(2 * x.value, x.unit)))
+    >>> export.deserialize(double(Length(1.0, "m")).serialize()).call(Length(3.0, "m")).unit
+    'm'
     """
     from minijax_stage2.tree.registry import find_node_type
 
@@ -91,6 +108,16 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
     Raises:
         ValueError: it is no namedtuple, or class or name are registered already.
+
+    >>> from typing import NamedTuple
+    >>> from minijax import export
+    >>> class Line(NamedTuple):
+    ...     slope: float
+    ...     start: float
+    >>> Line = export.register_namedtuple_serialization(Line, serialized_name=f"{__name__}.Line")
+    >>> double = export.export(minijax.jit(lambda line: minijax.tree.map(lambda x: 2 * x, line)))
+    >>> export.deserialize(double(Line(1.0, 2.0)).serialize()).call(Line(3.0, 4.0)).slope
+    Array(6., dtype=float32, weak_type=True)
     """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(f"{nodetype.__name__} is no namedtuple")

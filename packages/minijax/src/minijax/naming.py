@@ -52,6 +52,15 @@ def named_scope(name: str) -> Iterator[None]:
 
     Raises:
         TypeError: `name` is no string.
+
+    >>> @minijax.jit
+    ... def layer(x, w):
+    ...     with minijax.named_scope("products"):
+    ...         y = x @ w
+    ...     return jnp.tanh(y)
+    >>> compiled = layer.lower(jnp.ones((2, 3)), jnp.ones((3, 4))).compile()
+    >>> 'op_name="products/dot_general"' in compiled.as_text()
+    True
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: name must be a string, found {name!r:.60}")
@@ -75,6 +84,13 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
     Returns:
         A function of the same arguments.
+
+    Raises:
+        TypeError: `fun` is no function, or `name` no string.
+
+    >>> f = minijax.jit(minijax.named_call(jnp.sin, name="waves"))
+    >>> 'op_name="waves/sin"' in f.lower(1.0).compile().as_text()
+    True
     """
     require_function("named_call", fun)
     scope = name or name_of(fun)

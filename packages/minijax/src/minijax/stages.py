@@ -19,7 +19,13 @@ from minijax_stage3 import aot as stage3
 
 
 class ArgInfo(NamedTuple):
-    """The type of an argument, and whether its memory may be reused."""
+    """The type of an argument, and whether its memory may be reused.
+
+    >>> lowered = minijax.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
+    >>> (info,), _ = lowered.args_info
+    >>> info.shape, info.dtype, info.donated
+    ((3,), dtype('float32'), True)
+    """
 
     aval: ShapedArray
     donated: bool
@@ -79,7 +85,12 @@ class _Stage:
 
 # --8<-- [start:traced]
 class Traced(_Stage):
-    """A function as a jaxpr, for arguments of certain types."""
+    """A function as a jaxpr, for arguments of certain types.
+
+    >>> traced = minijax.jit(lambda x: jnp.sin(x) * 2).trace(1.0)
+    >>> print(traced.jaxpr)
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
+    """
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -102,6 +113,12 @@ class Lowered(_Stage):
 
     Arguments that no result needs are not in it, unless `keep_unused` was asked for. Constants
     that the function closes over are its first arguments.
+
+    >>> lowered = minijax.jit(lambda x: jnp.sin(x)).lower(jnp.ones(3))
+    >>> "stablehlo.sine" in lowered.as_text()
+    True
+    >>> lowered.out_info
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
@@ -153,7 +170,14 @@ _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$',
 
 # --8<-- [start:compiled]
 class Compiled(_Stage, stage3.Compiled):
-    """A function that is compiled for arguments of certain types, and takes no others."""
+    """A function that is compiled for arguments of certain types, and takes no others.
+
+    >>> compiled = minijax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
+    >>> compiled(jnp.arange(3.0))
+    Array([1., 2., 3.], dtype=float32)
+    >>> compiled.memory_analysis().argument_size_in_bytes
+    12
+    """
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         _Stage.__init__(self, compilation, in_tree, names)

@@ -90,6 +90,10 @@ def check_jvp(
     """Compares a function's tangent by `f_jvp(primals, tangents)` with a difference of values.
 
     The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
+
+    >>> f = lambda x: x**3
+    >>> f_jvp = lambda primals, tangents: (primals[0] ** 3, 3 * primals[0] ** 2 * tangents[0])
+    >>> minijax.test_util.check_jvp(f, f_jvp, (2.0,), eps=1e-2)
     """
     args = tuple(args)
     tangents = _direction(args, seed=0)
@@ -112,6 +116,10 @@ def check_vjp(
     """Compares a function's cotangents by `f_vjp(*primals)` with a difference of values.
 
     The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
+
+    >>> f = lambda x: x**3
+    >>> f_vjp = lambda x: (x**3, lambda ct: (3 * x**2 * ct,))
+    >>> minijax.test_util.check_vjp(f, f_vjp, (2.0,), eps=1e-2)
     """
     args = tuple(args)
     value, pull_back = f_vjp(*args)

@@ -28,20 +28,20 @@ Argnums = int | Sequence[int]
 
 
 def _documented_as(original: Function, more: str = "") -> Callable[[Function], Function]:
-    """Decorator: gives a function the docstring of the stage's function that it stands for.
+    """Decorator: puts the docstring of the stage's function before that of the one it stands for.
 
     The examples stay behind: they show what the stage returns.
     """
 
     def document(function: Function) -> Function:
-        function.__doc__ = (original.__doc__ or "").partition(">>>")[0].rstrip() + more
+        paragraphs = (original.__doc__ or "").partition(">>>")[0], more, function.__doc__ or ""
+        function.__doc__ = "\n\n    ".join(text.strip() for text in paragraphs if text)
         return function
 
     return document
 
 
 _HAS_AUX = """
-
     With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
     comes last in what is returned."""
 _HOLOMORPHIC = """
@@ -58,6 +58,20 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Function:
+    """The arguments and errors are those of `grad`.
+
+    Returns:
+        A function of the same arguments. It returns the pair of the value and the gradient. With
+        `has_aux`, the value is the pair that `fun` returns.
+
+    >>> def loss(w, x):
+    ...     prediction = w * x
+    ...     return prediction**2, {"prediction": prediction}
+    >>> x = jnp.float32(3)
+    >>> (value, aux), gradient = minijax.value_and_grad(loss, has_aux=True)(2.0, x)
+    >>> value, aux
+    (Array(36., dtype=float32), {'prediction': Array(6., dtype=float32)})
+    """
     on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -80,6 +94,14 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Function:
+    """
+    >>> def loss(params, x, y):
+    ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
+    >>> params = {"w": 2.0, "b": 0.0}
+    >>> x, y = jnp.array([1.0, 2.0]), jnp.array([3.0, 5.0])
+    >>> minijax.grad(loss)(params, x, y)
+    {'b': Array(-2., dtype=float32, weak_type=True), 'w': Array(-3., dtype=float32, weak_type=True)}
+    """
     on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -110,6 +132,15 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
 @_documented_as(stage4.vjp)
 @evaluated_by_library
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """
+    >>> def to_polar(x, y):
+    ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
+    >>> out, pull_back = minijax.vjp(to_polar, 0.0, 2.0)
+    >>> pull_back((1.0, 0.0))
+    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+    >>> pull_back((0.0, 1.0))
+    (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+    """
     out, f_vjp, *aux = stage4.vjp(fun, *tree_to_arrays(primals), has_aux=has_aux)
     return tree_to_arrays(out), _on_arrays(f_vjp), *aux
 
@@ -117,6 +148,11 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
 @_documented_as(stage2.jvp, _HAS_AUX)
 @evaluated_by_library
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """
+    >>> f = lambda x, y: x * jnp.exp(y)
+    >>> minijax.jvp(f, (3.0, 0.0), (1.0, 10.0))
+    (Array(3., dtype=float32, weak_type=True), Array(31., dtype=float32, weak_type=True))
+    """
     with_aux = _with_aux("jvp", fun, has_aux)
     out = stage2.jvp(with_aux or fun, tree_to_arrays(primals), tree_to_arrays(tangents))
     return (*tree_to_arrays(out), with_aux.aux()) if with_aux else tree_to_arrays(out)
@@ -125,6 +161,11 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
 @_documented_as(stage4.linearize, _HAS_AUX)
 @evaluated_by_library
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """
+    >>> out, push_forward = minijax.linearize(lambda x: x**3, jnp.float32(2))
+    >>> out, push_forward(jnp.float32(1)), push_forward(jnp.float32(0.5))
+    (Array(8., dtype=float32), Array(12., dtype=float32), Array(6., dtype=float32))
+    """
     with_aux = _with_aux("linearize", fun, has_aux)
     out, f_jvp = stage4.linearize(with_aux or fun, *tree_to_arrays(primals))
     pair = tree_to_arrays(out), _on_arrays(f_jvp)
@@ -134,6 +175,12 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
 @_documented_as(stage4.linear_transpose)
 @evaluated_by_library
 def linear_transpose(fun: Function, *primals: Any) -> Function:
+    """
+    >>> moving_sums = lambda x: x[:-1] + x[1:]
+    >>> transposed = minijax.linear_transpose(moving_sums, jnp.zeros(4))
+    >>> transposed(jnp.array([1.0, 10.0, 100.0]))
+    (Array([  1.,  11., 110., 100.], dtype=float32),)
+    """
     return _on_arrays(stage4.linear_transpose(fun, *primals))
 
 
@@ -147,14 +194,7 @@ def _on_arrays(function: Function) -> Function:
 
 
 # --8<-- [start:vmap]
-_AXIS_NAME = """
-
-    With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
-    such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
-    devices; here there is one."""
-
-
-@_documented_as(stage2.vmap, _AXIS_NAME)
+@_documented_as(stage2.vmap)
 def vmap(
     fun: Function,
     in_axes: Any = 0,
@@ -163,6 +203,17 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
 ) -> Function:
+    """With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
+    such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
+    devices; here there is one.
+
+    >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
+    >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
+    >>> minijax.vmap(distance, in_axes=(0, None))(xs, y)
+    Array([ 5., 10.], dtype=float32)
+    >>> minijax.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
+    """
     require_function("vmap", fun)
 
     @functools.wraps(fun)
@@ -195,6 +246,13 @@ def _numpy_to_array(x: Any) -> Any:
 def jacfwd(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
+    """
+    >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
+    >>> minijax.jacfwd(f)(jnp.array([2.0, 3.0]))
+    Array([[3., 2.],
+           [0., 1.],
+           [4., 0.]], dtype=float32)
+    """
     return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
 
 
@@ -206,6 +264,12 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Function:
+    """
+    >>> f = lambda p: p["a"] * p["b"]
+    >>> minijax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
+    {'a': Array([[3., 0.],
+           [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
+    """
     transformation = functools.partial(stage4.jacrev, holomorphic=holomorphic, allow_int=allow_int)
     return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
 
@@ -217,6 +281,13 @@ jacobian = jacrev
 def hessian(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
+    """The arguments and errors are those of `jacfwd`. In the result the structure and shape of the
+    argument stand twice: the gradient of a function of `n` numbers has an `n` by `n` Jacobian.
+
+    >>> minijax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))
+    Array([[6., 2.],
+           [2., 0.]], dtype=float32)
+    """
     transformation = functools.partial(stage4.hessian, holomorphic=holomorphic)
     return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
 
@@ -273,7 +344,16 @@ typeof = evaluated_by_library(stage2.typeof)
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits until all Arrays in the pytree `x` are computed, and returns it."""
+    """Waits until all Arrays in the pytree `x` are computed, and returns it.
+
+    Python may run ahead of the device, so time is measured after waiting. Leaves that are no
+    Arrays stay as they are.
+
+    >>> import time
+    >>> start = time.perf_counter()
+    >>> y = minijax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
+    >>> seconds = time.perf_counter() - start
+    """
     for leaf in tree_leaves(x):
         if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
             leaf.block_until_ready()

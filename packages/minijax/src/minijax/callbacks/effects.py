@@ -83,6 +83,11 @@ def effects_barrier() -> None:
     """Waits until whatever programs were called to do is done.
 
     It is, when their calls return: a program that calls Python functions is waited for.
+
+    >>> f = minijax.jit(lambda x: minijax.debug.print("x is {}", x))
+    >>> f(1)
+    x is 1
+    >>> minijax.effects_barrier()
     """
 
 

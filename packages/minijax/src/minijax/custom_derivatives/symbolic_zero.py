@@ -16,6 +16,20 @@ class SymbolicZero:
 
     Arguments:
         aval: its type, whose shape and dtype it has.
+
+    >>> from functools import partial
+    >>> @minijax.custom_jvp
+    ... def product(x, y):
+    ...     return x * y
+    >>> @partial(product.defjvp, symbolic_zeros=True)
+    ... def product_jvp(primals, tangents):
+    ...     (x, y), (dx, dy) = primals, tangents
+    ...     print(dy)
+    ...     is_zero = type(dy) is minijax.custom_derivatives.SymbolicZero
+    ...     return x * y, dx * y if is_zero else dx * y + x * dy
+    >>> minijax.grad(product)(2.0, 3.0)
+    SymbolicZero(f32[])
+    Array(3., dtype=float32, weak_type=True)
     """
 
     def __init__(self, aval: Any):
@@ -57,6 +71,17 @@ class CustomVJPPrimal(NamedTuple):
     Arguments:
         value: the argument.
         perturbed: whether it is differentiated.
+
+    >>> @minijax.custom_vjp
+    ... def product(x, y):
+    ...     return x * y
+    >>> def forward(x, y):
+    ...     print("y is differentiated:", y.perturbed)
+    ...     return x.value * y.value, (x.value, y.value)
+    >>> product.defvjp(forward, lambda xy, ct: (ct * xy[1], ct * xy[0]), symbolic_zeros=True)
+    >>> minijax.grad(product)(2.0, 3.0)
+    y is differentiated: False
+    Array(3., dtype=float32, weak_type=True)
     """
 
     value: Any
@@ -64,7 +89,16 @@ class CustomVJPPrimal(NamedTuple):
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for."""
+    """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for.
+
+    Arguments:
+        val: an array or a pytree of arrays. The tangent of integers and booleans has dtype float0.
+        symbolic_zeros: whether to return `SymbolicZero`s in the place of numpy arrays.
+
+    >>> from minijax.custom_derivatives import zero_from_primal
+    >>> zero_from_primal({"a": jnp.ones(2), "b": jnp.arange(3)}, symbolic_zeros=True)
+    {'a': SymbolicZero(f32[2]), 'b': SymbolicZero(float0[3])}
+    """
     zero = tree_map(SymbolicZero.from_primal_value, val)
     if symbolic_zeros:
         return zero

@@ -24,7 +24,7 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> None:
-    """Stops here, also where this is part of a program, when it runs, and asks what to do.
+    r"""Stops here, also where this is part of a program, when it runs, and asks what to do.
 
     Variables hold the values that they have then. `h` lists what can be asked for.
 
@@ -39,6 +39,20 @@ def breakpoint(
     Raises:
         RuntimeError: there is no terminal.
         ValueError: there is no such backend.
+
+    Without a terminal, files ask and are answered:
+
+    >>> import io
+    >>> commands, answers = io.StringIO("p y\np y + x\nc\n"), io.StringIO()
+    >>> @minijax.jit
+    ... def f(x):
+    ...     y = x * x
+    ...     minijax.debug.breakpoint(stdin=commands, stdout=answers, num_frames=1)
+    ...     return y + 1
+    >>> f(3.0)
+    Array(10., dtype=float32, weak_type=True)
+    >>> answers.getvalue().splitlines()[-3:-1]
+    ['(minijax) Array(9., dtype=float32)', '(minijax) Array(12., dtype=float32)']
     """
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint: backend has to be None or 'cli', found {backend!r}")

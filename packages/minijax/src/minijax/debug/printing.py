@@ -37,6 +37,17 @@ def callback(
     Raises:
         ExecutionError: the function raised an exception, which is the cause. The program that it
             is part of is what fails.
+
+    >>> seen = []
+    >>> @minijax.jit
+    ... def newton(x):
+    ...     for _ in range(3):
+    ...         x = (x + 2 / x) / 2
+    ...         minijax.debug.callback(lambda x: seen.append(f"{x:.3f}"), x)
+    ...     return x
+    >>> root = newton(2.0)
+    >>> seen
+    ['1.500', '1.417', '1.414']
     """
     if callback is None:
         return partial(_calling, ordered=ordered)

@@ -6,7 +6,21 @@ from minijax_stage3.executable import compile_primitive
 
 
 def clear_caches() -> None:
-    """Forgets what was traced and compiled in this process. Files on disk stay."""
+    """Forgets what was traced and compiled in this process. Files on disk stay.
+
+    Functions are traced and compiled anew when they are called next.
+
+    >>> @minijax.jit
+    ... def f(x):
+    ...     print("traced")
+    ...     return x + 1
+    >>> y = f(1)
+    traced
+    >>> y = f(2)
+    >>> minijax.clear_caches()
+    >>> y = f(3)
+    traced
+    """
     clear_jitted()
     clear_loops()
     compile_primitive.cache_clear()  # type: ignore[attr-defined]

@@ -14,6 +14,10 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
     Arguments:
         return_string: whether to return the text, in place of printing it.
+
+    >>> text = minijax.print_environment_info(return_string=True)
+    >>> [line.partition(":")[0] for line in text.splitlines()]
+    ['minijax', 'jaxlib', 'numpy', 'python', 'devices', 'platform']
     """
     from importlib.metadata import PackageNotFoundError, version
 

@@ -55,7 +55,18 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
 
 @contextmanager
 def debug_infs(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_infs` for the block of a `with`, in this thread only."""
+    """Sets `config.debug_infs` for the block of a `with`, in this thread only.
+
+    Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
+    was computed.
+
+    >>> with minijax.debug_infs(True):
+    ...     try:
+    ...         1.0 / jnp.zeros(2)
+    ...     except FloatingPointError as error:
+    ...         print(str(error).partition(" at ")[0])
+    invalid value (inf) encountered in div
+    """
     with _infs.override(new_val):
         yield
 

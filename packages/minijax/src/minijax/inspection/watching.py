@@ -42,7 +42,21 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 @contextmanager
 def log_compiles(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.log_compiles` for the block of a `with`, in this thread only."""
+    """Sets `config.log_compiles` for the block of a `with`, in this thread only.
+
+    What is traced and compiled there, and how long that took, is logged as warnings of the loggers
+    below "minijax", which Python writes to stderr unless it is told otherwise.
+
+    >>> import logging
+    >>> handler = logging.Handler()
+    >>> handler.emit = lambda record: print(record.getMessage().partition(" in ")[0])
+    >>> logging.getLogger("minijax").addHandler(handler)
+    >>> with minijax.log_compiles():
+    ...     y = minijax.jit(lambda x: x + 1.0)(2.0)
+    Finished tracing `<lambda>`
+    Finished compiling module @jit__lambda_
+    >>> logging.getLogger("minijax").removeHandler(handler)
+    """
     with _log_compiles.override(new_val):
         yield
 

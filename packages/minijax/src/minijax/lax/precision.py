@@ -100,7 +100,22 @@ _default = config.declare(
 
 @contextmanager
 def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
-    """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only."""
+    """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only.
+
+    Arguments:
+        value: how exactly products of arrays are computed that do not say it themselves: a
+            `lax.Precision`, one of its names, or None.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> with minijax.default_matmul_precision("highest"):
+    ...     print(minijax.make_jaxpr(jnp.dot)(jnp.ones(2), jnp.ones(2)).eqns[0])
+    c:f32[] = dot_general[
+      dimension_numbers=(((0,), (0,)), ((), ()))
+      precision=[HIGHEST, HIGHEST]
+    ] a b
+    """
     if value is not None:
         value = precision_of("default_matmul_precision", value)[0].name.lower()
     with override_here(_default, value):
