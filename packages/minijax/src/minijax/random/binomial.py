@@ -34,6 +34,9 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
 
     Raises:
         ValueError: `n` or `p` does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> random.binomial(random.key(0), 10, 0.5, (4,))
+    Array([6., 7., 5., 6.], dtype=float32)
     """
     key, dtype = single_key("binomial", key), float_dtype("binomial", dtype)
     sizes, p = result_shape("binomial", shape, n, p), to_inexact(p)
@@ -145,6 +148,9 @@ def multinomial(
         shape: the shape of the result, its last axis included; that of `p` if not given.
         dtype: of the result; the default float if not given.
         unroll: as of `lax.scan`.
+
+    >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))
+    Array([1., 1., 8.], dtype=float32)
     """
     key = single_key("multinomial", key)
     meeting = result_type(typeof(n), typeof(p))

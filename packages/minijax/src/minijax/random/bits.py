@@ -25,6 +25,9 @@ def bits(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 
     Raises:
         ValueError: `dtype` is not unsigned, or `key` more than one key.
+
+    >>> random.bits(random.key(0), (2,)), random.bits(random.key(0), (2,), "uint8")
+    (Array([4070199207, 4202968722], dtype=uint32), Array([167, 146], dtype=uint8))
     """
     dtype = dtype_of_numbers("bits", f"uint{number_types().bits}" if dtype is None else dtype)
     if dtype.kind != "u":

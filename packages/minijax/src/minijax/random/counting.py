@@ -28,6 +28,9 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -
 
     Returns:
         Integers; -1 where `lam` is not a number.
+
+    >>> random.poisson(random.key(0), 3.0, (6,))
+    Array([0, 0, 4, 4, 1, 2], dtype=int32)
     """
     key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
     lam = spread(lam, result_shape("poisson", shape, lam), FLOAT)

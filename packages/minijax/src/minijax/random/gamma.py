@@ -41,6 +41,10 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) -> An
 
     Raises:
         ValueError: `a` does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> x = random.gamma(random.key(0), 3.0, (1000,))
+    >>> f"{jnp.mean(x):.0f}"
+    '3'
     """
     return _gamma("gamma", key, a, shape, dtype, log_space=False)
 
@@ -50,6 +54,10 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) ->
     """Logarithms of numbers of the gamma distribution, exact also where these are nearly 0.
 
     The arguments are those of `gamma`.
+
+    >>> small = random.loggamma(random.key(0), 1e-3, (100,))
+    >>> bool(jnp.all(jnp.isfinite(small))), bool(jnp.any(jnp.exp(small) == 0))
+    (True, True)
     """
     return _gamma("loggamma", key, a, shape, dtype, log_space=True)
 
@@ -144,7 +152,12 @@ declare(
 
 @operation(static=("shape", "dtype"))
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the beta distribution with parameters `a` and `b`."""
+    """Numbers of the beta distribution with parameters `a` and `b`.
+
+    >>> x = random.beta(random.key(0), 2.0, 3.0, (1000,))
+    >>> f"{jnp.mean(x):.1f}"
+    '0.4'
+    """
     key, dtype = single_key("beta", key), float_dtype("beta", dtype)
     sizes = result_shape("beta", shape, a, b)
     log_a, log_b = (loggamma(new_key(key, i), x, sizes, dtype) for i, x in enumerate((a, b)))
@@ -165,6 +178,10 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
 
     Raises:
         ValueError: `alpha` has no axis, or does not broadcast.
+
+    >>> shares = random.dirichlet(random.key(0), jnp.ones(3), (100,))
+    >>> shares.shape, bool(jnp.allclose(shares.sum(axis=1), 1))
+    ((100, 3), True)
     """
     key, dtype = single_key("dirichlet", key), float_dtype("dirichlet", dtype)
     of_alpha = typeof(alpha).shape
@@ -179,7 +196,12 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
 
 @operation(static=("shape", "dtype"))
 def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the chi-square distribution with `df` degrees of freedom."""
+    """Numbers of the chi-square distribution with `df` degrees of freedom.
+
+    >>> x = random.chisquare(random.key(0), 4.0, shape=(1000,))
+    >>> f"{jnp.mean(x):.0f}"
+    '4'
+    """
     key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
     sizes, two = result_shape("chisquare", shape, df), dtype.type(2)
     half = lax.div(as_dtype(df, dtype), two)
@@ -188,7 +210,11 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
 
 @operation(static=("shape", "dtype"))
 def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the F distribution with these degrees of freedom."""
+    """Numbers of the F distribution with these degrees of freedom.
+
+    >>> random.f(random.key(0), 5.0, jnp.array([8.0, 9.0]), (3, 2)).shape
+    (3, 2)
+    """
     key, dtype = single_key("f", key), float_dtype("f", dtype)
     sizes = result_shape("f", shape, dfnum, dfden)
     above, below = (
@@ -200,7 +226,11 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
 @operation(static=("shape", "dtype"))
 def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of Student's t distribution with `df` degrees of freedom."""
+    """Numbers of Student's t distribution with `df` degrees of freedom.
+
+    >>> random.t(random.key(0), jnp.array([3.0, 30.0]), (4, 2)).shape
+    (4, 2)
+    """
     key, dtype = single_key("t", key), float_dtype("t", dtype)
     sizes = result_shape("t", shape, df)
     numbers = normal_numbers(new_key(key, 0), sizes, dtype)
@@ -211,7 +241,12 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
 
 @operation(static=("shape", "dtype"))
 def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers whose density falls as `exp(-abs(x) ** p)`."""
+    """Numbers whose density falls as `exp(-abs(x) ** p)`.
+
+    >>> x = random.generalized_normal(random.key(0), 8.0, (1000,))
+    >>> bool(jnp.all(jnp.abs(x) < 1.5))
+    True
+    """
     key, dtype = single_key("generalized_normal", key), float_dtype("generalized_normal", dtype)
     sizes = sizes_of("generalized_normal", shape)
     inverse = jnp.divide(1, p)
@@ -222,7 +257,12 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
 
 @operation(static=("d", "shape", "dtype"))
 def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
-    """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely."""
+    """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely.
+
+    >>> points = random.ball(random.key(0), d=2, shape=(100,))
+    >>> points.shape, bool(jnp.all(jnp.linalg.norm(points, axis=1) <= 1))
+    ((100, 2), True)
+    """
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
     points = generalized_normal(new_key(key, 0), p, (*sizes, d), dtype)

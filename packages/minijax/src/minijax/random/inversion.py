@@ -25,7 +25,12 @@ from minijax_stage2.promotion import is_inexact
 
 @operation(static=("shape", "dtype"))
 def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the exponential distribution with mean 1."""
+    """Numbers of the exponential distribution with mean 1.
+
+    >>> x = random.exponential(random.key(0), (1000,))
+    >>> bool(jnp.all(x >= 0)), f"{jnp.mean(x):.1f}"
+    (True, '1.0')
+    """
     dtype = float_dtype("exponential", dtype)
     u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
     return lax.neg(lax.log1p(lax.neg(u)))  # of 1 - u, which is never 0
@@ -33,7 +38,12 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 
 @operation(static=("shape", "dtype"))
 def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the Laplace distribution with mean 0 and scale 1."""
+    """Numbers of the Laplace distribution with mean 0 and scale 1.
+
+    >>> x = random.laplace(random.key(0), (1000,))
+    >>> f"{jnp.mean(jnp.abs(x)):.1f}"
+    '1.0'
+    """
     key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
     low = dtype.type(-1 + finfo(dtype).epsneg)
     u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
@@ -42,7 +52,12 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 
 @operation(static=("shape", "dtype"))
 def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the logistic distribution with mean 0 and scale 1."""
+    """Numbers of the logistic distribution with mean 0 and scale 1.
+
+    >>> x = random.logistic(random.key(0), (1000,))
+    >>> f"{jnp.mean(nn.sigmoid(x)):.1f}"
+    '0.5'
+    """
     key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
     u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype))
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
@@ -50,7 +65,12 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 
 @operation(static=("shape", "dtype"))
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the Cauchy distribution with median 0 and scale 1."""
+    """Numbers of the Cauchy distribution with median 0 and scale 1.
+
+    >>> x = random.cauchy(random.key(0), (1000,))
+    >>> f"{jnp.median(x):.1f}"
+    '0.0'
+    """
     key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
     low = dtype.type(finfo(dtype).eps)
     u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
@@ -70,6 +90,10 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
 
     Raises:
         ValueError: `mode` is something else, or `dtype` not real.
+
+    >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+    >>> jnp.argmax(logits + random.gumbel(random.key(0), (3,)))
+    Array(1, dtype=int32)
     """
     if mode not in (None, "low", "high"):
         raise ValueError(f"gumbel: mode must be 'low' or 'high', found {mode!r}")
@@ -92,7 +116,12 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
 
 @operation(static=("shape", "dtype"))
 def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the Pareto distribution with shape parameter `b`, from 1 on."""
+    """Numbers of the Pareto distribution with shape parameter `b`, from 1 on.
+
+    >>> x = random.pareto(random.key(0), 3.0, (1000,))
+    >>> bool(jnp.all(x >= 1)), f"{jnp.median(x):.1f}"
+    (True, '1.3')
+    """
     key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
     sizes = result_shape("pareto", shape, b)
     return lax.exp(lax.div(exponential(key, sizes, dtype), as_dtype(b, dtype)))
@@ -100,7 +129,12 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
 
 @operation(static=("shape", "dtype"))
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`."""
+    """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`.
+
+    >>> x = random.rayleigh(random.key(0), 2.0, (1000,))
+    >>> f"{jnp.mean(x**2):.0f}"
+    '8'
+    """
     key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
     sizes = result_shape("rayleigh", shape, scale)
     root = lax.sqrt(lax.mul(lax.log(uniform_numbers(key, sizes, dtype)), dtype.type(-2)))
@@ -111,7 +145,12 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
 ) -> Any:
-    """Numbers of the Weibull distribution with these parameters."""
+    """Numbers of the Weibull distribution with these parameters.
+
+    >>> x = random.weibull_min(random.key(0), 2.0, 1.5, (1000,))
+    >>> bool(jnp.all(x >= 0))
+    True
+    """
     key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
     negative_log = exponential(key, sizes_of("weibull_min", shape), dtype)
     return jnp.multiply(jnp.power(negative_log, jnp.divide(1.0, concentration)), scale)
@@ -121,7 +160,12 @@ def weibull_min(
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
 ) -> Any:
-    """Numbers of the distribution that rises from `left` to `mode` and falls to `right`."""
+    """Numbers of the distribution that rises from `left` to `mode` and falls to `right`.
+
+    >>> x = random.triangular(random.key(0), 0.0, 1.0, 4.0, (1000,))
+    >>> bool(jnp.all((x >= 0) & (x <= 4))), f"{jnp.mean(x):.1f}"
+    (True, '1.7')
+    """
     key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
     sizes = result_shape("triangular", shape, left, mode, right)
     left, mode, right = (spread(x, sizes, dtype) for x in (left, mode, right))
@@ -135,7 +179,11 @@ def triangular(
 
 @operation(static=("shape", "dtype"))
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """How many trials it takes to succeed once, with probability `p` in each; integers."""
+    """How many trials it takes to succeed once, with probability `p` in each; integers.
+
+    >>> random.geometric(random.key(0), 0.25, (6,))
+    Array([1, 1, 4, 3, 2, 7], dtype=int32)
+    """
     key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
     sizes = result_shape("geometric", shape, p)
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)

@@ -53,6 +53,9 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key in the older way, two words in an array of uint32; `key` makes the other one.
 
     The arguments and errors are those of `key`.
+
+    >>> random.PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
     """
     _require_threefry("PRNGKey", impl)
     return _words_of_seed(_seed("PRNGKey", seed))
@@ -119,6 +122,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     Raises:
         TypeError: `key` is no key.
         ValueError: it is more than one.
+
+    >>> key, for_weights, for_noise = random.split(random.key(0), 3)
+    >>> f"{random.normal(for_weights):.2f}", f"{random.normal(for_noise):.2f}"
+    ('-2.44', '1.30')
     """
     sizes = sizes_of("split", num)
     keys = threefry2x32(single_key("split", key), counts(sizes), KEY)
@@ -136,6 +143,11 @@ def fold_in(key: Any, data: Any) -> Any:
         TypeError: `key` is no key, or `data` no number.
         ValueError: `key` is more than one.
         OverflowError: `data` is an int outside 0 to 2**32 - 1.
+
+    >>> key = random.key(0)
+    >>> keys = [random.fold_in(key, step) for step in range(3)]
+    >>> [random.randint(key, (), 0, 100).item() for key in keys]
+    [91, 22, 59]
     """
     if isinstance(data, int) and not 0 <= data < 2**32:
         raise OverflowError(f"fold_in: an int has to be from 0 to 2**32 - 1, found {data}")
@@ -205,12 +217,21 @@ def to_uint64(x: Any) -> Any:
 
 @operation
 def key_data(keys: Any) -> Any:
-    """The words of keys, as an array of uint32 with one more axis, of size 2."""
+    """The words of keys, as an array of uint32 with one more axis, of size 2.
+
+    >>> random.key_data(random.key(42))
+    Array([ 0, 42], dtype=uint32)
+    """
     return random_unwrap(as_keys("key_data", keys))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """Keys of their words, an array of uint32 of shape `(..., 2)`; it undoes `key_data`."""
+    """Keys of their words, an array of uint32 of shape `(..., 2)`; it undoes `key_data`.
+
+    >>> saved = np.asarray(random.key_data(random.key(42)))
+    >>> random.wrap_key_data(saved) == random.key(42)
+    Array(True, dtype=bool)
+    """
     _require_threefry("wrap_key_data", impl, dtype)
     return _wrap_key_data(key_bits_array)
 
@@ -224,20 +245,33 @@ def _wrap_key_data(words: Any) -> Any:
 
 @evaluated_by_library
 def key_impl(keys: Any) -> str:
-    """The name of how random bits are made from these keys."""
+    """The name of how random bits are made from these keys.
+
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
     as_keys("key_impl", keys)
     return IMPLEMENTATION
 
 
 def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
-    """The dtype of keys."""
+    """The dtype of keys.
+
+    >>> random.key(0).dtype == random.key_dtype()
+    True
+    """
     _require_threefry("key_dtype", impl_spec)
     return KEY
 
 
 @evaluated_by_library
 def clone(key: Any) -> Any:
-    """The same key, for code that says where it uses a key twice on purpose."""
+    """The same key, for code that says where it uses a key twice on purpose.
+
+    >>> key = random.key(0)
+    >>> random.normal(key) == random.normal(random.clone(key))
+    Array(True, dtype=bool)
+    """
     as_keys("clone", key)
     return key if isinstance(key, Tracer | Array) else lax.full_like(key, key)
 

@@ -73,6 +73,10 @@ def truncated_normal(
 
     Raises:
         ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
+    >>> bool(jnp.all((x >= -1) & (x <= 2)))
+    True
     """
     key, dtype = single_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
     sizes = result_shape("truncated_normal", shape, lower, upper)
@@ -90,7 +94,12 @@ def truncated_normal(
 
 @operation(static=("shape", "dtype"))
 def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`."""
+    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`.
+
+    >>> x = random.lognormal(random.key(0), 0.5, (1000,))
+    >>> f"{jnp.std(jnp.log(x)):.1f}"
+    '0.5'
+    """
     sizes = result_shape("lognormal", shape, sigma)
     numbers = normal(single_key("lognormal", key), sizes, dtype)
     return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
@@ -98,7 +107,12 @@ def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any
 
 @operation(static=("shape", "dtype"))
 def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors."""
+    """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors.
+
+    >>> x = random.maxwell(random.key(0), (1000,))
+    >>> f"{jnp.mean(x**2):.0f}"
+    '3'
+    """
     key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
     vectors = normal_numbers(key, (*sizes_of("maxwell", shape), 3), dtype)
     return lax.sqrt(jnp.sum(lax.mul(vectors, vectors), axis=-1))
@@ -111,6 +125,9 @@ def double_sided_maxwell(
     """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
 
     The result has the shape `shape` followed by that in which `loc` and `scale` meet.
+
+    >>> random.double_sided_maxwell(random.key(0), 1.0, jnp.array([2.0, 3.0]), (4,)).shape
+    (4, 2)
     """
     key = single_key("double_sided_maxwell", key)
     dtype = float_dtype("double_sided_maxwell", dtype)
@@ -127,6 +144,10 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
 
     (J. Michael and others, "Generating random variates using transformations with multiple
     roots", 1976.)
+
+    >>> x = random.wald(random.key(0), 2.0, (1000,))
+    >>> bool(jnp.all(x > 0))
+    True
     """
     key, dtype = single_key("wald", key), float_dtype("wald", dtype)
     sizes = result_shape("wald", shape, mean)

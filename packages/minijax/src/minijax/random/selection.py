@@ -95,6 +95,11 @@ def choice(
     Raises:
         TypeError: `a` is a scalar, and no integer that is known.
         ValueError: there are fewer elements than are to be taken, or `p` does not fit them.
+
+    >>> random.choice(random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
+    Array([10, 20, 40], dtype=int32)
+    >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.1, 0.2, 0.7]))
+    Array([0, 0, 2, 2, 2, 2], dtype=int32)
     """
     aval, sizes = typeof_named("choice: a", a), sizes_of("choice", shape)
     if aval.shape:
@@ -187,6 +192,10 @@ def categorical(
     Raises:
         ValueError: `shape` does not fit, or there are too few categories to draw without
             replacement.
+
+    >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+    >>> random.categorical(random.key(0), logits, shape=(8,))
+    Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
     """
     key, of_logits = single_key("categorical", key), typeof(logits).shape
     logits = to_inexact(logits)

@@ -93,6 +93,9 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
     Raises:
         TypeError: `key` is no key, or `dtype` none of integers.
         ValueError: `key` is more than one, or a bound does not broadcast.
+
+    >>> random.randint(random.key(0), (6,), 1, 7)
+    Array([2, 1, 3, 2, 6, 4], dtype=int32)
     """
     key, dtype = single_key("randint", key), int_dtype("randint", dtype, TypeError)
     sizes = result_shape("randint", sizes_of("randint", shape), minval, maxval)
@@ -161,6 +164,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     Raises:
         TypeError: `p` is no real number.
         ValueError: `mode` is something else, or `p` does not broadcast to `shape`.
+
+    >>> heads = random.bernoulli(random.key(0), 0.25, (1000,))
+    >>> heads.dtype, f"{jnp.mean(heads):.2f}"
+    (dtype('bool'), '0.24')
     """
     if mode not in ("low", "high"):
         raise ValueError(f"bernoulli: mode must be 'low' or 'high', found {mode!r}")
@@ -181,7 +188,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
 
 @operation(static=("shape", "dtype"))
 def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """-1 or 1, each as likely; integers if no `dtype` is given."""
+    """-1 or 1, each as likely; integers if no `dtype` is given.
+
+    >>> random.rademacher(random.key(0), (6,))
+    Array([-1, -1,  1,  1, -1,  1], dtype=int32)
+    """
     dtype = int_dtype("rademacher", None) if dtype is None else np.dtype(dtype)
     signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
     return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))

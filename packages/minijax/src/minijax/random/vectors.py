@@ -38,6 +38,11 @@ def multivariate_normal(
 
     Raises:
         ValueError: the shapes do not fit, or `method` or `dtype` is something else.
+
+    >>> cov = jnp.array([[1.0, 0.9], [0.9, 1.0]])
+    >>> x = random.multivariate_normal(random.key(0), jnp.zeros(2), cov, (1000,))
+    >>> x.shape, f"{jnp.corrcoef(x.T)[0, 1]:.1f}"
+    ((1000, 2), '0.9')
     """
     caller = "multivariate_normal"
     key = single_key(caller, key)
@@ -81,6 +86,10 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | 
         dtype: a dtype of real or complex numbers; the default float if not given.
         m: the number of columns; `n` if not given. Of rows and columns, those of which there
             are fewer are orthonormal.
+
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
     """
     columns = n if m is None else m
     longer, shorter = max(n, columns), min(n, columns)
