@@ -146,3 +146,11 @@ def test_the_generators_of_xla():
         lax.rng_bit_generator(np.zeros(3, np.uint32), (2,))
     with pytest.raises(TypeError, match="unsigned"):
         lax.rng_bit_generator(np.zeros(4, np.uint32), (2,), np.int32)
+
+
+def test_an_algorithm_of_products_stays_what_it_is():
+    algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
+    x = np.ones(2, np.float32)
+    text = jit(lambda x: lax.dot(x, x, precision=algorithm)).lower(x).as_text()
+    assert "accumulation_type = f32" in text
+    assert lax.dot(x, x, precision=algorithm) == 2.0

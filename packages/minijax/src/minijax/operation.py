@@ -71,7 +71,8 @@ def operation(fun: Any = None, *, static: str | tuple[str, ...] = ()) -> Any:
 
 def _as_tuple(x: Any) -> Any:
     if isinstance(x, list | tuple):
-        return tuple(map(_as_tuple, x))
+        items = map(_as_tuple, x)
+        return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one
     if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
         return _as_tuple(x.tolist())
     return x
