@@ -41,6 +41,7 @@ WITH_EXAMPLES = [
     "minijax.experimental",
     "minijax.export",
     "minijax.flatten_util",
+    "minijax.lax",
     "minijax.random",
     "minijax.stages",
     "minijax.test_util",

@@ -20,8 +20,10 @@ from minijax.lax import (
     convolution,
     convolutions,
     cumulative,
+    dynamic_in_dim,
     dynamic_slicing,
     elementwise,
+    exchanges,
     gathering,
     generators,
     generic_reductions,
@@ -66,8 +68,10 @@ from minijax.lax.conv_dimensions import *
 from minijax.lax.convolution import *
 from minijax.lax.convolutions import *
 from minijax.lax.cumulative import *
+from minijax.lax.dynamic_in_dim import *
 from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
+from minijax.lax.exchanges import *
 from minijax.lax.fft import *
 from minijax.lax.gathering import *
 from minijax.lax.generators import *
@@ -117,8 +121,10 @@ __all__ = [
     *convolution.__all__,
     *convolutions.__all__,
     *cumulative.__all__,
+    *dynamic_in_dim.__all__,
     *dynamic_slicing.__all__,
     *elementwise.__all__,
+    *exchanges.__all__,
     *fft_module.__all__,
     *gathering.__all__,
     *generators.__all__,

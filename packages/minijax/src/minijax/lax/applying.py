@@ -64,6 +64,11 @@ def scatter_apply(
 
     Raises:
         NotImplementedError: `func` uses arrays from outside; or a derivative is asked for.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices = jnp.array([[0], [2]])
+    >>> lax.scatter_apply(jnp.arange(3), indices, lambda x: 10 * x, numbers, update_shape=(2,))
+    Array([ 0,  1, 20], dtype=int32)
     """
     scalar = ShapedArray((), typeof(operand).dtype)
     closed = trace_to_jaxpr(lambda x: [cast(func(x), scalar)], [scalar], "scatter_apply", func)

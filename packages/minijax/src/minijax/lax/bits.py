@@ -12,31 +12,93 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
-bitwise_and = binary("and", "`x & y`, bit by bit.", hlo="and", kinds="biu")
-bitwise_or = binary("or", "`x | y`, bit by bit.", hlo="or", kinds="biu")
-bitwise_xor = binary("xor", "`x ^ y`, bit by bit.", hlo="xor", kinds="biu")
-bitwise_not = unary("not", "`~x`, bit by bit.", hlo="not", kinds="biu")
+bitwise_and = binary(
+    "and",
+    """`x & y`, bit by bit.
+
+    >>> lax.bitwise_and(jnp.array([0b1100, 0b1111]), 0b1010)
+    Array([ 8, 10], dtype=int32)
+    """,
+    hlo="and",
+    kinds="biu",
+)
+bitwise_or = binary(
+    "or",
+    """`x | y`, bit by bit.
+
+    >>> lax.bitwise_or(jnp.array([0b1100, 0b0001]), 0b1010)
+    Array([14, 11], dtype=int32)
+    """,
+    hlo="or",
+    kinds="biu",
+)
+bitwise_xor = binary(
+    "xor",
+    """`x ^ y`, bit by bit.
+
+    >>> lax.bitwise_xor(jnp.array([0b1100, 0b0001]), 0b1010)
+    Array([ 6, 11], dtype=int32)
+    """,
+    hlo="xor",
+    kinds="biu",
+)
+bitwise_not = unary(
+    "not",
+    """`~x`, bit by bit.
+
+    >>> lax.bitwise_not(jnp.array([0, 1])), lax.bitwise_not(jnp.array([True, False]))
+    (Array([-1, -2], dtype=int32), Array([False,  True], dtype=bool))
+    """,
+    hlo="not",
+    kinds="biu",
+)
 
 shift_left = binary(
-    "shift_left", "The bits of `x` moved up by `y` places.", hlo="shift_left", kinds="iu"
+    "shift_left",
+    """The bits of `x` moved up by `y` places.
+
+    >>> lax.shift_left(jnp.array([1, 3]), 4)
+    Array([16, 48], dtype=int32)
+    """,
+    hlo="shift_left",
+    kinds="iu",
 )
 shift_right_arithmetic = binary(
     "shift_right_arithmetic",
-    "The bits of `x` moved down by `y` places; those that come in are copies of the highest.",
+    """The bits of `x` moved down by `y` places; those that come in are copies of the highest.
+
+    >>> lax.shift_right_arithmetic(jnp.array([-16, 16]), 2)
+    Array([-4,  4], dtype=int32)
+    """,
     hlo="shift_right_arithmetic",
     kinds="iu",
 )
 shift_right_logical = binary(
     "shift_right_logical",
-    "The bits of `x` moved down by `y` places; those that come in are 0.",
+    """The bits of `x` moved down by `y` places; those that come in are 0.
+
+    >>> lax.shift_right_logical(jnp.array([-16, 16], jnp.int8), jnp.int8(2))
+    Array([60,  4], dtype=int8)
+    """,
     hlo="shift_right_logical",
     kinds="iu",
 )
 population_count = unary(
-    "population_count", "How many bits of `x` are set.", hlo="popcnt", kinds="iu"
+    "population_count",
+    """How many bits of `x` are set.
+
+    >>> lax.population_count(jnp.array([0b0, 0b1011, 0b1111]))
+    Array([0, 3, 4], dtype=int32)
+    """,
+    hlo="popcnt",
+    kinds="iu",
 )
 clz = unary(
-    "clz", "How many bits of `x` before the highest that is set.", hlo="count_leading_zeros",
+    "clz", """How many bits of `x` before the highest that is set.
+
+    >>> lax.clz(jnp.array([1, 2, 255], jnp.uint8))
+    Array([7, 6, 0], dtype=uint8)
+    """, hlo="count_leading_zeros",
     kinds="iu",
 )  # fmt: skip
 
@@ -53,6 +115,11 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     Raises:
         TypeError: a dtype is boolean or complex.
         ValueError: the last axis does not hold the parts.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint32) == 0x3F800000
+    Array(True, dtype=bool)
+    >>> lax.bitcast_convert_type(jnp.uint32(0x01020304), jnp.uint8)
+    Array([4, 3, 2, 1], dtype=uint8)
     """
     dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:

@@ -48,6 +48,9 @@ def max(x: Any, y: Any) -> Any:
     """The larger of `x` and `y`; not a number where one of them is not.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 3.,  5., nan], dtype=float32)
     """
     return _chosen(larger, False, x, y)
 
@@ -57,6 +60,9 @@ def min(x: Any, y: Any) -> Any:
     """The smaller of `x` and `y`; not a number where one of them is not.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 1.,  2., nan], dtype=float32)
     """
     return _chosen(smaller, True, x, y)
 
@@ -76,7 +82,11 @@ def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
 
 @operation
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """`x`, but `min` where it is smaller, and `max` where it is larger."""
+    """`x`, but `min` where it is smaller, and `max` where it is larger.
+
+    >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return smaller(larger(min, x), max)
 
 
@@ -86,6 +96,9 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
     Raises:
         TypeError: the two differ in dtype or shape, or `pred` is not boolean.
+
+    >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([ 1, 20], dtype=int32)
     """
     return stage2.select_n(pred, on_false, on_true)
 
@@ -102,6 +115,10 @@ def select_n(which: Any, *cases: Any) -> Any:
         TypeError: `which` is of another dtype, or the cases differ in dtype or shape, or booleans
             choose among more than two.
         ValueError: there is no case.
+
+    >>> which, ones = jnp.array([2, 0, 1]), jnp.ones(3, int)
+    >>> lax.select_n(which, 5 * ones, 6 * ones, 7 * ones)
+    Array([7, 5, 6], dtype=int32)
     """
     dtype = typeof(which).dtype
     if not cases:

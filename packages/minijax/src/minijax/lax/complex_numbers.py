@@ -26,25 +26,41 @@ complex_p = Primitive("complex")
 # --8<-- [start:complex]
 @operation
 def real(x: Any) -> Any:
-    """The real part of a complex `x`."""
+    """The real part of a complex `x`.
+
+    >>> lax.real(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))
+    Array([1., 3.], dtype=float32)
+    """
     return bind1(real_p, x)
 
 
 @operation
 def imag(x: Any) -> Any:
-    """The imaginary part of a complex `x`."""
+    """The imaginary part of a complex `x`.
+
+    >>> lax.imag(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))
+    Array([ 2., -4.], dtype=float32)
+    """
     return bind1(imag_p, x)
 
 
 @operation
 def complex(x: Any, y: Any) -> Any:
-    """`x + 1j * y`, for real `x` and `y` of 32 or 64 bits."""
+    """`x + 1j * y`, for real `x` and `y` of 32 or 64 bits.
+
+    >>> lax.complex(jnp.array([1.0, 2.0]), 3.0)
+    Array([1.+3.j, 2.+3.j], dtype=complex64)
+    """
     return bind1(complex_p, *promote(x, y))
 
 
 @operation
 def conj(x: Any) -> Any:
-    """`x` with its imaginary part negated; a real `x` becomes complex."""
+    """`x` with its imaginary part negated; a real `x` becomes complex.
+
+    >>> lax.conj(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))
+    Array([1.-2.j, 3.+4.j], dtype=complex64)
+    """
     if typeof(x).dtype.kind != "c":
         return complex(x, full_like(x, 0))
     return complex(real(x), neg(imag(x)))
@@ -111,7 +127,11 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
 
 abs = unary(
     "abs",
-    "The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.",
+    """The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.
+
+    >>> lax.abs(jnp.array([-2, 3])), lax.abs(jnp.array([3.0 + 4.0j]))
+    (Array([2, 3], dtype=int32), Array([5.], dtype=float32))
+    """,
     hlo=lower_by_types("abs"),
     kinds="ifc",
     result=_magnitude,
@@ -129,7 +149,11 @@ def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) 
 
 sign = unary(
     "sign",
-    "-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.",
+    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.
+
+    >>> lax.sign(jnp.array([-3.0, 0.0, 2.0])), lax.sign(jnp.array([3.0j]))
+    (Array([-1.,  0.,  1.], dtype=float32), Array([0.+1.j], dtype=complex64))
+    """,
     hlo=_lower_sign,
     kinds="iufc",
 )

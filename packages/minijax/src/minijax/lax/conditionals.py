@@ -61,6 +61,12 @@ def cond(
         TypeError: `pred` is no scalar, or the results differ in structure or types.
 
     As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function an operand of its own.
+
+    >>> @minijax.jit
+    ... def safe_root(x):
+    ...     return lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x)
+    >>> safe_root(4.0).item(), safe_root(-4.0).item(), minijax.grad(safe_root)(-4.0).item()
+    (2.0, -0.0, 0.0)
     """
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         on_true, apply_true, (on_false, apply_false) = true_fun, false_fun, operands

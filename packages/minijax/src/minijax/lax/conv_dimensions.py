@@ -17,6 +17,10 @@ class ConvDimensionNumbers(NamedTuple):
         rhs_spec: the axis of the output features in the kernel, that of the input features, the
             spatial ones.
         out_spec: as `lhs_spec`, for the result.
+
+    >>> numbers = lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
+    >>> isinstance(numbers, lax.ConvDimensionNumbers), numbers.lhs_spec
+    (True, (0, 2, 1))
     """
 
     lhs_spec: Sequence[int]
@@ -47,6 +51,9 @@ def conv_dimension_numbers(
     Raises:
         TypeError: operands differ in their number of axes, or `dimension_numbers` is no such thing:
             letters lack, or occur twice.
+
+    >>> lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*(tuple(spec) for spec in dimension_numbers))
@@ -74,7 +81,11 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimensionNumbers:
-    """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it."""
+    """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it.
+
+    >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    """
     return _numbered(dimension_numbers, None)
 
 

@@ -87,6 +87,11 @@ def conv_general_dilated(
 
     Raises:
         TypeError, ValueError: arguments do not fit together.
+
+    >>> image, kernel = jnp.arange(16.0).reshape(1, 1, 4, 4), jnp.ones((1, 1, 2, 2))
+    >>> lax.conv_general_dilated(image, kernel, window_strides=(2, 2), padding="VALID")
+    Array([[[[10., 18.],
+             [42., 50.]]]], dtype=float32)
     """
     caller = "conv_general_dilated"
     meeting = result_type(typeof(lhs), typeof(rhs))

@@ -30,7 +30,12 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """`conv_general_dilated` with strides and padding only."""
+    """`conv_general_dilated` with strides and padding only.
+
+    >>> signal, kernel = jnp.array([[[0.0, 1.0, 4.0, 9.0]]]), jnp.array([[[-1.0, 1.0]]])
+    >>> lax.conv(signal, kernel, window_strides=(1,), padding="VALID")
+    Array([[[1., 3., 5.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -61,7 +66,12 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """`conv_general_dilated` with strides, padding and dilations only."""
+    """`conv_general_dilated` with strides, padding and dilations only.
+
+    >>> signal, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.ones((1, 1, 3))
+    >>> lax.conv_with_general_padding(signal, kernel, (1,), [(1, 1)], None, None)
+    Array([[[1., 3., 6., 9., 7.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -114,6 +124,10 @@ def conv_transpose(
         precision: how exactly to compute, as `lax.Precision` has it.
         preferred_element_type: the dtype in which to sum, and of the result.
         use_consistent_padding: whether pairs, too, are those of the convolution that is undone.
+
+    >>> signal, kernel = jnp.array([[[1.0], [2.0]]]), jnp.ones((2, 1, 1))
+    >>> lax.conv_transpose(signal, kernel, strides=(2,), padding="VALID")[0, :, 0]
+    Array([1., 1., 2., 2.], dtype=float32)
     """
     ndim = typeof(lhs).ndim
     if dimension_numbers is None:
@@ -185,6 +199,12 @@ def conv_general_dilated_patches(
 
     The arguments are those of `conv_general_dilated`. The features of the result are those of the
     input, each as many times as a kernel has elements.
+
+    >>> signal = jnp.arange(5.0).reshape(1, 1, 5)
+    >>> lax.conv_general_dilated_patches(signal, (3,), (1,), "VALID")
+    Array([[[0., 1., 2.],
+            [1., 2., 3.],
+            [2., 3., 4.]]], dtype=float32)
     """
     filter_shape = tuple(filter_shape)
     ndim = len(filter_shape) + 2
@@ -230,6 +250,10 @@ def conv_general_dilated_local(
         filter_shape: the spatial shape of the kernels.
 
     The others are those of `conv_general_dilated`.
+
+    >>> signal, kernels = jnp.ones((1, 1, 4)), jnp.arange(6.0).reshape(1, 2, 3)
+    >>> lax.conv_general_dilated_local(signal, kernels, (1,), "VALID", filter_shape=(2,))
+    Array([[[3., 5., 7.]]], dtype=float32)
     """
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(

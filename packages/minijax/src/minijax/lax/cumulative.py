@@ -144,7 +144,9 @@ def _cumulative(
     doc: str,
     combine: Callable[[Any, Any], Any],
     kinds: str,
+    example: tuple[str, str, str],
 ) -> Callable[..., Any]:
+    """The function of one operation; `example` has elements, and what is made of them both ways."""
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
@@ -191,6 +193,12 @@ def _cumulative(
         operand: the array.
         axis: the axis to go along.
         reverse: whether to begin at its end.
+
+    >>> x = jnp.array({example[0]})
+    >>> lax.{name}(x)
+    Array({example[1]}, dtype=float32)
+    >>> lax.{name}(x, reverse=True)
+    Array({example[2]}, dtype=float32)
     """
     return operation(static=("axis", "reverse"))(function)
 
@@ -203,12 +211,61 @@ def _logaddexp(x: Any, y: Any) -> Any:
     return select(eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
 
 
-cumsum = _cumulative("cumsum", "The sums of the elements up to each element.", add, "iufc")
-cumprod = _cumulative("cumprod", "The products of the elements up to each element.", mul, "iufc")
-cummax = _cumulative("cummax", "The largest of the elements up to each element.", maximum, "biufc")
-cummin = _cumulative("cummin", "The smallest of the elements up to each element.", minimum, "biufc")
+cumsum = _cumulative(
+    "cumsum",
+    """The sums of the elements up to each element.
+
+    >>> lax.cumsum(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([[1, 3],
+           [3, 7]], dtype=int32)
+    """,
+    add,
+    "iufc",
+    ("[3.0, 1.0, 4.0]", "[3., 4., 8.]", "[8., 5., 4.]"),
+)
+cumprod = _cumulative(
+    "cumprod",
+    """The products of the elements up to each element.
+
+    >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """,
+    mul,
+    "iufc",
+    ("[3.0, 1.0, 4.0]", "[ 3.,  3., 12.]", "[12.,  4.,  4.]"),
+)
+cummax = _cumulative(
+    "cummax",
+    """The largest of the elements up to each element.
+
+    >>> lax.cummax(jnp.array([1, 3, 2, 5]))
+    Array([1, 3, 3, 5], dtype=int32)
+    """,
+    maximum,
+    "biufc",
+    ("[3.0, 1.0, 4.0]", "[3., 3., 4.]", "[4., 4., 4.]"),
+)
+cummin = _cumulative(
+    "cummin",
+    """The smallest of the elements up to each element.
+
+    >>> lax.cummin(jnp.array([5, 3, 4, 1, 2]), reverse=True)
+    Array([1, 1, 1, 1, 2], dtype=int32)
+    """,
+    minimum,
+    "biufc",
+    ("[3.0, 1.0, 4.0]", "[3., 1., 1.]", "[1., 1., 4.]"),
+)
 cumlogsumexp = _cumulative(
-    "cumlogsumexp", "`log(sum(exp(x)))` of the elements up to each element.", _logaddexp, "f"
+    "cumlogsumexp",
+    """`log(sum(exp(x)))` of the elements up to each element.
+
+    >>> lax.cumlogsumexp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([-1000.,     0.,  1000.], dtype=float32)
+    """,
+    _logaddexp,
+    "f",
+    ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
 )
 # --8<-- [end:cumulative]
 

@@ -16,7 +16,7 @@ from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof
 from minijax_stage2 import lt as is_less
 from minijax_stage2 import where as choose
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape, number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
@@ -90,6 +90,10 @@ def dynamic_slice(
     Raises:
         TypeError: indices are no integers, or sizes do not fit the shape of `operand`.
         ValueError: there is not one index for each axis.
+
+    >>> window = minijax.jit(lambda x, start: lax.dynamic_slice(x, (start,), (3,)))
+    >>> window(jnp.arange(10), 4), window(jnp.arange(10), 99)
+    (Array([4, 5, 6], dtype=int32), Array([7, 8, 9], dtype=int32))
     """
     shape = typeof(operand).shape
     starts = _start_indices("dynamic_slice", start_indices, shape, allow_negative_indices)
@@ -227,6 +231,10 @@ def dynamic_update_slice(
     Raises:
         TypeError: indices are no integers, or `update` does not fit `operand`.
         ValueError: there is not one index for each axis.
+
+    >>> lax.dynamic_update_slice(jnp.zeros((2, 4)), jnp.ones((1, 2)), (1, 1))
+    Array([[0., 0., 0., 0.],
+           [0., 1., 1., 0.]], dtype=float32)
     """
     shape = typeof(operand).shape
     name = "dynamic_update_slice"
@@ -312,77 +320,7 @@ declare(
 )
 # --8<-- [end:dynamic_update_slice]
 
-
-def _starts_along(axis: int, ndim: int, index: Any) -> list[Any]:
-    return [index if i == axis else 0 for i in range(ndim)]
-
-
-@operation(static=("slice_size", "axis", "allow_negative_indices"))
-def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
-    slice_size: int,
-    axis: int = 0,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """`dynamic_slice` along one axis, of which `slice_size` elements are taken."""
-    shape = typeof(operand).shape
-    (axis,) = canonical_axes("dynamic_slice_in_dim", axis, len(shape))
-    (slice_size,) = ints("dynamic_slice_in_dim: slice_size", slice_size)
-    sizes = [slice_size if i == axis else size for i, size in enumerate(shape)]
-    starts = _starts_along(axis, len(shape), start_index)
-    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
-
-
-@operation(static=("axis", "allow_negative_indices"))
-def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
-    """`dynamic_update_slice` along one axis, from `start_index` on."""
-    ndim = typeof(operand).ndim
-    (axis,) = canonical_axes("dynamic_update_slice_in_dim", axis, ndim)
-    starts = _starts_along(axis, ndim, start_index)
-    return dynamic_update_slice(
-        operand, update, starts, allow_negative_indices=allow_negative_indices
-    )
-
-
-@operation(static=("axis", "keepdims", "allow_negative_indices"))
-def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
-    axis: int = 0,
-    keepdims: bool = True,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """What stands at one index of an axis, which stays with size 1 if `keepdims`."""
-    out = dynamic_slice_in_dim(
-        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
-    )
-    return out if keepdims else squeeze(out, axis)
-
-
-@operation(static=("axis", "allow_negative_indices"))
-def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
-    """`operand` with `update`, with or without that axis, at one index of an axis."""
-    ndim = typeof(operand).ndim
-    (axis,) = canonical_axes("dynamic_update_index_in_dim", axis, ndim)
-    if typeof(update).ndim != ndim:
-        update = expand_dims(update, axis)
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
-
-
 __all__ = [
-    "dynamic_index_in_dim",
     "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim",
     "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
 ]

@@ -1,6 +1,7 @@
 """Arithmetic and comparisons, element by element."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -11,36 +12,147 @@ from minijax_stage2.primitives import div_p, pow_p
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
-neg = operation(stage2.neg)
-sin = operation(stage2.sin)
-cos = operation(stage2.cos)
-exp = operation(stage2.exp)
-log = operation(stage2.log)
-reciprocal = operation(stage2.reciprocal)
 
-add = operation(stage2.add)
-sub = operation(stage2.sub)
-mul = operation(stage2.mul)
+def _of_stage(function: Callable[..., Any], example: str) -> Callable[..., Any]:
+    """A function of stage 2 as an operation, with an example of what it returns here."""
+
+    @functools.wraps(function)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    of_arrays.__doc__ = f"{function.__doc__}\n{example}"
+    return operation(of_arrays)
+
+
+neg = _of_stage(
+    stage2.neg,
+    """
+    >>> lax.neg(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """,
+)
+sin = _of_stage(
+    stage2.sin,
+    """
+    >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
+    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+    """,
+)
+cos = _of_stage(
+    stage2.cos,
+    """
+    >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
+    (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+    """,
+)
+exp = _of_stage(
+    stage2.exp,
+    """
+    >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([ 0.,  1., inf], dtype=float32)
+    """,
+)
+log = _of_stage(
+    stage2.log,
+    """
+    >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
+    Array([ nan, -inf,   0.], dtype=float32)
+    """,
+)
+reciprocal = _of_stage(
+    stage2.reciprocal,
+    """
+    >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
+    Array([0.25,  inf], dtype=float32)
+    """,
+)
+
+add = _of_stage(
+    stage2.add,
+    """
+    >>> lax.add(jnp.array([[1], [2]]), jnp.array([10, 20]))
+    Array([[11, 21],
+           [12, 22]], dtype=int32)
+    """,
+)
+sub = _of_stage(
+    stage2.sub,
+    """
+    >>> lax.sub(jnp.array([5, 7]), 2)
+    Array([3, 5], dtype=int32)
+    """,
+)
+mul = _of_stage(
+    stage2.mul,
+    """
+    >>> lax.mul(jnp.array([1, 2]), 2.5)
+    Array([2.5, 5. ], dtype=float32, weak_type=True)
+    """,
+)
 
 
 @operation
 def div(x: Any, y: Any) -> Any:
-    """`x / y`; a quotient of integers is rounded towards zero."""
+    """`x / y`; a quotient of integers is rounded towards zero.
+
+    >>> lax.div(jnp.array([7, -7]), 2), lax.div(7.0, 2.0)
+    (Array([ 3, -3], dtype=int32), Array(3.5, dtype=float32, weak_type=True))
+    """
     return bind1(div_p, *promote(x, y))
 
 
 @operation
 def pow(x: Any, y: Any) -> Any:
-    """`x` to the power `y`; a negative real number only to a whole power."""
+    """`x` to the power `y`; a negative real number only to a whole power.
+
+    >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
+    Array([8., 3.], dtype=float32)
+    """
     return bind1(pow_p, *promote(x, y))
 
 
-eq = operation(stage2.eq)
-ne = operation(stage2.ne)
-lt = operation(stage2.lt)
-le = operation(stage2.le)
-gt = operation(stage2.gt)
-ge = operation(stage2.ge)
+eq = _of_stage(
+    stage2.eq,
+    """
+    >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+    Array([ True, False], dtype=bool)
+    """,
+)
+ne = _of_stage(
+    stage2.ne,
+    """
+    >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+lt = _of_stage(
+    stage2.lt,
+    """
+    >>> lax.lt(jnp.array([1, 2, 3]), 2)
+    Array([ True, False, False], dtype=bool)
+    """,
+)
+le = _of_stage(
+    stage2.le,
+    """
+    >>> lax.le(jnp.array([1, 2, 3]), 2)
+    Array([ True,  True, False], dtype=bool)
+    """,
+)
+gt = _of_stage(
+    stage2.gt,
+    """
+    >>> lax.gt(jnp.array([1, 2, 3]), 2)
+    Array([False, False,  True], dtype=bool)
+    """,
+)
+ge = _of_stage(
+    stage2.ge,
+    """
+    >>> lax.ge(jnp.array([1, 2, 3]), 2)
+    Array([False,  True,  True], dtype=bool)
+    """,
+)
 
 
 @operation
@@ -59,6 +171,9 @@ def integer_pow(x: Any, y: int) -> Any:
 
     Raises:
         TypeError: `x` is an integer, and `y` is negative.
+
+    >>> lax.integer_pow(jnp.array([2.0, 4.0]), -2)
+    Array([0.25  , 0.0625], dtype=float32)
     """
     if y == 0:
         return stage2.functions.full_like(x, 1)
@@ -108,7 +223,11 @@ declare(
 
 @operation
 def square(x: Any) -> Any:
-    """`x * x`."""
+    """`x * x`.
+
+    >>> lax.square(jnp.array([-2, 3]))
+    Array([4, 9], dtype=int32)
+    """
     return integer_pow(x, 2)
 
 

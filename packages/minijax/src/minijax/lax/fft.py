@@ -24,7 +24,11 @@ fft_p = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """The transform, its inverse, and those of real numbers, of which only one half is kept."""
+    """The transform, its inverse, and those of real numbers, of which only one half is kept.
+
+    >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,))
+    Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1
@@ -45,6 +49,10 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     Raises:
         ValueError: they do not fit the array, or there is no such transform.
         TypeError: the dtype does not fit the transform.
+
+    >>> x = jnp.array([1, 0, -1, 0], jnp.complex64)
+    >>> lax.fft(x, lax.FftType.FFT, (4,))
+    Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
     """
     if isinstance(fft_type, str):
         if fft_type.upper() not in FftType.__members__:

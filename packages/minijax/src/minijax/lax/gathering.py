@@ -4,15 +4,15 @@ Each position of the indices, but for their last axis, is one slice; the last ax
 begins. `scatter` puts slices where they would be gathered, and is its transpose.
 """
 
-import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from minijax.declare import declare
 from minijax.key_dtype import key_dtype
+from minijax.lax.gather_dimensions import Dims, GatherDimensionNumbers, GatherScatterMode
 from minijax.lax.structural import full
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1
@@ -23,58 +23,6 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
-
-Dims = tuple[int, ...]
-
-
-class GatherScatterMode(enum.Enum):
-    """What becomes of slices that do not lie inside the array altogether.
-
-    CLIP moves them inside. FILL_OR_DROP fills what is gathered with a number, and drops what is
-    scattered. PROMISE_IN_BOUNDS leaves it open, since there are none.
-    """
-
-    CLIP = enum.auto()
-    FILL_OR_DROP = enum.auto()
-    PROMISE_IN_BOUNDS = enum.auto()
-
-    @staticmethod
-    def from_any(s: "str | GatherScatterMode | None") -> "GatherScatterMode":
-        """The mode of that name; FILL_OR_DROP if None.
-
-        Raises:
-            ValueError: there is none of that name.
-        """
-        if isinstance(s, GatherScatterMode):
-            return s
-        if s is None or s in ("fill", "drop"):
-            return GatherScatterMode.FILL_OR_DROP
-        if s in ("clip", "promise_in_bounds"):
-            return GatherScatterMode[s.upper()]
-        raise ValueError(
-            f"unknown mode of indexing {s!r}: expected 'clip', 'fill', 'drop' or "
-            "'promise_in_bounds'"
-        )
-
-
-class GatherDimensionNumbers(NamedTuple):
-    """Which axes are which in `gather`.
-
-    Attributes:
-        offset_dims: the axes of the result along which a slice lies; the others are those of
-            the indices, but for their last.
-        collapsed_slice_dims: the axes of the operand, of slice size 1, that the result lacks.
-        start_index_map: the axes of the operand where the entries of an index say to begin.
-        operand_batching_dims: axes of the operand that run along with axes of the indices.
-        start_indices_batching_dims: those axes of the indices.
-    """
-
-    offset_dims: Dims
-    collapsed_slice_dims: Dims
-    start_index_map: Dims
-    operand_batching_dims: Dims = ()
-    start_indices_batching_dims: Dims = ()
-
 
 gather_p = Primitive("gather")
 
@@ -117,6 +65,11 @@ def gather(
     Raises:
         TypeError: the numbers or sizes do not fit the shapes.
         ValueError: indices are no integers.
+
+    >>> numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))
+    >>> places = jnp.array([[0, 1], [1, 2]])
+    >>> lax.gather(jnp.arange(6).reshape(2, 3), places, numbers, slice_sizes=(1, 1))
+    Array([1, 5], dtype=int32)
     """
     return bind1(
         gather_p,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import declare, no_derivative
-from minijax.lax.dynamic_slicing import dynamic_update_index_in_dim
+from minijax.lax.dynamic_in_dim import dynamic_update_index_in_dim
 from minijax.lax.slicing import index_in_dim
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
@@ -18,7 +18,13 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How random bits are made from a state."""
+    """How random bits are made from a state.
+
+    >>> state, algorithm = jnp.zeros(4, jnp.uint32), lax.RandomAlgorithm.RNG_THREE_FRY
+    >>> _, bits = lax.rng_bit_generator(state, (2,), algorithm=algorithm)
+    >>> bits.dtype
+    dtype('uint32')
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -57,6 +63,12 @@ def rng_bit_generator(
     Raises:
         TypeError: `key` is no such state, or `dtype` not unsigned.
         ValueError: there is no such algorithm.
+
+    >>> state = jnp.zeros(4, jnp.uint32)
+    >>> state, bits = lax.rng_bit_generator(state, (3,))
+    >>> state, more_bits = lax.rng_bit_generator(state, (3,))
+    >>> bool(jnp.all(bits == more_bits))
+    False
     """
     caller = "rng_bit_generator"
     dtype = dtype_of_numbers(caller, dtype)
@@ -136,6 +148,10 @@ def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Any:
     Raises:
         ValueError: `a` and `b` are no scalars, or differ in dtype.
         NotImplementedError: it is mapped or differentiated.
+
+    >>> x = lax.rng_uniform(1.0, 2.0, (100,))
+    >>> bool(jnp.all((x >= 1) & (x < 2)))
+    True
     """
     return bind1(rng_uniform_p, a, b, shape=sizes_of("rng_uniform", shape))
 

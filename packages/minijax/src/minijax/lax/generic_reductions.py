@@ -96,7 +96,11 @@ def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
 
 reduce_prod = reduction(
     "reduce_prod",
-    "The product of the elements along `axes`.",
+    """The product of the elements along `axes`.
+
+    >>> lax.reduce_prod(jnp.array([[1, 2], [3, 4]]), (0,))
+    Array([3, 8], dtype=int32)
+    """,
     hlo="multiply",
     init=lambda dtype: dtype.type(1),
     kinds="iufc",

@@ -125,6 +125,9 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """The part of the beta function of `a` and `b` that its integral makes up from 0 to `x`.
 
     It has a derivative by `x` only.
+
+    >>> f"{lax.betainc(2.0, 2.0, 0.5):.3f}", f"{lax.betainc(1.0, 1.0, 0.25):.3f}"
+    ('0.500', '0.250')
     """
     operands = map(to_inexact, promote(a, b, x))
     return bind1(regularized_incomplete_beta_p, *operands)

@@ -281,25 +281,42 @@ _igammac_of: Binary = binary(
 
 @operation
 def igamma(a: Any, x: Any) -> Any:
-    """The lower incomplete gamma function of `a` at `x`, as a part of the gamma function."""
+    """The lower incomplete gamma function of `a` at `x`, as a part of the gamma function.
+
+    >>> f"{lax.igamma(1.0, 1.0):.3f}", f"{1 - lax.exp(-1.0):.3f}"
+    ('0.632', '0.632')
+    """
     return _igamma_of(a, x)
 
 
 @operation
 def igammac(a: Any, x: Any) -> Any:
-    """The upper incomplete gamma function of `a` at `x`: `1 - igamma(a, x)`, exact also near 0."""
+    """The upper incomplete gamma function of `a` at `x`: `1 - igamma(a, x)`, exact also near 0.
+
+    >>> f"{lax.igammac(1.0, 1.0):.3f}", f"{lax.exp(-1.0):.3f}"
+    ('0.368', '0.368')
+    """
     return _igammac_of(a, x)
 
 
 @operation
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """The derivative of `igamma` by `a`, which itself has a derivative by `x` only."""
+    """The derivative of `igamma` by `a`, which itself has a derivative by `x` only.
+
+    >>> slope = minijax.grad(lax.igamma)(2.0, 1.0)
+    >>> f"{lax.igamma_grad_a(2.0, 1.0):.3f}", f"{slope:.3f}"
+    ('-0.276', '-0.276')
+    """
     return _igamma_grad_a_of(a, x)
 
 
 @operation
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """How fast a number `x` drawn from the gamma distribution of shape `a` grows with `a`."""
+    """How fast a number `x` drawn from the gamma distribution of shape `a` grows with `a`.
+
+    >>> f"{lax.random_gamma_grad(2.0, 1.0):.3f}"
+    '0.751'
+    """
     return _random_gamma_grad_of(a, x)
 
 

@@ -26,6 +26,10 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
 
     Raises:
         ValueError: there are no such axes, or not one vector of integers for each.
+
+    >>> x = jnp.arange(6).reshape(2, 3)
+    >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([2, 0])), (0, 1))
+    Array([2, 3], dtype=int32)
     """
     shape, vectors = typeof(src).shape, list(idxs)
     axes = canonical_axes("index_take", axes, len(shape))

@@ -63,6 +63,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
         ValueError: a sharding is None.
+
+    >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, "anywhere"))(3.0)
+    Array(6., dtype=float32, weak_type=True)
     """
     if any(leaf is None for leaf in tree_leaves(shardings, is_leaf=lambda leaf: leaf is None)):
         raise ValueError(
@@ -89,6 +92,9 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
     Raises:
         ValueError: `to` is none of these.
         NameError: there is no axis of that name.
+
+    >>> minijax.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(jnp.arange(3))
+    Array([0, 1, 2], dtype=int32)
     """
     names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
     if isinstance(axis_name, set | frozenset):

@@ -18,6 +18,9 @@ class Precision(enum.Enum):
 
     A string stands for one, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32";
     "highest" or "float32".
+
+    >>> jnp.matmul(jnp.ones((2, 2)), jnp.ones(2), precision=lax.Precision.HIGHEST)
+    Array([2., 2.], dtype=float32)
     """
 
     DEFAULT = 0
@@ -51,6 +54,10 @@ class DotAlgorithm(NamedTuple):
     """How a product is computed, in all detail: the types are dtypes, or "tf32".
 
     A component is a number of the narrow type; several stand for one of the operand's type.
+
+    >>> algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
+    >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=algorithm)
+    Array(2., dtype=float32)
     """
 
     lhs_precision_type: Any
@@ -63,7 +70,11 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that have names: types of the operands, of the sum, and how many products."""
+    """The algorithms that have names: types of the operands, of the sum, and how many products.
+
+    >>> jnp.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32)
+    Array(2., dtype=float32)
+    """
 
     DEFAULT = None
     F16_F16_F16 = DotAlgorithm("f16", "f16", "f16")

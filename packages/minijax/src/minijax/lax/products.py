@@ -56,6 +56,11 @@ def dot_general(
 
     Raises:
         TypeError: axes do not exist, or do not fit together.
+
+    >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 4, 3))
+    >>> contracting, batch = ((2,), (2,)), ((0,), (0,))
+    >>> lax.dot_general(x, y, (contracting, batch)).shape
+    (5, 2, 4)
     """
     how = options("dot_general", precision, preferred_element_type, out_sharding)
     return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
@@ -76,6 +81,9 @@ def dot(
     Raises:
         TypeError: without `dimension_numbers`, an operand has neither one axis nor two, or the
             sizes of the contracted axes differ.
+
+    >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
     """
     if dimension_numbers is None:
         a, b = typeof(lhs), typeof(rhs)
@@ -92,6 +100,9 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
 
     Raises:
         TypeError: operands have less than two axes, or differ in the sizes of the leading ones.
+
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
     """
     a, b = typeof(lhs), typeof(rhs)
     if a.ndim < 2 or a.ndim != b.ndim:

@@ -53,6 +53,10 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     Raises:
         ValueError: there are none, or their shapes differ.
         TypeError: their dtypes differ.
+
+    >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     avals = [typeof(x) for x in operands]
     found = ", ".join(map(str, avals))
@@ -70,6 +74,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
     Raises:
         ValueError: there is no such axis.
+
+    >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+    (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
     (axis,) = canonical_axes("unstack", axis, typeof(x).ndim)
     parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
@@ -87,6 +94,10 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     Raises:
         TypeError: `reps` has not one number for each axis.
         ValueError: one of them is negative.
+
+    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
     """
     aval = typeof(operand)
     reps = ints("tile: reps", reps)
@@ -110,6 +121,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
     Raises:
         ValueError: the second comes before the first.
+
+    >>> lax.collapse(jnp.zeros((2, 3, 4)), 1, 3).shape
+    (2, 12)
     """
     shape = typeof(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
@@ -122,7 +136,11 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
-    """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None."""
+    """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None.
+
+    >>> lax.empty((2, 3), jnp.float32).shape
+    (2, 3)
+    """
     return full(sizes_of("empty", shape), 0, dtype)
 
 

@@ -23,7 +23,11 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 
 @operation(static="axes")
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
-    """The sum over the axes `axes`, in the dtype of `operand`."""
+    """The sum over the axes `axes`, in the dtype of `operand`.
+
+    >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
+    Array([ 9, 11], dtype=int32)
+    """
     return stage2.reduce_sum(operand, tuple(axes))
 
 
@@ -66,7 +70,11 @@ def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
 # --8<-- [start:reductions]
 reduce_max = reduction(
     "reduce_max",
-    "The largest element along `axes`. Elements that tie share its derivative.",
+    """The largest element along `axes`. Elements that tie share its derivative.
+
+    >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
+    Array([8, 9], dtype=int32)
+    """,
     hlo="maximum",
     init=smallest,
     kinds="biuf",
@@ -74,7 +82,11 @@ reduce_max = reduction(
 )
 reduce_min = reduction(
     "reduce_min",
-    "The smallest element along `axes`. Elements that tie share its derivative.",
+    """The smallest element along `axes`. Elements that tie share its derivative.
+
+    >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
+    Array([1, 2], dtype=int32)
+    """,
     hlo="minimum",
     init=largest,
     kinds="biuf",
@@ -82,21 +94,33 @@ reduce_min = reduction(
 )
 reduce_and = reduction(
     "reduce_and",
-    "Whether all elements along `axes` hold; for integers bit by bit.",
+    """Whether all elements along `axes` hold; for integers bit by bit.
+
+    >>> lax.reduce_and(jnp.array([[True, True], [True, False]]), (1,))
+    Array([ True, False], dtype=bool)
+    """,
     hlo="and",
     init=all_bits,
     kinds="biu",
 )
 reduce_or = reduction(
     "reduce_or",
-    "Whether any element along `axes` holds; for integers bit by bit.",
+    """Whether any element along `axes` holds; for integers bit by bit.
+
+    >>> lax.reduce_or(jnp.array([[False, True], [False, False]]), (1,))
+    Array([ True, False], dtype=bool)
+    """,
     hlo="or",
     init=lambda dtype: dtype.type(0),
     kinds="biu",
 )
 reduce_xor = reduction(
     "reduce_xor",
-    "Whether an odd number of elements along `axes` hold; for integers bit by bit.",
+    """Whether an odd number of elements along `axes` hold; for integers bit by bit.
+
+    >>> lax.reduce_xor(jnp.array([[True, True], [True, False]]), (1,))
+    Array([False,  True], dtype=bool)
+    """,
     hlo="xor",
     init=lambda dtype: dtype.type(0),
     kinds="biu",
@@ -111,13 +135,21 @@ argmin_p = Primitive("argmin")
 
 @operation(static=("axis", "index_dtype"))
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The index of the first largest element along `axis`; the first NaN counts as largest."""
+    """The index of the first largest element along `axis`; the first NaN counts as largest.
+
+    >>> lax.argmax(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
+    Array([1, 0], dtype=int32)
+    """
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
 @operation(static=("axis", "index_dtype"))
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The index of the first smallest element along `axis`; the first NaN counts as smallest."""
+    """The index of the first smallest element along `axis`; the first NaN counts as smallest.
+
+    >>> lax.argmin(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
+    Array([0, 1], dtype=int32)
+    """
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 

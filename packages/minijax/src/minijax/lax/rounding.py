@@ -16,7 +16,11 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
 class RoundingMethod(enum.IntEnum):
-    """Which of two whole numbers a number halfway between them is rounded to."""
+    """Which of two whole numbers a number halfway between them is rounded to.
+
+    >>> lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN), lax.round(2.5)
+    (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -32,6 +36,9 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     Arguments:
         x: what is rounded.
         rounding_method: which number it is when two are equally near.
+
+    >>> lax.round(jnp.array([-2.5, 0.5, 2.5]))
+    Array([-3.,  1.,  3.], dtype=float32)
     """
     return bind1(round_p, x, rounding_method=RoundingMethod(rounding_method))
 
@@ -67,6 +74,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     Raises:
         TypeError: `operand` is not real.
         ValueError: `exponent_bits` is less than 1, or `mantissa_bits` negative.
+
+    >>> lax.reduce_precision(jnp.float32(1 + 2**-10), exponent_bits=8, mantissa_bits=7)
+    Array(1., dtype=float32)
     """
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
@@ -108,7 +118,11 @@ declare(
 
 is_finite = unary(
     "is_finite",
-    "Where a real `x` is neither infinite nor NaN.",
+    """Where a real `x` is neither infinite nor NaN.
+
+    >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """,
     hlo="is_finite",
     kinds="f",
     result=lambda dtype: np.dtype(np.bool_),
@@ -124,16 +138,42 @@ _next = binary(
 
 @operation
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The next number that the dtype holds from `x1` on in the direction of `x2`."""
+    """The next number that the dtype holds from `x1` on in the direction of `x2`.
+
+    >>> lax.nextafter(jnp.float32(1), jnp.float32(2)) - 1 == jnp.finfo(jnp.float32).eps
+    Array(True, dtype=bool)
+    """
     return _next(x1, x2)
 
 
-floor = unary("floor", "The largest whole number up to `x`.", hlo="floor", kinds="f")
-ceil = unary("ceil", "The smallest whole number from `x` on.", hlo="ceil", kinds="f")
+floor = unary(
+    "floor",
+    """The largest whole number up to `x`.
+
+    >>> lax.floor(jnp.array([-1.5, 1.5]))
+    Array([-2.,  1.], dtype=float32)
+    """,
+    hlo="floor",
+    kinds="f",
+)
+ceil = unary(
+    "ceil",
+    """The smallest whole number from `x` on.
+
+    >>> lax.ceil(jnp.array([-1.5, 1.5]))
+    Array([-1.,  2.], dtype=float32)
+    """,
+    hlo="ceil",
+    kinds="f",
+)
 
 rem = binary(
     "rem",
-    "What the quotient `x / y`, rounded towards zero, leaves of `x`; it has the sign of `x`.",
+    """What the quotient `x / y`, rounded towards zero, leaves of `x`; it has the sign of `x`.
+
+    >>> lax.rem(jnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
+    """,
     hlo="remainder",
     kinds="iuf",
     jvp=(

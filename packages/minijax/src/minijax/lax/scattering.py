@@ -8,8 +8,8 @@ or moved inside in mode "clip". The functions themselves are in `scatters` and `
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minijax.lax.gather_dimensions import Dims
 from minijax.lax.gathering import (
-    Dims,
     GatherScatterMode,
     after,
     bounds_of_indices,
@@ -37,6 +37,12 @@ class ScatterDimensionNumbers(NamedTuple):
             to begin.
         operand_batching_dims: axes of the operand that run along with axes of the indices.
         scatter_indices_batching_dims: those axes of the indices.
+
+    >>> numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> lax.scatter_add(jnp.zeros((3, 2)), jnp.array([[2], [0]]), jnp.ones((2, 2)), numbers)
+    Array([[1., 1.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
     """
 
     update_window_dims: Dims

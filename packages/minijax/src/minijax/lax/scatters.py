@@ -27,7 +27,7 @@ from minijax_stage2.shaped_array import Shape
 from minijax_stage4 import UndefPrimal
 
 
-def _scatter(name: str, doc: str, combine: str, **rules: Any) -> tuple[Primitive, Any]:
+def _scatter(name: str, doc: str, combine: str, result: str, **rules: Any) -> tuple[Primitive, Any]:
     """Declares a scatter; the primitive and the function that users call."""
     primitive = Primitive(name)
     declare(
@@ -37,16 +37,17 @@ def _scatter(name: str, doc: str, combine: str, **rules: Any) -> tuple[Primitive
         vmap=vmap_scatter(primitive),
         **rules,
     )
-    return primitive, _function(name, doc, primitive)
+    return primitive, _function(name, doc, primitive, result)
 
 
 def _function(
     name: str,
     doc: str,
     primitive: Primitive,
+    result: str,
     prepare: Callable[[Any], Any] = lambda updates: updates,
 ) -> Any:
-    """The function that scatters what `prepare` makes of the updates."""
+    """The function that scatters what `prepare` makes of the updates; its example has `result`."""
 
     def function(
         operand: Any,
@@ -84,6 +85,11 @@ def _function(
     Raises:
         TypeError: numbers, shapes and dtypes do not fit.
         ValueError: indices are no integers.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.{name}(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array({result}, dtype=float32)
     """
     return operation(static=STATIC)(function)
 
@@ -151,6 +157,7 @@ scatter_p, scatter = _scatter(
     "scatter",
     "`operand` with updates put in. Where several meet, one of them stays.",
     "",
+    "[10.,  4.,  2.]",
     jvp=_jvp_of_linear(lambda: scatter_p),
     transpose=_transpose_scatter,
 )
@@ -159,6 +166,7 @@ scatter_add_p, scatter_add = _scatter(
     "scatter_add",
     "`operand` with updates added.",
     "add",
+    "[13.,  4.,  7.]",
     jvp=_jvp_of_linear(lambda: scatter_add_p),
     transpose=[
         lambda ct, x, indices, updates, **params: ct,
@@ -185,6 +193,7 @@ scatter_mul_p, scatter_mul = _scatter(
     "scatter_mul",
     "`operand` multiplied by updates.",
     "multiply",
+    "[30.,  4., 10.]",
     jvp=[
         lambda t, out, x, indices, updates, **params: mul(
             t, bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
@@ -225,6 +234,7 @@ scatter_min_p, scatter_min = _scatter(
     "scatter_min",
     "The smaller of each element of `operand` and the updates for it.",
     "minimum",
+    "[3., 4., 2.]",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
 scatter_max_p: Primitive
@@ -232,9 +242,21 @@ scatter_max_p, scatter_max = _scatter(
     "scatter_max",
     "The larger of each element of `operand` and the updates for it.",
     "maximum",
+    "[10.,  4.,  5.]",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
-scatter_sub = _function("scatter_sub", "`operand` with updates subtracted.", scatter_add_p, neg)
+scatter_sub = _function(
+    "scatter_sub",
+    """`operand` with updates subtracted.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.ones(3), numbers)
+    Array([-1.,  0., -2.], dtype=float32)
+    """,
+    scatter_add_p,
+    "[-7.,  4.,  3.]",
+    neg,
+)
 
 
 __all__ = [

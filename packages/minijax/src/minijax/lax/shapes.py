@@ -78,6 +78,9 @@ def conv_shape_tuple(
         lhs_shape: that of the input: examples, features, spatial axes.
         rhs_shape: that of the kernel: output features, input features, spatial axes.
         strides, pads, batch_group_count: as there.
+
+    >>> lax.conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), "VALID")
+    (1, 5, 6)
     """
 
     def convolve(lhs: Any, rhs: Any) -> Any:
@@ -114,7 +117,11 @@ def conv_transpose_shape_tuple(
     padding: Padding,
     dimension_numbers: Any,
 ) -> Shape:
-    """The shape of the result of `conv_transpose`, whose arguments these are."""
+    """The shape of the result of `conv_transpose`, whose arguments these are.
+
+    >>> lax.conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "VALID", ("NHC", "HIO", "NHC"))
+    (1, 8, 5)
+    """
 
     def convolve(lhs: Any, rhs: Any) -> Any:
         return conv_transpose(

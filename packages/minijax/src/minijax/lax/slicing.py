@@ -50,6 +50,10 @@ def slice(
 
     Raises:
         TypeError: they do not fit the shape of `operand`.
+
+    >>> lax.slice(jnp.arange(12).reshape(3, 4), (0, 1), (3, 4), (2, 1))
+    Array([[ 1,  2,  3],
+           [ 9, 10, 11]], dtype=int32)
     """
     strides = [1] * typeof(operand).ndim if strides is None else strides
     return bind1(
@@ -120,7 +124,13 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Any:
-    """`slice` along one axis; None is its beginning or its end, from which negatives count."""
+    """`slice` along one axis; None is its beginning or its end, from which negatives count.
+
+    >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 0, -1, stride=2, axis=1)
+    Array([[ 0,  2],
+           [ 4,  6],
+           [ 8, 10]], dtype=int32)
+    """
     shape = typeof(operand).shape
     (axis,) = canonical_axes("slice_in_dim", axis, len(shape))
     size = shape[axis]
@@ -140,6 +150,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
     Raises:
         ValueError: the axis has no such index.
+
+    >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=0, keepdims=False)
+    Array([3, 4], dtype=int32)
     """
     shape = typeof(operand).shape
     (axis,) = canonical_axes("index_in_dim", axis, len(shape))
@@ -178,6 +191,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     Raises:
         TypeError: dtypes differ.
         ValueError: the configuration does not fit.
+
+    >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
+    Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple((low, high, interior) for low, high, interior in padding_config)
     return bind1(pad_p, operand, padding_value, padding_config=config)
@@ -284,6 +300,10 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
     Raises:
         TypeError: the shapes do not fit.
+
+    >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], 0)
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     meeting = result_type(*[typeof(x) for x in operands])
     operands = [cast(x, meeting) for x in operands]

@@ -61,6 +61,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     Raises:
         TypeError: shapes differ, or there are no arrays.
         ValueError: there are not as many arrays as `num_keys`, or there is no such axis.
+
+    >>> keys, values = jnp.array([3, 1, 2]), jnp.array([30, 10, 20])
+    >>> lax.sort(keys)
+    Array([1, 2, 3], dtype=int32)
+    >>> lax.sort((keys, values), num_keys=1)
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     several = isinstance(operand, Sequence)
     operands = operand if several else [operand]
@@ -77,7 +83,11 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 @operation(static=("dimension", "is_stable"))
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
-    """The pair of `keys` in order and `values`, each where its key is."""
+    """The pair of `keys` in order and `values`, each where its key is.
+
+    >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     return sort((keys, values), dimension, is_stable, 1)
 
 
@@ -201,6 +211,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
 
     Raises:
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
+
+    >>> lax.top_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
     """
     aval = typeof(operand)
     if not aval.ndim:
@@ -268,6 +281,9 @@ def approx_max_k(
 
     Raises:
         NotImplementedError: more than `k` are asked for, by `aggregate_to_topk=False`.
+
+    >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
     """
     if not aggregate_to_topk:
         raise NotImplementedError("approx_max_k: aggregate_to_topk must be True")
@@ -291,7 +307,11 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> Any:
-    """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`."""
+    """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`.
+
+    >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
+    (Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32))
+    """
     values, indices = approx_max_k(
         neg(operand), k, reduction_dimension, aggregate_to_topk=aggregate_to_topk
     )

@@ -16,21 +16,33 @@ from minijax_stage2 import typeof
 
 erf = unary(
     "erf",
-    "The error function of `x`: the integral of `2 / sqrt(pi) * exp(-t**2)` from 0 to `x`.",
+    """The error function of `x`: the integral of `2 / sqrt(pi) * exp(-t**2)` from 0 to `x`.
+
+    >>> f"{lax.erf(0.0):.3f}", f"{lax.erf(1.0):.3f}"
+    ('0.000', '0.843')
+    """,
     hlo="chlo.erf",
     kinds="f",
     jvp=lambda t, out, x: mul(mul(t, 2 / math.sqrt(math.pi)), exp(neg(square(x)))),
 )
 erfc = unary(
     "erfc",
-    "`1 - erf(x)`, exact also where that is nearly 0.",
+    """`1 - erf(x)`, exact also where that is nearly 0.
+
+    >>> f"{lax.erfc(5.0):.3e}", f"{1 - lax.erf(5.0):.3e}"
+    ('1.537e-12', '0.000e+00')
+    """,
     hlo="chlo.erfc",
     kinds="f",
     jvp=lambda t, out, x: mul(mul(t, -2 / math.sqrt(math.pi)), exp(neg(square(x)))),
 )
 erf_inv = unary(
     "erf_inv",
-    "The number whose error function is `x`.",
+    """The number whose error function is `x`.
+
+    >>> f"{lax.erf_inv(lax.erf(0.5)):.3f}"
+    '0.500'
+    """,
     hlo="chlo.erf_inv",
     kinds="f",
     jvp=lambda t, out, x: mul(mul(t, math.sqrt(math.pi) / 2), exp(square(out))),
@@ -38,14 +50,22 @@ erf_inv = unary(
 
 lgamma = unary(
     "lgamma",
-    "The logarithm of the absolute value of the gamma function of `x`.",
+    """The logarithm of the absolute value of the gamma function of `x`.
+
+    >>> f"{lax.exp(lax.lgamma(5.0)):.3f}"
+    '24.000'
+    """,
     hlo="chlo.lgamma",
     kinds="f",
     jvp=lambda t, out, x: mul(t, digamma(x)),
 )
 digamma: Unary = unary(
     "digamma",
-    "The derivative of `lgamma`.",
+    """The derivative of `lgamma`.
+
+    >>> f"{lax.digamma(1.0):.3f}", f"{minijax.grad(lax.lgamma)(1.0):.3f}"
+    ('-0.577', '-0.577')
+    """,
     hlo="chlo.digamma",
     kinds="f",
     jvp=lambda t, out, x: mul(t, _polygamma(1, x)),
@@ -74,7 +94,11 @@ _zeta: Binary = binary(
 
 @operation
 def polygamma(m: Any, x: Any) -> Any:
-    """The derivative of `digamma` at `x`, taken `m` times; there is none by `m`."""
+    """The derivative of `digamma` at `x`, taken `m` times; there is none by `m`.
+
+    >>> f"{lax.polygamma(1.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
+    ('1.645', '1.645')
+    """
     return _polygamma(m, x)
 
 
@@ -83,6 +107,9 @@ def zeta(x: Any, q: Any) -> Any:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
 
     It has no derivative by `x`.
+
+    >>> f"{lax.zeta(2.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
+    ('1.645', '1.645')
     """
     return _zeta(x, q)
 
@@ -143,14 +170,22 @@ def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
 
 bessel_i0e = unary(
     "bessel_i0e",
-    "The modified Bessel function of order 0, times `exp(-abs(x))`.",
+    """The modified Bessel function of order 0, times `exp(-abs(x))`.
+
+    >>> f"{lax.bessel_i0e(1.0):.3f}", f"{lax.exp(-1.0) * 1.2660659:.3f}"
+    ('0.466', '0.466')
+    """,
     hlo=lower_by_primitives(_i0e),
     kinds="f",
     jvp=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
 )
 bessel_i1e: Unary = unary(
     "bessel_i1e",
-    "The modified Bessel function of order 1, times `exp(-abs(x))`.",
+    """The modified Bessel function of order 1, times `exp(-abs(x))`.
+
+    >>> f"{lax.bessel_i1e(1.0):.3f}", f"{lax.exp(-1.0) * 0.5651591:.3f}"
+    ('0.208', '0.208')
+    """,
     hlo="chlo.bessel_i1e",
     kinds="f",
     jvp=_i1e_tangent,

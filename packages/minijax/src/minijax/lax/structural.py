@@ -18,7 +18,12 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 @operation(static=("shape", "dtype"))
 def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
-    """An array filled with the number `fill_value`, of its dtype unless another is given."""
+    """An array filled with the number `fill_value`, of its dtype unless another is given.
+
+    >>> lax.full((2, 2), 7.0)
+    Array([[7., 7.],
+           [7., 7.]], dtype=float32, weak_type=True)
+    """
     if dtype is not None:
         dtype = dtype_of_numbers("full", dtype)
         if isinstance(fill_value, python_scalars):
@@ -32,7 +37,11 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
 ) -> Any:
-    """An array of the shape and type of `x`, weak as that is, unless others are given."""
+    """An array of the shape and type of `x`, weak as that is, unless others are given.
+
+    >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
+    Array([7, 7], dtype=int8)
+    """
     aval = typeof(x)
     shape = aval.shape if shape is None else shape
     if dtype is None:
@@ -87,7 +96,12 @@ declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 
 @operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
-    """The array of `shape` whose elements are their own index along the axis `dimension`."""
+    """The array of `shape` whose elements are their own index along the axis `dimension`.
+
+    >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     sizes = sizes_of("broadcasted_iota", shape)
     dtype = dtype_of_numbers("iota", dtype)
     return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)
@@ -95,7 +109,11 @@ def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> 
 
 @operation(static=("dtype", "size"))
 def iota(dtype: Any, size: int) -> Any:
-    """0, 1, 2, ... up to `size`, exclusive."""
+    """0, 1, 2, ... up to `size`, exclusive.
+
+    >>> lax.iota(jnp.int32, 4)
+    Array([0, 1, 2, 3], dtype=int32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
@@ -104,31 +122,55 @@ def iota(dtype: Any, size: int) -> Any:
 
 @operation(static="new_dtype")
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` with another dtype."""
+    """`operand` with another dtype.
+
+    >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
     return stage2.astype(operand, new_dtype)
 
 
 @operation(static="new_sizes")
 def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
-    """`operand` with another shape of the same size; one size may be -1, to be worked out."""
+    """`operand` with another shape of the same size; one size may be -1, to be worked out.
+
+    >>> lax.reshape(jnp.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> lax.reshape(jnp.zeros((2, 3, 4)), (2, -1)).shape
+    (2, 12)
+    """
     return stage2.reshape(operand, new_sizes)
 
 
 @operation(static="permutation")
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """`operand` with its axes permuted."""
+    """`operand` with its axes permuted.
+
+    >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return stage2.transpose(operand, permutation)
 
 
 @operation(static=("shape", "broadcast_dimensions"))
 def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
-    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
+    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`.
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
     return stage2.broadcast_in_dim(operand, shape, broadcast_dimensions)
 
 
 @operation(static="dimensions")
 def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
-    """`array` with axes of size 1, where `dimensions` says they stand in the result."""
+    """`array` with axes of size 1, where `dimensions` says they stand in the result.
+
+    >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
+    (1, 2, 3, 1)
+    """
     shape = typeof(array).shape
     given = ints("expand_dims: dimensions", dimensions)
     ndim = len(shape) + len(given)
@@ -139,7 +181,11 @@ def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
 
 @operation(static="dimensions")
 def squeeze(array: Any, dimensions: int | Sequence[int]) -> Any:
-    """`array` without the axes `dimensions`, which must have size 1."""
+    """`array` without the axes `dimensions`, which must have size 1.
+
+    >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
+    (3, 1)
+    """
     shape = typeof(array).shape
     gone = canonical_axes("squeeze", dimensions, len(shape))
     if any(shape[axis] != 1 for axis in gone):
@@ -173,7 +219,12 @@ def _vmap_rev(
 
 @operation(static="dimensions")
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """`operand` with its elements in reverse order along the axes `dimensions`."""
+    """`operand` with its elements in reverse order along the axes `dimensions`.
+
+    >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return bind1(rev_p, operand, dimensions=ints("rev: dimensions", dimensions))
 
 

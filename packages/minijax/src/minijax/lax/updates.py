@@ -4,7 +4,7 @@ from typing import Any
 
 from minijax.lax.choice import max as maximum
 from minijax.lax.complex_numbers import abs as absolute
-from minijax.lax.dynamic_slicing import dynamic_index_in_dim
+from minijax.lax.dynamic_in_dim import dynamic_index_in_dim
 from minijax.lax.elementwise import eq, where
 from minijax.lax.matrices import is_complex, matmul, matrices_of, mT, tril
 from minijax.lax.scan import scan

@@ -1,0 +1,68 @@
+"""Which axes are which where slices are gathered, and what becomes of those outside."""
+
+import enum
+from typing import NamedTuple
+
+Dims = tuple[int, ...]
+
+
+class GatherScatterMode(enum.Enum):
+    """What becomes of slices that do not lie inside the array altogether.
+
+    CLIP moves them inside. FILL_OR_DROP fills what is gathered with a number, and drops what is
+    scattered. PROMISE_IN_BOUNDS leaves it open, since there are none.
+
+    >>> jnp.arange(3.0).at[5].get(mode=lax.GatherScatterMode.CLIP)
+    Array(2., dtype=float32)
+    >>> jnp.arange(3.0).at[5].get(mode=lax.GatherScatterMode.FILL_OR_DROP)
+    Array(nan, dtype=float32)
+    """
+
+    CLIP = enum.auto()
+    FILL_OR_DROP = enum.auto()
+    PROMISE_IN_BOUNDS = enum.auto()
+
+    @staticmethod
+    def from_any(s: "str | GatherScatterMode | None") -> "GatherScatterMode":
+        """The mode of that name; FILL_OR_DROP if None.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        if isinstance(s, GatherScatterMode):
+            return s
+        if s is None or s in ("fill", "drop"):
+            return GatherScatterMode.FILL_OR_DROP
+        if s in ("clip", "promise_in_bounds"):
+            return GatherScatterMode[s.upper()]
+        raise ValueError(
+            f"unknown mode of indexing {s!r}: expected 'clip', 'fill', 'drop' or "
+            "'promise_in_bounds'"
+        )
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which axes are which in `gather`.
+
+    Attributes:
+        offset_dims: the axes of the result along which a slice lies; the others are those of
+            the indices, but for their last.
+        collapsed_slice_dims: the axes of the operand, of slice size 1, that the result lacks.
+        start_index_map: the axes of the operand where the entries of an index say to begin.
+        operand_batching_dims: axes of the operand that run along with axes of the indices.
+        start_indices_batching_dims: those axes of the indices.
+
+    >>> numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), numbers, (1, 2))
+    Array([[4, 5],
+           [0, 1]], dtype=int32)
+    """
+
+    offset_dims: Dims
+    collapsed_slice_dims: Dims
+    start_index_map: Dims
+    operand_batching_dims: Dims = ()
+    start_indices_batching_dims: Dims = ()
+
+
+__all__ = ["Dims", "GatherDimensionNumbers", "GatherScatterMode"]
