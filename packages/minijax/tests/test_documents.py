@@ -42,6 +42,8 @@ WITH_EXAMPLES = [
     "minijax.export",
     "minijax.flatten_util",
     "minijax.lax",
+    "minijax.nn",
+    "minijax.nn.initializers",
     "minijax.random",
     "minijax.stages",
     "minijax.test_util",

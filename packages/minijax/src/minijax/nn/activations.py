@@ -1,4 +1,4 @@
-"""Activations, the softmax family, and `one_hot`."""
+"""Activations, `standardize` and `one_hot`."""
 
 import math
 from collections.abc import Sequence
@@ -18,19 +18,31 @@ Axes = int | Sequence[int] | None
 
 @operation
 def relu(x: Any) -> Any:
-    """`x` where it is positive, else 0; the derivative at 0 is 0."""
+    """`x` where it is positive, else 0; the derivative at 0 is 0.
+
+    >>> nn.relu(jnp.array([-2.0, 0.0, 2.0])), minijax.grad(nn.relu)(0.0)
+    (Array([0., 0., 2.], dtype=float32), Array(0., dtype=float32, weak_type=True))
+    """
     return jnp.where(jnp.less_equal(x, 0), 0, x)
 
 
 @operation
 def leaky_relu(x: Any, negative_slope: float = 1e-2) -> Any:
-    """`x` where it is positive, else `negative_slope * x`."""
+    """`x` where it is positive, else `negative_slope * x`.
+
+    >>> nn.leaky_relu(jnp.array([-2.0, 2.0]), negative_slope=0.25)
+    Array([-0.5,  2. ], dtype=float32)
+    """
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
 
 
 @operation
 def elu(x: Any, alpha: float = 1.0) -> Any:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`.
+
+    >>> nn.elu(jnp.array([-1e3, 0.0, 2.0]))
+    Array([-1.,  0.,  2.], dtype=float32)
+    """
     is_positive = jnp.greater(x, 0)
     negative = jnp.where(is_positive, 0, x)  # where it is not chosen, exp must not overflow
     return jnp.where(is_positive, x, jnp.multiply(alpha, jnp.expm1(negative)))
@@ -38,19 +50,31 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 
 @operation
 def softplus(x: Any) -> Any:
-    """`log(1 + exp(x))`, a smooth `relu`, without overflow."""
+    """`log(1 + exp(x))`, a smooth `relu`, without overflow.
+
+    >>> nn.softplus(jnp.array([-1e3, 1e3]))
+    Array([   0., 1000.], dtype=float32)
+    """
     return jnp.logaddexp(to_inexact(x), 0.0)
 
 
 @operation
 def log_sigmoid(x: Any) -> Any:
-    """The logarithm of `sigmoid`, exact also where that is nearly 0."""
+    """The logarithm of `sigmoid`, exact also where that is nearly 0.
+
+    >>> nn.log_sigmoid(jnp.array([-1e3, 1e3]))
+    Array([-1000.,    -0.], dtype=float32)
+    """
     return jnp.negative(softplus(jnp.negative(x)))
 
 
 @operation
 def silu(x: Any) -> Any:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    >>> nn.silu(jnp.array([0.0, 1e3])), f"{nn.silu(-1.0):.2f}"
+    (Array([   0., 1000.], dtype=float32), '-0.27')
+    """
     return jnp.multiply(x, sigmoid(x))
 
 
@@ -59,7 +83,11 @@ swish = silu
 
 @operation
 def mish(x: Any) -> Any:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`.
+
+    >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
+    Array([-0.03,  0.  ,  5.  ], dtype=float32)
+    """
     return jnp.multiply(x, tanh(softplus(x)))
 
 
@@ -70,6 +98,9 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     Arguments:
         x: the numbers.
         approximate: whether to approximate the probability by a hyperbolic tangent.
+
+    >>> nn.gelu(jnp.array([-1.0, 0.0, 3.0])).round(2)
+    Array([-0.16,  0.  ,  3.  ], dtype=float32)
     """
     x = to_inexact(x)
     if approximate:
@@ -83,19 +114,31 @@ _GELU_SCALE = math.sqrt(2 / math.pi)
 
 @operation
 def relu6(x: Any) -> Any:
-    """`x` between 0 and 6, else the nearer of them."""
+    """`x` between 0 and 6, else the nearer of them.
+
+    >>> nn.relu6(jnp.array([-2.0, 2.0, 8.0]))
+    Array([0., 2., 6.], dtype=float32)
+    """
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
 @operation
 def hard_sigmoid(x: Any) -> Any:
-    """`relu6(x + 3) / 6`, a `sigmoid` made of straight lines."""
+    """`relu6(x + 3) / 6`, a `sigmoid` made of straight lines.
+
+    >>> nn.hard_sigmoid(jnp.array([-5.0, 0.0, 5.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return jnp.divide(relu6(jnp.add(x, 3.0)), 6.0)
 
 
 @operation
 def hard_silu(x: Any) -> Any:
-    """`x * hard_sigmoid(x)`."""
+    """`x * hard_sigmoid(x)`.
+
+    >>> nn.hard_silu(jnp.array([-1.5, 0.0, 5.0]))
+    Array([-0.375,  0.   ,  5.   ], dtype=float32)
+    """
     return jnp.multiply(x, hard_sigmoid(x))
 
 
@@ -104,26 +147,42 @@ hard_swish = hard_silu
 
 @operation
 def hard_tanh(x: Any) -> Any:
-    """`x` between -1 and 1, else the nearer of them."""
+    """`x` between -1 and 1, else the nearer of them.
+
+    >>> nn.hard_tanh(jnp.array([-5.0, 0.5, 5.0]))
+    Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
 
 
 @operation
 def soft_sign(x: Any) -> Any:
-    """`x / (1 + abs(x))`."""
+    """`x / (1 + abs(x))`.
+
+    >>> nn.soft_sign(jnp.array([-3.0, 0.0, 1.0]))
+    Array([-0.75,  0.  ,  0.5 ], dtype=float32)
+    """
     return jnp.divide(x, jnp.add(jnp.abs(x), 1))
 
 
 @operation
 def celu(x: Any, alpha: Any = 1.0) -> Any:
-    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`."""
+    """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
+
+    >>> nn.celu(jnp.array([-1e3, 0.0, 2.0]), alpha=0.5)
+    Array([-0.5,  0. ,  2. ], dtype=float32)
+    """
     negative = jnp.minimum(jnp.divide(x, alpha), 0.0)
     return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, jnp.expm1(negative)))
 
 
 @operation
 def selu(x: Any) -> Any:
-    """`elu` scaled so that mean 0 and variance 1 are kept (Klambauer et al. 2017)."""
+    """`elu` scaled so that mean 0 and variance 1 are kept (Klambauer et al. 2017).
+
+    >>> nn.selu(jnp.array([-1e3, 0.0, 1.0])).round(2)
+    Array([-1.76,  0.  ,  1.05], dtype=float32)
+    """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return jnp.multiply(scale, elu(x, alpha))
 
@@ -134,6 +193,9 @@ def glu(x: Any, axis: int = -1) -> Any:
 
     Raises:
         ValueError: `x` has no axis, or its size is odd.
+
+    >>> nn.glu(jnp.array([1.0, 2.0, 0.0, 1e3]))
+    Array([0.5, 2. ], dtype=float32)
     """
     (axis,) = canonical_axes("glu", axis, typeof(x).ndim)
     if not typeof(x).ndim:
@@ -147,130 +209,59 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 @operation
 def squareplus(x: Any, b: Any = 4) -> Any:
-    """`(x + sqrt(x**2 + b)) / 2`."""
+    """`(x + sqrt(x**2 + b)) / 2`.
+
+    >>> nn.squareplus(jnp.array([-1.5, 0.0, 1.5]))
+    Array([0.5, 1. , 2. ], dtype=float32)
+    """
     x, b = promote(x, b)
     return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
 
 
 @operation
 def sparse_plus(x: Any) -> Any:
-    """0 up to -1, `x` from 1 on, and `(x + 1)**2 / 4` between."""
+    """0 up to -1, `x` from 1 on, and `(x + 1)**2 / 4` between.
+
+    >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     between = jnp.divide(jnp.square(jnp.add(x, 1.0)), 4)
     return jnp.where(jnp.less_equal(x, -1), 0.0, jnp.where(jnp.greater_equal(x, 1), x, between))
 
 
 @operation
 def sparse_sigmoid(x: Any) -> Any:
-    """0 up to -1, 1 from 1 on, and `(x + 1) / 2` between: the derivative of `sparse_plus`."""
+    """0 up to -1, 1 from 1 on, and `(x + 1) / 2` between: the derivative of `sparse_plus`.
+
+    >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return jnp.multiply(0.5, jnp.clip(jnp.add(x, 1.0), 0.0, 2.0))
 
 
 @operation
 def identity(x: Any) -> Any:
-    """`x` itself."""
+    """`x` itself.
+
+    >>> nn.identity(jnp.array([-1.0, 2.0]))
+    Array([-1.,  2.], dtype=float32)
+    """
     return jnp.asarray(x)
 
 
 @operation
 def log1mexp(x: Any) -> Any:
-    """`log(1 - exp(-x))` for positive `x`, exact also near 0 and far from it."""
+    """`log(1 - exp(-x))` for positive `x`, exact also near 0 and far from it.
+
+    >>> x = 1e-10
+    >>> f"{nn.log1mexp(x):.2f}", f"{jnp.log(1 - jnp.exp(-x)):.2f}"
+    ('-23.03', '-inf')
+    """
     is_near = jnp.less(x, math.log(2))
     near = jnp.where(is_near, x, 1.0)
     far = jnp.where(is_near, 1.0, x)
     by_expm1 = jnp.log(jnp.negative(jnp.expm1(jnp.negative(near))))
     return jnp.where(is_near, by_expm1, jnp.log1p(jnp.negative(jnp.exp(jnp.negative(far)))))
-
-
-# --8<-- [start:logsumexp]
-@operation(static=("axis", "keepdims", "return_sign"))
-def logsumexp(
-    a: Any,
-    axis: Axes = None,
-    b: Any = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-    where: Any = None,
-) -> Any:
-    """`log(sum(b * exp(a)))` over the axes, without overflow.
-
-    Arguments:
-        a: the array.
-        axis: the axes to sum over; None: all.
-        b: factors, which broadcast to `a`; 1 if not given.
-        keepdims: whether the axes stay, with size 1.
-        return_sign: whether to return the sign of the sum besides the logarithm of its absolute
-            value; without it that of a negative sum is NaN.
-        where: which elements take part, booleans that broadcast to `a`; all if not given.
-    """
-    if b is not None:
-        a, b = map(to_inexact, promote(a, b))
-        a = jnp.where(jnp.not_equal(b, 0), a, -math.inf)
-    else:
-        a = to_inexact(a)
-    largest = _largest(jnp.real(a), axis, where)
-    offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
-    exps = jnp.exp(jnp.subtract(a, lax.convert_element_type(offset, typeof(a).dtype)))
-    total = jnp.sum(exps if b is None else jnp.multiply(b, exps), axis, where=where, keepdims=True)
-    sign = jnp.sign(total)
-    if return_sign or typeof(total).dtype.kind != "c":
-        log = jnp.log(jnp.abs(total))
-    else:
-        log = jnp.log(total)
-    out = jnp.add(log, offset)
-    if not keepdims:  # the axes have size 1
-        out, sign = jnp.sum(out, axis), jnp.sum(sign, axis)
-    if return_sign:
-        return out, sign
-    if b is not None and typeof(out).dtype.kind != "c":
-        return jnp.where(jnp.less(sign, 0), math.nan, out)
-    return out
-
-
-# --8<-- [end:logsumexp]
-
-
-def _largest(x: Any, axis: Axes, where: Any) -> Any:
-    return jnp.max(lax.stop_gradient(x), axis, keepdims=True, where=where, initial=-math.inf)
-
-
-@operation(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Any:
-    """`log(mean(exp(x)))` over the axes, without overflow; arguments as of `logsumexp`."""
-    ones = jnp.ones_like(jnp.real(to_inexact(x)))
-    count = jnp.sum(ones, axis, where=where, keepdims=keepdims)
-    total = logsumexp(x, axis, where=where, keepdims=keepdims)
-    return jnp.subtract(total, jnp.log(count))
-
-
-@operation(static="axis")
-def log_softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
-    """The logarithm of `softmax`, exact also where that is nearly 0.
-
-    Arguments:
-        x: the array.
-        axis: the axes over which the exponentials sum to 1.
-        where: which elements take part; the others become minus infinity.
-    """
-    chosen = x if where is None else jnp.where(where, x, -math.inf)
-    shifted = jnp.subtract(chosen, _largest(chosen, axis, where))
-    total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
-    out = jnp.subtract(shifted, jnp.log(total))
-    return out if where is None else jnp.where(where, out, -math.inf)
-
-
-@operation(static="axis")
-def softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
-    """`exp(x)` scaled so that the sum over the axes is 1, without overflow.
-
-    Arguments:
-        x: the array.
-        axis: the axes over which the result sums to 1.
-        where: which elements take part; the others become 0.
-    """
-    chosen = x if where is None else jnp.where(where, x, -math.inf)
-    exps = jnp.exp(jnp.subtract(chosen, _largest(chosen, axis, where)))
-    out = jnp.divide(exps, jnp.sum(exps, axis, where=where, keepdims=True))
-    return out if where is None else jnp.where(where, out, 0)
 
 
 @operation(static=("axis", "algorithm"))
@@ -298,6 +289,10 @@ def standardize(
 
     Raises:
         ValueError: there is no such algorithm.
+
+    >>> nn.standardize(jnp.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])).round(2)
+    Array([[-1.22,  0.  ,  1.22],
+           [-1.22,  0.  ,  1.22]], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', found {algorithm!r}")
@@ -320,6 +315,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
         num_classes: the number of classes.
         dtype: of the result; the default float if not given.
         axis: where the classes stand in the result.
+
+    >>> nn.one_hot(jnp.array([0, 2]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
     """
     x = jnp.asarray(x)
     shape = list(jnp.expand_dims(x, axis).shape)
@@ -343,9 +342,6 @@ __all__ = [
     "leaky_relu",
     "log1mexp",
     "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
     "mish",
     "one_hot",
     "relu",
@@ -354,7 +350,6 @@ __all__ = [
     "sigmoid",
     "silu",
     "soft_sign",
-    "softmax",
     "softplus",
     "sparse_plus",
     "sparse_sigmoid",

@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.nn.activations import logsumexp, softmax
+from minijax.nn.exponentials import logsumexp, softmax
 from minijax.operation import operation
 from minijax_stage2 import ShapedArray, typeof
 
@@ -60,6 +60,13 @@ def dot_product_attention(
     Raises:
         ValueError: shapes or dtypes do not fit.
         NotImplementedError: `implementation` is "cudnn".
+
+    >>> x = jnp.arange(6.0).reshape(3, 1, 2)
+    >>> out = nn.dot_product_attention(jnp.zeros((3, 1, 2)), x, x, is_causal=True)
+    >>> out[:, 0]
+    Array([[0., 1.],
+           [1., 2.],
+           [2., 3.]], dtype=float32)
     """
     if implementation == "cudnn":
         raise NotImplementedError("dot_product_attention: the only implementation is 'xla'")

@@ -23,7 +23,14 @@ Shape = Sequence[int]
 
 
 class Initializer(Protocol):
-    """A function that draws an array of a shape and dtype."""
+    """A function that draws an array of a shape and dtype.
+
+    >>> def small(key, shape, dtype=jnp.float32):
+    ...     return 0.01 * random.normal(key, shape, dtype)
+    >>> initialize: nn.initializers.Initializer = small
+    >>> initialize(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
 
     def __call__(self, key: Any, shape: Shape, dtype: Any = None) -> Any: ...
 
@@ -46,13 +53,21 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
 
 @evaluated_by_library
 def zeros(key: Any, shape: Shape, dtype: Any = None) -> Any:
-    """An initializer: zeros. The key is not used."""
+    """An initializer: zeros. The key is not used.
+
+    >>> nn.initializers.zeros(random.key(0), (3,))
+    Array([0., 0., 0.], dtype=float32)
+    """
     return jnp.zeros(shape, dtype)
 
 
 @evaluated_by_library
 def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
-    """An initializer: ones. The key is not used."""
+    """An initializer: ones. The key is not used.
+
+    >>> nn.initializers.ones(random.key(0), (3,))
+    Array([1., 1., 1.], dtype=float32)
+    """
     return jnp.ones(shape, dtype)
 
 
@@ -74,7 +89,12 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer: numbers from 0 up to `scale`, all as likely."""
+    """An initializer: numbers from 0 up to `scale`, all as likely.
+
+    >>> w = nn.initializers.uniform(scale=0.5)(random.key(0), (100, 100))
+    >>> bool(jnp.all((w >= 0) & (w < 0.5)))
+    True
+    """
 
     def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
         return random.uniform(key, shape, dtype) * jnp.array(scale, dtype)
@@ -83,7 +103,12 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer: the normal distribution with mean 0 and this standard deviation."""
+    """An initializer: the normal distribution with mean 0 and this standard deviation.
+
+    >>> w = nn.initializers.normal(stddev=0.5)(random.key(0), (100, 100))
+    >>> f"{jnp.std(w):.1f}"
+    '0.5'
+    """
 
     def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
         return random.normal(key, shape, dtype) * jnp.array(stddev, dtype)
@@ -97,6 +122,10 @@ def truncated_normal(
     """An initializer: the normal distribution between two bounds, then scaled by `stddev`.
 
     What is cut off makes the standard deviation of the result less than `stddev`.
+
+    >>> w = nn.initializers.truncated_normal(stddev=0.5)(random.key(0), (100, 100))
+    >>> bool(jnp.all(jnp.abs(w) <= 1))
+    True
     """
 
     def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
@@ -132,6 +161,11 @@ def variance_scaling(
     Raises:
         ValueError: `mode` or `distribution` is something else; when called, the shape has fewer
             than two axes.
+
+    >>> initialize = nn.initializers.variance_scaling(2.0, "fan_in", "uniform")
+    >>> w = initialize(random.key(0), (100, 300))
+    >>> f"{jnp.var(w) * 100:.1f}"
+    '2.0'
     """
     if mode not in _MEANS:
         raise ValueError(f"variance_scaling: mode must be one of {[*_MEANS]}, found {mode!r}")
@@ -229,6 +263,10 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     Raises:
         ValueError: when called, the shape has fewer than two axes.
+
+    >>> w = nn.initializers.orthogonal()(random.key(0), (2, 5))
+    >>> bool(jnp.allclose(w @ w.T, jnp.eye(2), atol=1e-5))
+    True
     """
 
     def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -259,6 +297,11 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     Raises:
         ValueError: when called, the shape has not one to three axes before the last two, or there
             are fewer outputs, the last axis, than inputs, the one before.
+
+    >>> kernel = nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))
+    >>> before, middle, after = kernel
+    >>> bool(jnp.all(before == 0)), bool(jnp.allclose(middle @ middle.T, jnp.eye(2), atol=1e-5))
+    (True, True)
     """
 
     def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -276,7 +319,9 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     return _draws(dtype)(draw)
 
 
-def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[..., Initializer]:
+def _named(
+    name: str, scale: float, mode: str, distribution: str, doc: str
+) -> Callable[..., Initializer]:
     """`variance_scaling` with the first arguments fixed, as it is known by name."""
 
     def make(
@@ -284,16 +329,28 @@ def _named(scale: float, mode: str, distribution: str, doc: str) -> Callable[...
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    make.__doc__ = f"{doc} The arguments are those of `variance_scaling`."
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""{doc} The arguments are those of `variance_scaling`.
+
+    >>> w = nn.initializers.{name}()(random.key(0), (100, 300))
+    >>> f"{{100 * jnp.var(w):.1f}}"
+    '{100 * scale / _MEANS[mode](100, 300):.1f}'
+    """
     return make
 
 
-glorot_uniform = _named(1.0, "fan_avg", "uniform", "Glorot's initializer, uniform.")
-glorot_normal = _named(1.0, "fan_avg", "truncated_normal", "Glorot's initializer, normal.")
-lecun_uniform = _named(1.0, "fan_in", "uniform", "LeCun's initializer, uniform.")
-lecun_normal = _named(1.0, "fan_in", "truncated_normal", "LeCun's initializer, normal.")
-he_uniform = _named(2.0, "fan_in", "uniform", "He's initializer, uniform.")
-he_normal = _named(2.0, "fan_in", "truncated_normal", "He's initializer, normal.")
+glorot_uniform = _named(
+    "glorot_uniform", 1.0, "fan_avg", "uniform", "Glorot's initializer, uniform."
+)
+glorot_normal = _named(
+    "glorot_normal", 1.0, "fan_avg", "truncated_normal", "Glorot's initializer, normal."
+)
+lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's initializer, uniform.")
+lecun_normal = _named(
+    "lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's initializer, normal."
+)
+he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's initializer, uniform.")
+he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's initializer, normal.")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
