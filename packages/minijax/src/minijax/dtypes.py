@@ -26,7 +26,11 @@ finfo: Any = ml_dtypes.finfo
 
 
 class iinfo(ml_dtypes.iinfo):
-    """The limits of an integer dtype: `min`, `max`, `bits`, `dtype`."""
+    """The limits of an integer dtype: `min`, `max`, `bits`, `dtype`.
+
+    >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, int_type: Any) -> None:
         super().__init__(int_type)  # type: ignore[no-untyped-call]
@@ -86,6 +90,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
     Raises:
         ValueError: `kind` is none of these.
+
+    >>> jnp.isdtype(jnp.float32, "real floating"), jnp.isdtype(jnp.int8, ("bool", "numeric"))
+    (True, True)
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(_is_of_kind(np.dtype(dtype), k) for k in kinds)
@@ -165,6 +172,9 @@ def promote_types(a: Any, b: Any) -> DType:
 
     Raises:
         TypePromotionError: there is none.
+
+    >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.int8, jnp.uint8)
+    (dtype('float16'), dtype('int16'))
     """
     dtype: DType = result_type(a, b)
     return dtype

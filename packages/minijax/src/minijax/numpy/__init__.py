@@ -34,7 +34,9 @@ from minijax.numpy import (
     manipulation,
     nan_reductions,
     padding,
+    polynomial_roots,
     polynomials,
+    positions,
     products,
     quantiles,
     ranges,
@@ -77,7 +79,9 @@ from minijax.numpy.joining import *
 from minijax.numpy.manipulation import *
 from minijax.numpy.nan_reductions import *
 from minijax.numpy.padding import *
+from minijax.numpy.polynomial_roots import *
 from minijax.numpy.polynomials import *
+from minijax.numpy.positions import *
 from minijax.numpy.products import *
 from minijax.numpy.quantiles import *
 from minijax.numpy.ranges import *
@@ -139,7 +143,9 @@ __all__ = [
     *manipulation.__all__,
     *nan_reductions.__all__,
     *padding.__all__,
+    *polynomial_roots.__all__,
     *polynomials.__all__,
+    *positions.__all__,
     *products.__all__,
     *quantiles.__all__,
     *ranges.__all__,

@@ -159,6 +159,10 @@ def apply_along_axis(
         axis: the axis.
         arr: the array.
         args, kwargs: more arguments of `func1d`.
+
+    >>> jnp.apply_along_axis(jnp.sort, 1, jnp.array([[3, 1, 2], [6, 5, 4]]))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
     """
     (axis,) = canonical_axes("apply_along_axis", axis, ndim(arr))
 
@@ -181,6 +185,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequenc
 
     Raises:
         ValueError: `func` returns an array of another number of axes.
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
+    (1, 3, 1)
     """
     for axis in canonical_axes("apply_over_axes", axes, ndim(a)):
         out = func(a, axis)

@@ -11,7 +11,17 @@ from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 from minijax_stage2.promotion import to_inexact
 
-divide = operation(stage2.div)
+
+@operation
+def divide(x: Any, y: Any) -> Any:
+    """`x / y`, a real number for integers too.
+
+    >>> jnp.divide(jnp.array([7, 8]), 2)
+    Array([3.5, 4. ], dtype=float32)
+    """
+    return stage2.div(x, y)
+
+
 true_divide = divide
 
 sqrt = lax.sqrt
@@ -25,25 +35,41 @@ def numeric(x: Any) -> Any:
 
 @operation
 def square(x: Any) -> Any:
-    """`x * x`."""
+    """`x * x`.
+
+    >>> jnp.square(jnp.array([-2, 3]))
+    Array([4, 9], dtype=int32)
+    """
     return lax.square(numeric(x))
 
 
 @operation
 def reciprocal(x: Any) -> Any:
-    """`1 / x`, a real number for integers too."""
+    """`1 / x`, a real number for integers too.
+
+    >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
+    Array([0.25,  inf], dtype=float32)
+    """
     return lax.reciprocal(to_inexact(x))
 
 
 @operation
 def positive(x: Any) -> Any:
-    """`x` itself."""
+    """`x` itself.
+
+    >>> jnp.positive(jnp.array([-1, 2]))
+    Array([-1,  2], dtype=int32)
+    """
     return stage2.broadcast_to(x, typeof(x).shape)
 
 
 @operation
 def abs(x: Any) -> Any:
-    """The absolute value of `x`; that of a complex number is real."""
+    """The absolute value of `x`; that of a complex number is real.
+
+    >>> jnp.abs(jnp.array([-2, 3])), jnp.abs(3.0 + 4.0j)
+    (Array([2, 3], dtype=int32), Array(5., dtype=float32, weak_type=True))
+    """
     return x if typeof(x).dtype.kind in "bu" else lax.abs(x)
 
 
@@ -56,6 +82,9 @@ def fabs(x: Any) -> Any:
 
     Raises:
         TypeError: `x` is complex.
+
+    >>> jnp.fabs(jnp.array([-2, 3]))
+    Array([2., 3.], dtype=float32)
     """
     if typeof(x).dtype.kind == "c":
         raise TypeError(f"fabs: found {typeof(x)}, which is complex; use jnp.abs")
@@ -64,7 +93,11 @@ def fabs(x: Any) -> Any:
 
 @operation
 def sign(x: Any) -> Any:
-    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0."""
+    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.
+
+    >>> jnp.sign(jnp.array([-3.0, 0.0, 2.0]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     return lax.sign(x)
 
 
@@ -75,6 +108,9 @@ def power(x1: Any, x2: Any) -> Any:
 
     Raises:
         TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
+
+    >>> jnp.pow(jnp.array([2, 3]), 2)
+    Array([4, 9], dtype=int32)
     """
     if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
         return _whole_power(x1, int(x2))
@@ -99,7 +135,11 @@ pow = power
 
 @operation
 def float_power(x: Any, y: Any) -> Any:
-    """`x` to the power `y`, computed as floats."""
+    """`x` to the power `y`, computed as floats.
+
+    >>> jnp.float_power(jnp.array([2, 3]), -1).dtype
+    dtype('float32')
+    """
     return lax.pow(*map(to_inexact, promote(x, y)))
 
 
@@ -116,6 +156,9 @@ def fmod(x1: Any, x2: Any) -> Any:
 
     Raises:
         TypeError: an operand is complex.
+
+    >>> jnp.fmod(jnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
     """
     x1, x2 = _real_operands("fmod", x1, x2)
     return lax.rem(x1, _divisor(x2))
@@ -132,6 +175,9 @@ def remainder(x1: Any, x2: Any) -> Any:
 
     Raises:
         TypeError: an operand is complex.
+
+    >>> jnp.mod(jnp.array([7, -7]), 3)
+    Array([1, 2], dtype=int32)
     """
     x1, x2 = _real_operands("remainder", x1, x2)
     x2 = _divisor(x2)
@@ -155,6 +201,9 @@ def floor_divide(x1: Any, x2: Any) -> Any:
 
     Raises:
         TypeError: an operand is complex.
+
+    >>> jnp.floor_divide(jnp.array([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
     """
     x1, x2 = _real_operands("floor_divide", x1, x2)
     rest = lax.rem(x1, x2)
@@ -171,7 +220,11 @@ def floor_divide(x1: Any, x2: Any) -> Any:
 
 @operation
 def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """`floor_divide` and `remainder` of `x1` and `x2`."""
+    """`floor_divide` and `remainder` of `x1` and `x2`.
+
+    >>> jnp.divmod(jnp.array([7, -7]), 3)
+    (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
@@ -181,6 +234,9 @@ def gcd(x1: Any, x2: Any) -> Any:
 
     Raises:
         ValueError: an operand is no integer.
+
+    >>> jnp.gcd(jnp.array([12, 18]), 8)
+    Array([4, 2], dtype=int32)
     """
     x1, x2 = _integers("gcd", x1, x2)
 
@@ -199,6 +255,9 @@ def lcm(x1: Any, x2: Any) -> Any:
 
     Raises:
         ValueError: an operand is no integer.
+
+    >>> jnp.lcm(jnp.array([4, 6]), 10)
+    Array([20, 30], dtype=int32)
     """
     x1, x2 = _integers("lcm", x1, x2)
     divisor = gcd(x1, x2)

@@ -16,13 +16,21 @@ bitwise_not = bitwise_invert = invert = lax.bitwise_not
 
 @operation
 def left_shift(x: Any, y: Any) -> Any:
-    """The bits of `x` moved up by `y` places."""
+    """The bits of `x` moved up by `y` places.
+
+    >>> jnp.left_shift(jnp.array([1, 3]), 4)
+    Array([16, 48], dtype=int32)
+    """
     return lax.shift_left(*map(numeric, promote(x, y)))
 
 
 @operation
 def right_shift(x1: Any, x2: Any) -> Any:
-    """The bits of `x1` moved down by `x2` places; what is negative stays so."""
+    """The bits of `x1` moved down by `x2` places; what is negative stays so.
+
+    >>> jnp.right_shift(jnp.array([16, -16]), 2)
+    Array([ 4, -4], dtype=int32)
+    """
     x1, x2 = map(numeric, promote(x1, x2))
     is_unsigned = typeof(x1).dtype.kind == "u"
     return (lax.shift_right_logical if is_unsigned else lax.shift_right_arithmetic)(x1, x2)
@@ -34,7 +42,11 @@ bitwise_right_shift = right_shift
 
 @operation
 def bitwise_count(x: Any) -> Any:
-    """How many bits of the absolute value of `x` are set, as uint8."""
+    """How many bits of the absolute value of `x` are set, as uint8.
+
+    >>> jnp.bitwise_count(jnp.array([0b1011, -1]))
+    Array([3, 1], dtype=uint8)
+    """
     return stage2.astype(lax.population_count(abs(numeric(x))), np.uint8)
 
 
@@ -51,6 +63,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     Raises:
         TypeError: `a` is no array of booleans or integers.
         ValueError: `bitorder` is another string.
+
+    >>> jnp.packbits(jnp.array([1, 0, 1, 0, 0, 0, 0, 1]))
+    Array([161], dtype=uint8)
     """
     if typeof(a).dtype.kind not in "biu":
         raise TypeError(f"packbits: expected booleans or integers, found {typeof(a)}")
@@ -80,6 +95,9 @@ def unpackbits(
     Raises:
         TypeError: `a` is no array of uint8.
         ValueError: `bitorder` is another string.
+
+    >>> jnp.unpackbits(jnp.array([0b10100001], jnp.uint8))
+    Array([1, 0, 1, 0, 0, 0, 0, 1], dtype=uint8)
     """
     if typeof(a).dtype != np.uint8:
         raise TypeError(f"unpackbits: expected an array of uint8, found {typeof(a)}")

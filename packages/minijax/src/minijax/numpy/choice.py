@@ -12,14 +12,22 @@ from minijax_stage2 import promote, typeof
 
 @operation
 def fmax(x1: Any, x2: Any) -> Any:
-    """The larger of `x1` and `x2`; where one of them is not a number, the other."""
+    """The larger of `x1` and `x2`; where one of them is not a number, the other.
+
+    >>> jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0)
+    Array([1., 0.], dtype=float32)
+    """
     x1, x2 = promote(x1, x2)
     return choose(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
 
 
 @operation
 def fmin(x1: Any, x2: Any) -> Any:
-    """The smaller of `x1` and `x2`; where one of them is not a number, the other."""
+    """The smaller of `x1` and `x2`; where one of them is not a number, the other.
+
+    >>> jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0)
+    Array([0., 0.], dtype=float32)
+    """
     x1, x2 = promote(x1, x2)
     return choose(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
 
@@ -30,6 +38,9 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
 
     Raises:
         ValueError: one of them is complex.
+
+    >>> jnp.clip(jnp.array([-2, 0, 7]), 0, 5), jnp.clip(jnp.array([-2, 7]), max=5)
+    (Array([0, 0, 5], dtype=int32), Array([-2,  5], dtype=int32))
     """
     for x in (arr, min, max):
         if x is not None and typeof(x).dtype.kind == "c":

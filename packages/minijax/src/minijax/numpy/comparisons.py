@@ -21,7 +21,7 @@ equal = lax.eq
 not_equal = lax.ne
 
 
-def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str) -> Any:
+def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str, result: str) -> Any:
     """A comparison that knows complex numbers, as numpy orders them: by their real parts first."""
 
     def function(x: Any, y: Any) -> Any:
@@ -33,14 +33,18 @@ def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str) -> Any:
         return where(is_tie, by_imaginary, compare(lax.real(x), lax.real(y)))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`x {symbol} y`, element by element; complex numbers by real parts first."
+    function.__doc__ = f"""`x {symbol} y`, element by element; complex numbers by real parts first.
+
+    >>> jnp.{name}(jnp.array([1, 2, 3]), 2)
+    Array({result}, dtype=bool)
+    """
     return operation(function)
 
 
-less = _ordered("less", lax.lt, "<")
-less_equal = _ordered("less_equal", lax.le, "<=")
-greater = _ordered("greater", lax.gt, ">")
-greater_equal = _ordered("greater_equal", lax.ge, ">=")
+less = _ordered("less", lax.lt, "<", "[ True, False, False]")
+less_equal = _ordered("less_equal", lax.le, "<=", "[ True,  True, False]")
+greater = _ordered("greater", lax.gt, ">", "[False, False,  True]")
+greater_equal = _ordered("greater_equal", lax.ge, ">=", "[False,  True,  True]")
 
 
 def truth(x: Any) -> Any:
@@ -50,25 +54,41 @@ def truth(x: Any) -> Any:
 
 @operation
 def logical_and(x: Any, y: Any) -> Any:
-    """Where both `x` and `y` hold; numbers hold unless they are zero."""
+    """Where both `x` and `y` hold; numbers hold unless they are zero.
+
+    >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
+    Array([False,  True, False], dtype=bool)
+    """
     return lax.bitwise_and(truth(x), truth(y))
 
 
 @operation
 def logical_or(x: Any, y: Any) -> Any:
-    """Where `x` or `y` holds; numbers hold unless they are zero."""
+    """Where `x` or `y` holds; numbers hold unless they are zero.
+
+    >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True,  True, False], dtype=bool)
+    """
     return lax.bitwise_or(truth(x), truth(y))
 
 
 @operation
 def logical_xor(x: Any, y: Any) -> Any:
-    """Where one of `x` and `y` holds and the other does not; numbers hold unless they are zero."""
+    """Where one of `x` and `y` holds and the other does not; numbers hold unless they are zero.
+
+    >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True, False, False], dtype=bool)
+    """
     return lax.bitwise_xor(truth(x), truth(y))
 
 
 @operation
 def logical_not(x: Any) -> Any:
-    """Where `x` does not hold; numbers hold unless they are zero."""
+    """Where `x` does not hold; numbers hold unless they are zero.
+
+    >>> jnp.logical_not(jnp.array([0, 2]))
+    Array([ True, False], dtype=bool)
+    """
     return lax.bitwise_not(truth(x))
 
 
@@ -77,6 +97,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
 
     Integers are compared as floats. NaNs are close to each other with `equal_nan`.
+
+    >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.0 + 1e-7, 1.0, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
     """
     a, b = map(to_inexact, promote(a, b))
     is_near = lax.le(abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, abs(b))))
@@ -88,7 +111,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 @operation(static="equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether `isclose` holds everywhere."""
+    """Whether `isclose` holds everywhere.
+
+    >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
+    Array(True, dtype=bool)
+    """
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -100,6 +127,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         a1: an array, or lists of numbers.
         a2: the other one.
         equal_nan: whether NaN is the same as NaN.
+
+    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2])), jnp.array_equal(1, jnp.ones(3))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
     """
     a1, a2 = asarray(a1), asarray(a2)
     if typeof(a1).shape != typeof(a2).shape:
@@ -109,7 +139,11 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 @evaluated_by_library
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether two arrays broadcast to one shape, where they have the same elements."""
+    """Whether two arrays broadcast to one shape, where they have the same elements.
+
+    >>> jnp.array_equiv(jnp.array([[1, 2], [1, 2]]), jnp.array([1, 2]))
+    Array(True, dtype=bool)
+    """
     a1, a2 = asarray(a1), asarray(a2)
     try:
         broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
@@ -128,18 +162,30 @@ def _all_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
 
 @operation
 def iscomplex(x: Any) -> Any:
-    """Where `x` has an imaginary part other than 0."""
+    """Where `x` has an imaginary part other than 0.
+
+    >>> jnp.iscomplex(jnp.array([1.0 + 0.0j, 1.0j]))
+    Array([False,  True], dtype=bool)
+    """
     return lax.ne(lax.imag(x) if typeof(x).dtype.kind == "c" else zeros_like(x), 0)
 
 
 @operation
 def isreal(x: Any) -> Any:
-    """Where the imaginary part of `x` is 0."""
+    """Where the imaginary part of `x` is 0.
+
+    >>> jnp.isreal(jnp.array([1.0 + 0.0j, 1.0j]))
+    Array([ True, False], dtype=bool)
+    """
     return lax.bitwise_not(iscomplex(x))
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of `x` is complex, whatever its numbers are."""
+    """Whether the dtype of `x` is complex, whatever its numbers are.
+
+    >>> jnp.iscomplexobj(jnp.array([1.0 + 0.0j])), jnp.iscomplexobj(jnp.ones(2))
+    (True, False)
+    """
     if x is None:
         return False
     dtype = getattr(x, "dtype", None)
@@ -147,19 +193,31 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of `x` is not complex."""
+    """Whether the dtype of `x` is not complex.
+
+    >>> jnp.isrealobj(jnp.array([1.0 + 0.0j])), jnp.isrealobj(jnp.ones(2))
+    (False, True)
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element: Any) -> bool:
-    """Whether `element` is a number, or an array without axes."""
+    """Whether `element` is a number, or an array without axes.
+
+    >>> jnp.isscalar(3.0), jnp.isscalar(jnp.float32(3)), jnp.isscalar(jnp.ones(1))
+    (True, True, False)
+    """
     if isinstance(element, (*python_scalars, np.generic)):
         return True
     return hasattr(element, "dtype") and getattr(element, "ndim", None) == 0
 
 
 def iterable(y: Any) -> bool:
-    """Whether `iter(y)` goes through elements, as arrays without axes do not let it."""
+    """Whether `iter(y)` goes through elements, as arrays without axes do not let it.
+
+    >>> jnp.iterable(jnp.ones(3)), jnp.iterable(jnp.float32(3))
+    (True, False)
+    """
     return np.iterable(y)
 
 

@@ -17,19 +17,31 @@ def _is_complex(x: Any) -> bool:
 
 @operation
 def real(val: Any) -> Any:
-    """The real part of `val`."""
+    """The real part of `val`.
+
+    >>> jnp.real(jnp.array([1.0 + 2.0j])), jnp.real(jnp.array([3.0]))
+    (Array([1.], dtype=float32), Array([3.], dtype=float32))
+    """
     return lax.real(val) if _is_complex(val) else val
 
 
 @operation
 def imag(val: Any) -> Any:
-    """The imaginary part of `val`."""
+    """The imaginary part of `val`.
+
+    >>> jnp.imag(jnp.array([1.0 + 2.0j])), jnp.imag(jnp.array([3.0]))
+    (Array([2.], dtype=float32), Array([0.], dtype=float32))
+    """
     return lax.imag(val) if _is_complex(val) else stage2.functions.full_like(val, 0)
 
 
 @operation
 def conjugate(x: Any) -> Any:
-    """`x` with its imaginary part negated; a real `x` itself."""
+    """`x` with its imaginary part negated; a real `x` itself.
+
+    >>> jnp.conj(jnp.array([1.0 + 2.0j]))
+    Array([1.-2.j], dtype=complex64)
+    """
     return lax.conj(x) if _is_complex(x) else x
 
 
@@ -43,6 +55,9 @@ def angle(z: Any, deg: bool = False) -> Any:
     Arguments:
         z: the numbers.
         deg: whether to give degrees instead of radians.
+
+    >>> jnp.angle(jnp.array([1.0j, -1.0]), deg=True)
+    Array([ 90., 180.], dtype=float32)
     """
     if _is_complex(z):
         angles = lax.atan2(lax.imag(z), lax.real(z))

@@ -32,6 +32,11 @@ def convolve(
 
     Raises:
         ValueError: an argument is no sequence or empty, or `mode` none of the three.
+
+    >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 10]))
+    Array([ 1., 12., 23., 30.], dtype=float32)
+    >>> jnp.convolve(jnp.array([1.0, 5.0, 3.0]), jnp.array([0.5, 0.5]), mode="valid")
+    Array([3., 4.], dtype=float32)
     """
     longer, shorter = _sequences("convolve", a, v)
     if len_of(longer) < len_of(shorter):
@@ -51,6 +56,9 @@ def correlate(
     """The correlation of two sequences: `convolve` with `v` in reverse order and conjugated.
 
     The arguments are those of `convolve`.
+
+    >>> jnp.correlate(jnp.array([1.0, 2.0, 4.0]), jnp.array([-1.0, 1.0]))
+    Array([1., 2.], dtype=float32)
     """
     a, v = _sequences("correlate", a, v)
     if typeof(v).dtype.kind == "c":

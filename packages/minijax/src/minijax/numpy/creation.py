@@ -11,17 +11,15 @@ import numpy as np
 from minijax import array as arrays
 from minijax import lax
 from minijax.arrays import require_the_device
-from minijax.dtypes import canonicalize_dtype, finfo
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis
+from minijax.numpy.joining import stack
+from minijax.numpy.manipulation import expand_dims
 from minijax.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers, is_value, typeof_named
+from minijax_stage2.shaped_array import is_value
 
 Shape = int | Sequence[int]
 
@@ -50,6 +48,10 @@ def array(
     Raises:
         TypeError: `object` holds something else.
         ValueError: nested lists have different lengths.
+
+    >>> jnp.array([[1, 2], [3, 4]]), jnp.array([1, 2], dtype=jnp.float32)
+    (Array([[1, 2],
+           [3, 4]], dtype=int32), Array([1., 2.], dtype=float32))
     """
     require_the_device("array", device, out_sharding)
     if order not in ("K", None):
@@ -104,7 +106,12 @@ def asarray(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """`a` as an Array; itself where it is one of that dtype. The arguments are those of `array`."""
+    """`a` as an Array; itself where it is one of that dtype. The arguments are those of `array`.
+
+    >>> x = jnp.arange(3)
+    >>> jnp.asarray(x) is x, jnp.asarray([1, 2.5])
+    (True, Array([1. , 2.5], dtype=float32))
+    """
     require_the_device("asarray", device, out_sharding)
     return array(a, dtype, order=order)
 
@@ -117,7 +124,12 @@ def zeros(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """An array of zeros."""
+    """An array of zeros.
+
+    >>> jnp.zeros((2, 2)), jnp.zeros(2, dtype=bool)
+    (Array([[0., 0.],
+           [0., 0.]], dtype=float32), Array([False, False], dtype=bool))
+    """
     require_the_device("zeros", device, out_sharding)
     return lax.full(sizes_of("zeros", shape), 0, default_float() if dtype is None else dtype)
 
@@ -130,7 +142,12 @@ def ones(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """An array of ones."""
+    """An array of ones.
+
+    >>> jnp.ones((2, 2)), jnp.ones(2, dtype=jnp.int8)
+    (Array([[1., 1.],
+           [1., 1.]], dtype=float32), Array([1, 1], dtype=int8))
+    """
     require_the_device("ones", device, out_sharding)
     return lax.full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
 
@@ -143,7 +160,12 @@ def full(
     *,
     device: Any = None,
 ) -> Any:
-    """An array filled with `fill_value`, a number or what broadcasts to `shape`."""
+    """An array filled with `fill_value`, a number or what broadcasts to `shape`.
+
+    >>> jnp.full((2, 2), 7), jnp.full(2, jnp.inf)
+    (Array([[7, 7],
+           [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
+    """
     require_the_device("full", device)
     return lax.full(shape, fill_value, dtype)
 
@@ -157,7 +179,11 @@ def zeros_like(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Zeros in the shape and dtype of `a`, unless others are given."""
+    """Zeros in the shape and dtype of `a`, unless others are given.
+
+    >>> jnp.zeros_like(jnp.array([[5, 6]]))
+    Array([[0, 0]], dtype=int32)
+    """
     require_the_device("zeros_like", device, out_sharding)
     return full_like(a, 0, dtype, shape)
 
@@ -171,7 +197,11 @@ def ones_like(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Ones in the shape and dtype of `a`, unless others are given."""
+    """Ones in the shape and dtype of `a`, unless others are given.
+
+    >>> jnp.ones_like(jnp.array([[5, 6]]))
+    Array([[1, 1]], dtype=int32)
+    """
     require_the_device("ones_like", device, out_sharding)
     return full_like(a, 1, dtype, shape)
 
@@ -185,7 +215,11 @@ def full_like(
     *,
     device: Any = None,
 ) -> Any:
-    """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given."""
+    """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
+
+    >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
+    (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
+    """
     require_the_device("full_like", device)
     return lax.full_like(a, fill_value, dtype, shape)
 
@@ -197,7 +231,11 @@ def empty(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """An array whose elements may be anything; they are zeros."""
+    """An array whose elements may be anything; they are zeros.
+
+    >>> jnp.empty((2, 3)).shape
+    (2, 3)
+    """
     require_the_device("empty", device, out_sharding)
     return zeros(shape, dtype)
 
@@ -209,108 +247,38 @@ def empty_like(
     *,
     device: Any = None,
 ) -> Any:
-    """As `empty`, in the shape and dtype of `prototype`, unless others are given."""
+    """As `empty`, in the shape and dtype of `prototype`, unless others are given.
+
+    >>> jnp.empty_like(jnp.arange(3)).dtype
+    dtype('int32')
+    """
     require_the_device("empty_like", device)
     return zeros_like(prototype, dtype, shape)
 
 
 def identity(n: int, dtype: Any = None) -> Any:
-    """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere."""
+    """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere.
+
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 @evaluated_by_library
 def copy(a: Any, order: str | None = None) -> Any:
-    """An Array of the same numbers, in memory of its own."""
+    """An Array of the same numbers, in memory of its own.
+
+    >>> x = jnp.arange(3)
+    >>> y = jnp.copy(x)
+    >>> y is x, y
+    (False, Array([0, 1, 2], dtype=int32))
+    """
     if order not in ("K", None):
         raise NotImplementedError(f"copy: order must be 'K' or None, found {order!r}")
     a = asarray(a)
     return a if isinstance(a, Tracer) else a.copy()
-
-
-@evaluated_by_library
-def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: None = None,
-) -> Any:
-    """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
-
-    Raises:
-        TypeError: an argument is no number, or one that is known only when the program runs.
-    """
-    require_the_device("arange", device, out_sharding)
-    given = {"start": start, "stop": stop, "step": step}
-    bounds: Any = [
-        x if x is None and name != "start" else _known_number(f"arange: {name}", x)
-        for name, x in given.items()
-    ]
-    dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
-    numbers = np.arange(*bounds, dtype=dtype)
-    if stop is None and step is None and numbers.dtype.kind in "iu":
-        return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
-    return arrays.array(numbers)
-
-
-def _known_number(role: str, x: Any) -> Any:
-    """A number that decides a shape, as Python or numpy has it."""
-    aval = typeof_named(role, x)
-    if aval.shape:
-        raise TypeError(f"{role} must be a number, found {aval}")
-    return ints(role, x)[0] if isinstance(x, Tracer) else np.asarray(x)[()]
-
-
-@operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
-def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    """`num` numbers at equal distances from `start` to `stop`, which is the last by default.
-
-    Arguments:
-        start: the first number, or an array of first numbers.
-        stop: the last number, or an array of them.
-        num: how many.
-        endpoint: whether `stop` is among them.
-        retstep: whether the distance is returned too, in a pair.
-        dtype: the dtype of the result; a float if not given.
-        axis: where the numbers stand in the result.
-
-    Raises:
-        ValueError: `num` is negative.
-    """
-    require_the_device("linspace", device)
-    (num,) = ints("linspace: num", num)
-    if num < 0:
-        raise ValueError(f"linspace: num must not be negative, found {num}")
-    shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
-    start, stop = (broadcast_to(to_inexact(x), shape) for x in promote(start, stop))
-    inexact = typeof(start).dtype
-    dtype = inexact if dtype is None else np.dtype(dtype)
-    gaps = num - 1 if endpoint else num
-    distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
-    index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
-    parts = lax.div(index, max(gaps, 1))
-    parts = lax.convert_element_type(parts, finfo(inexact).dtype)
-    out = lax.add(lax.mul(start, lax.sub(1, parts)), lax.mul(stop, parts))
-    if endpoint and num > 0:  # the last number exactly; where it is alone, the first
-        last = stop if num > 1 else start
-        out = concatenate([out, expand_dims(last, 0)])
-    if dtype.kind in "iu":
-        out = lax.floor(out)
-    out = moveaxis(lax.convert_element_type(out, dtype), 0, axis)
-    return (out, distance) if retstep else out
 
 
 @operation(static=("N", "M", "k", "dtype", "device"))
@@ -322,7 +290,13 @@ def eye(
     *,
     device: Any = None,
 ) -> Any:
-    """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere."""
+    """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere.
+
+    >>> jnp.eye(2), jnp.eye(2, 3, k=1)
+    (Array([[1., 0.],
+           [0., 1.]], dtype=float32), Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32))
+    """
     require_the_device("eye", device)
     (rows,) = ints("eye: N", N)
     (columns,) = (rows,) if M is None else ints("eye: M", M)
@@ -334,7 +308,6 @@ def eye(
 
 
 __all__ = [
-    "arange",
     "array",
     "asarray",
     "copy",
@@ -344,7 +317,6 @@ __all__ = [
     "full",
     "full_like",
     "identity",
-    "linspace",
     "ones",
     "ones_like",
     "zeros",

@@ -22,25 +22,41 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
         axis: the axis to go along; None: the elements in one row.
         dtype: the dtype of the result, and of the summation.
         out: must be None.
+
+    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
+           [4, 6]], dtype=int32))
     """
     return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 @operation(static=("axis", "dtype"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """The products of the elements up to each element; the arguments are those of `cumsum`."""
+    """The products of the elements up to each element; the arguments are those of `cumsum`.
+
+    >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
 @operation(static=("axis", "dtype"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """`cumsum` with 0 for NaN."""
+    """`cumsum` with 0 for NaN.
+
+    >>> jnp.nancumsum(jnp.array([2.0, jnp.nan, 3.0]))
+    Array([2., 2., 5.], dtype=float32)
+    """
     return cumsum(_without_nan(a, 0), axis, dtype, out)
 
 
 @operation(static=("axis", "dtype"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """`cumprod` with 1 for NaN."""
+    """`cumprod` with 1 for NaN.
+
+    >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
+    Array([2., 2., 6.], dtype=float32)
+    """
     return cumprod(_without_nan(a, 1), axis, dtype, out)
 
 
@@ -58,6 +74,9 @@ def cumulative_sum(
 
     Raises:
         ValueError: `x` is a scalar, or has several axes and `axis` is not given.
+
+    >>> jnp.cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
+    Array([0, 2, 5, 9], dtype=int32)
     """
     return _from_the_first("cumulative_sum", lax.cumsum, x, axis, dtype, include_initial, 0)
 
@@ -69,6 +88,9 @@ def cumulative_prod(
     """The products of the elements up to each; the arguments are those of `cumulative_sum`.
 
     Integers stay as wide as they are.
+
+    >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+    Array([ 1,  2,  6, 24], dtype=int32)
     """
     return _from_the_first("cumulative_prod", lax.cumprod, x, axis, dtype, include_initial, 1)
 

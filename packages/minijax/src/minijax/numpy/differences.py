@@ -27,6 +27,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
     Raises:
         ValueError: `a` is a scalar, or `n` is negative.
+
+    >>> jnp.diff(jnp.array([1, 4, 9, 16])), jnp.diff(jnp.array([1, 4, 9, 16]), n=2)
+    (Array([3, 5, 7], dtype=int32), Array([2, 2], dtype=int32))
     """
     if n == 0:
         return a
@@ -69,6 +72,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
     Raises:
         TypeError: `ary` is of booleans, which have no differences.
+
+    >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_begin=0)
+    Array([0, 3, 5], dtype=int32)
     """
     dtype = typeof(ary).dtype
     if dtype == np.bool_:
@@ -104,6 +110,11 @@ def gradient(
     Raises:
         ValueError: an axis has less than two elements.
         TypeError: there are neither one nor as many distances as axes.
+
+    >>> jnp.gradient(jnp.array([0.0, 1.0, 4.0, 9.0]))
+    Array([1., 2., 4., 5.], dtype=float32)
+    >>> jnp.gradient(jnp.array([0.0, 2.0, 4.0]), 0.5)
+    Array([4., 4., 4.], dtype=float32)
     """
     if edge_order is not None:
         raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
@@ -157,6 +168,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         x: where they stand: one axis for all curves, or one number for each height.
         dx: how far apart they are, without `x`.
         axis: the axis to go along.
+
+    >>> x = jnp.linspace(0, 1, 101)
+    >>> f"{jnp.trapezoid(x**2, x):.3f}"
+    '0.333'
     """
     along = canonical_axis("trapezoid", axis, typeof(y).ndim)
     shape = typeof(y).shape

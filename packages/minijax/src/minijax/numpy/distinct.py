@@ -249,28 +249,45 @@ def size_of(name: str, size: Any) -> int:
 
 @evaluated_by_library
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """The different elements, where each is first found, which each element is, and how many."""
+    """The different elements, where each is first found, which each element is, and how many.
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
+    Array([1, 0], dtype=int32)
+    """
     found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueAll(*found)
 
 
 @evaluated_by_library
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """The different elements, and how often each occurs."""
+    """The different elements, and how often each occurs.
+
+    >>> jnp.unique_counts(jnp.array([3, 1, 3]))
+    UniqueCounts(values=Array([1, 3], dtype=int32), counts=Array([1, 2], dtype=int32))
+    """
     found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCounts(*found)
 
 
 @evaluated_by_library
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """The different elements, and which of them each element is."""
+    """The different elements, and which of them each element is.
+
+    >>> found = jnp.unique_inverse(jnp.array([3, 1, 3]))
+    >>> found.values[found.inverse_indices]
+    Array([3, 1, 3], dtype=int32)
+    """
     found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverse(*found)
 
 
 @evaluated_by_library
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements."""
+    """The different elements.
+
+    >>> jnp.unique_values(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 

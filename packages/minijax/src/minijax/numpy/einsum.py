@@ -81,6 +81,11 @@ def einsum_path(
     Returns:
         Which operands are multiplied at each step, by position: they are taken out, and their
         product is put at the end. And the same in words.
+
+    >>> x, y, z = jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))
+    >>> path, text = jnp.einsum_path("ij,jk,kl->il", x, y, z)
+    >>> path
+    [(0, 1), (0, 1)]
     """
     arrays, summation = _parse(subscripts, operands)
     path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)

@@ -20,20 +20,40 @@ set_printoptions = np.set_printoptions
 
 @evaluated_by_library
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """What `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's."""
+    """What `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> jnp.save(file, jnp.arange(3))
+    >>> _ = file.seek(0)
+    >>> jnp.load(file)
+    Array([0, 1, 2], dtype=int32)
+    """
     found = np.load(file, *args, **kwargs)
     return array(found) if isinstance(found, np.ndarray) and is_value(found) else found
 
 
 @evaluated_by_library
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
-    """An Array of the numbers in a buffer of bytes. The arguments are numpy's."""
+    """An Array of the numbers in a buffer of bytes. The arguments are numpy's.
+
+    >>> jnp.frombuffer(bytes([1, 2, 3]), dtype=jnp.uint8)
+    Array([1, 2, 3], dtype=uint8)
+    """
     return array(np.frombuffer(buffer, dtype, count, offset).copy())
 
 
 @evaluated_by_library
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Numpy's `fromfile` is refused: it cannot be traced; use `asarray(numpy.fromfile(...))`."""
+    """Numpy's `fromfile` is refused: it cannot be traced; use `asarray(numpy.fromfile(...))`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     np.arange(3, dtype=np.int32).tofile(file)
+    ...     _ = file.seek(0)
+    ...     jnp.asarray(np.fromfile(file, dtype=np.int32))
+    Array([0, 1, 2], dtype=int32)
+    """
     raise NotImplementedError(
         "fromfile: what a file holds is not known to a program; read it by numpy.fromfile, and "
         "make an Array of it by asarray"
@@ -42,7 +62,11 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 @evaluated_by_library
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Numpy's `fromiter` is refused, as in JAX; use `asarray(numpy.fromiter(...))`."""
+    """Numpy's `fromiter` is refused, as in JAX; use `asarray(numpy.fromiter(...))`.
+
+    >>> jnp.asarray(np.fromiter((i * i for i in range(4)), dtype=np.int32))
+    Array([0, 1, 4, 9], dtype=int32)
+    """
     raise NotImplementedError(
         "fromiter: an iterator can be read only once, a traced program runs often; read it by "
         "numpy.fromiter, and make an Array of it by asarray"
@@ -51,7 +75,11 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
 @evaluated_by_library
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
-    """An Array of the numbers written in a string. The arguments are numpy's."""
+    """An Array of the numbers written in a string. The arguments are numpy's.
+
+    >>> jnp.fromstring("1 2 3", sep=" ")
+    Array([1., 2., 3.], dtype=float32)
+    """
     return array(np.fromstring(string, dtype, count, sep=sep))
 
 

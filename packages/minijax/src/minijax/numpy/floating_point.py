@@ -28,19 +28,31 @@ def _require_real(caller: str, *operands: Any, error: type[Exception] = TypeErro
 
 @operation
 def floor(x: Any) -> Any:
-    """The largest whole number up to `x`."""
+    """The largest whole number up to `x`.
+
+    >>> jnp.floor(jnp.array([-1.5, 1.5]))
+    Array([-2.,  1.], dtype=float32)
+    """
     return x if _is_whole(x) else lax.floor(x)
 
 
 @operation
 def ceil(x: Any) -> Any:
-    """The smallest whole number from `x` on."""
+    """The smallest whole number from `x` on.
+
+    >>> jnp.ceil(jnp.array([-1.5, 1.5])), jnp.ceil(jnp.array([1, 2])).dtype
+    (Array([-1.,  2.], dtype=float32), dtype('int32'))
+    """
     return x if _is_whole(x) else lax.ceil(x)
 
 
 @operation
 def trunc(x: Any) -> Any:
-    """The whole number next to `x` in the direction of 0."""
+    """The whole number next to `x` in the direction of 0.
+
+    >>> jnp.trunc(jnp.array([-1.5, 1.5]))
+    Array([-1.,  1.], dtype=float32)
+    """
     return x if _is_whole(x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
 
 
@@ -55,6 +67,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
 
     Raises:
         NotImplementedError: `a` are integers and `decimals` is negative.
+
+    >>> jnp.around(jnp.array([0.5, 1.5, 2.25]))
+    Array([0., 2., 2.], dtype=float32)
     """
     require_no_out("round", out)
     if _is_whole(a):
@@ -78,7 +93,11 @@ around = round
 
 @operation
 def rint(x: Any) -> Any:
-    """The whole number that is nearest to `x`, as a float; what is halfway becomes even."""
+    """The whole number that is nearest to `x`, as a float; what is halfway becomes even.
+
+    >>> jnp.rint(jnp.array([0.5, 1.5, 2.25]))
+    Array([0., 2., 2.], dtype=float32)
+    """
     return stage2.astype(x, default_float()) if _is_whole(x) else round(x)
 
 
@@ -94,6 +113,9 @@ def nan_to_num(
         nan: what NaN becomes.
         posinf: what infinity becomes; the largest number of the dtype if not given.
         neginf: what minus infinity becomes; the smallest one if not given.
+
+    >>> jnp.nan_to_num(jnp.array([jnp.nan, jnp.inf, 1.0]), posinf=9.0)
+    Array([0., 9., 1.], dtype=float32)
     """
     dtype = typeof(x).dtype
     if _is_whole(x):
@@ -113,13 +135,21 @@ def nan_to_num(
 
 @operation
 def isnan(x: Any) -> Any:
-    """Where `x` is not a number."""
+    """Where `x` is not a number.
+
+    >>> jnp.isnan(jnp.array([1.0, -jnp.inf, jnp.nan]))
+    Array([False, False,  True], dtype=bool)
+    """
     return lax.ne(x, x)
 
 
 @operation
 def isfinite(x: Any) -> Any:
-    """Where `x` is neither infinite nor NaN."""
+    """Where `x` is neither infinite nor NaN.
+
+    >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     if typeof(x).dtype.kind == "c":
         return lax.bitwise_and(isfinite(lax.real(x)), isfinite(lax.imag(x)))
     return lax.eq(x, x) if _is_whole(x) else lax.is_finite(x)
@@ -127,19 +157,31 @@ def isfinite(x: Any) -> Any:
 
 @operation
 def isinf(x: Any) -> Any:
-    """Where `x` is infinite; a complex number is where one of its parts is."""
+    """Where `x` is infinite; a complex number is where one of its parts is.
+
+    >>> jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan]))
+    Array([False,  True, False], dtype=bool)
+    """
     if typeof(x).dtype.kind == "c":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     return lax.ne(x, x) if _is_whole(x) else lax.eq(lax.abs(x), math.inf)
 
 
 def isposinf(x: Any, out: None = None) -> Any:
-    """Where a real `x` is infinity. `out` must be None."""
+    """Where a real `x` is infinity. `out` must be None.
+
+    >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
+    Array([ True, False], dtype=bool)
+    """
     return _is_infinity("isposinf", x, math.inf, out)
 
 
 def isneginf(x: Any, out: None = None) -> Any:
-    """Where a real `x` is minus infinity. `out` must be None."""
+    """Where a real `x` is minus infinity. `out` must be None.
+
+    >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
     return _is_infinity("isneginf", x, -math.inf, out)
 
 
@@ -157,6 +199,9 @@ def signbit(x: Any) -> Any:
 
     Raises:
         ValueError: `x` is complex.
+
+    >>> jnp.signbit(jnp.array([-0.0, 0.0, -jnp.inf]))
+    Array([ True, False,  True], dtype=bool)
     """
     _require_real("signbit", x, error=ValueError)
     if _is_whole(x):
@@ -176,6 +221,9 @@ def copysign(x1: Any, x2: Any) -> Any:
 
     Raises:
         TypeError: an operand is complex.
+
+    >>> jnp.copysign(jnp.array([1.0, -2.0]), jnp.array([-0.0, 3.0]))
+    Array([-1.,  2.], dtype=float32)
     """
     _require_real("copysign", x1, x2)
     x1, x2 = map(to_inexact, promote(x1, x2))
@@ -185,7 +233,11 @@ def copysign(x1: Any, x2: Any) -> Any:
 
 @operation
 def heaviside(x1: Any, x2: Any) -> Any:
-    """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
+    """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
+
+    >>> jnp.heaviside(jnp.array([-2.0, 0.0, 2.0]), 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     _require_real("heaviside", x1, x2)
     x1, x2 = map(to_inexact, promote(x1, x2))
     step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, x2))
@@ -194,20 +246,32 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 @operation
 def nextafter(x: Any, y: Any) -> Any:
-    """The next number that the dtype holds from `x` on in the direction of `y`."""
+    """The next number that the dtype holds from `x` on in the direction of `y`.
+
+    >>> jnp.nextafter(1.0, 2.0).item() > 1.0
+    True
+    """
     return lax.nextafter(*map(to_inexact, promote(x, y)))
 
 
 @operation
 def spacing(x: Any) -> Any:
-    """How far the next number that the dtype holds is from `x`, away from 0; it has its sign."""
+    """How far the next number that the dtype holds is from `x`, away from 0; it has its sign.
+
+    >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
+    Array(True, dtype=bool)
+    """
     _require_real("spacing", x, error=ValueError)
     x = to_inexact(x)
     return lax.sub(lax.nextafter(x, copysign(math.inf, x)), x)
 
 
 def modf(x: Any, out: None = None) -> tuple[Any, Any]:
-    """The fraction and the whole number that `x` is the sum of. `out` must be None."""
+    """The fraction and the whole number that `x` is the sum of. `out` must be None.
+
+    >>> jnp.modf(jnp.array([2.5, -1.25]))
+    (Array([ 0.5 , -0.25], dtype=float32), Array([ 2., -1.], dtype=float32))
+    """
     require_no_out("modf", out)
     return _modf(x)
 
@@ -222,7 +286,11 @@ def _modf(x: Any) -> tuple[Any, Any]:
 
 @operation
 def frexp(x: Any) -> tuple[Any, Any]:
-    """Mantissa and exponent: `x` is `mantissa * 2**exponent`, and `0.5 <= abs(mantissa) < 1`."""
+    """Mantissa and exponent: `x` is `mantissa * 2**exponent`, and `0.5 <= abs(mantissa) < 1`.
+
+    >>> jnp.frexp(jnp.array([6.0, 0.5]))
+    (Array([0.75, 0.5 ], dtype=float32), Array([3, 0], dtype=int32))
+    """
     _require_real("frexp", x)
     x = to_inexact(x)
     exponent = _exponent(lax.stop_gradient(x))
@@ -250,6 +318,9 @@ def ldexp(x1: Any, x2: Any) -> Any:
 
     Raises:
         ValueError: `x2` are no integers, or `x1` is complex.
+
+    >>> jnp.ldexp(jnp.array([0.75, 0.5]), jnp.array([3, 0]))
+    Array([6. , 0.5], dtype=float32)
     """
     _require_real("ldexp", x1, error=ValueError)
     if not _is_whole(x2):

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.evaluation import evaluated_by_library
-from minijax.numpy.creation import arange, array, linspace
+from minijax.numpy.creation import array
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.manipulation import (
@@ -18,6 +18,7 @@ from minijax.numpy.manipulation import (
     reshape,
     shape,
 )
+from minijax.numpy.ranges import arange, linspace
 from minijax.numpy.selection import nonzero
 from minijax.operation import operation
 from minijax.transformations import vmap
@@ -40,6 +41,11 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
     Raises:
         ValueError: an argument is no vector or scalar, or `indexing` something else.
+
+    >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
+    >>> 10 * y + x
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
     """
     if not copy:
         raise ValueError("meshgrid: copy must be True")
@@ -71,7 +77,13 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> list[Any]:
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors as indices that together point at the grid they span; booleans where they hold."""
+    """Vectors as indices that together point at the grid they span; booleans where they hold.
+
+    >>> x = jnp.arange(12).reshape(3, 4)
+    >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]
+    Array([[ 1,  3],
+           [ 9, 11]], dtype=int32)
+    """
     vectors = []
     for position, x in enumerate(args):
         x = array(x) if isinstance(x, list | tuple | range) else x
@@ -96,6 +108,11 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
         dtype: of the indices; that of Python ints by default.
         sparse: whether to return a tuple of arrays of size 1 along other axes, instead of an
             array of all.
+
+    >>> rows, columns = jnp.indices((2, 3))
+    >>> 10 * rows + columns
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
     """
     sizes = ints("indices: dimensions", dimensions)
     dtype = default_int() if dtype is None else dtype
@@ -117,6 +134,10 @@ def fromfunction(
         shape: the shape.
         dtype: of the numbers.
         kwargs: more arguments of `function`.
+
+    >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
     """
     sizes = ints("fromfunction: shape", shape)
 

@@ -10,9 +10,10 @@ import numpy as np
 from minijax import lax
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.elementwise import where as choose
-from minijax.numpy.creation import asarray, linspace
+from minijax.numpy.creation import asarray
 from minijax.numpy.differences import diff
 from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
+from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
@@ -36,6 +37,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     Raises:
         TypeError: `x` is not of integers, or has not one axis.
         ConcretizationTypeError: `x` is known only when the program runs, and there is no `length`.
+
+    >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
+    Array([1, 0, 2, 0, 0, 1], dtype=int32)
+    >>> jnp.bincount(jnp.array([0, 2]), weights=jnp.array([0.5, 2.0]), length=4)
+    Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
     aval = typeof(x)
     if aval.dtype.kind not in "biu":
@@ -79,7 +85,11 @@ def _add_at(length: int, places: Any, weights: Any) -> Any:
 
 @evaluated_by_library
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The ends of the intervals of `histogram`, whose arguments these are."""
+    """The ends of the intervals of `histogram`, whose arguments these are.
+
+    >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
+    Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
     if isinstance(bins, str):
         raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
     if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
@@ -115,6 +125,10 @@ def histogram(
 
     Returns:
         The counts, and one end more than there are counts. The last interval has both its ends.
+
+    >>> counts, edges = jnp.histogram(jnp.array([1.0, 1.5, 4.0]), bins=3, range=(0.0, 6.0))
+    >>> counts, edges
+    (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
     """
     if weights is not None:
         if typeof(weights).shape != typeof(a).shape:
@@ -164,6 +178,11 @@ def histogram2d(
         x, y: the coordinates of the points.
         bins: as in `histogram`, for both axes, or a pair with one for each.
         range, weights, density: as in `histogramdd`.
+
+    >>> counts, _, _ = jnp.histogram2d(jnp.array([0.1, 0.9]), jnp.array([0.2, 0.3]), bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     if typeof(x).ndim != 1 or typeof(x).shape != typeof(y).shape:
         raise ValueError(
@@ -195,6 +214,12 @@ def histogramdd(
 
     Raises:
         ValueError: `sample` is no matrix, or there is not one of `bins` or `range` for each axis.
+
+    >>> points = jnp.array([[0.0, 0.0], [1.0, 1.0], [0.9, 0.8]])
+    >>> counts, edges = jnp.histogramdd(points, bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
     """
     if typeof(sample).ndim != 2:
         raise ValueError(f"histogramdd: sample must be a matrix, found {typeof(sample)}")

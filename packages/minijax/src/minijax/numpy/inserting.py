@@ -33,6 +33,9 @@ def delete(
     Raises:
         ConcretizationTypeError: indices are traced, without that promise.
         IndexError: an index is out of bounds.
+
+    >>> jnp.delete(jnp.arange(5), 1), jnp.delete(jnp.arange(5), jnp.array([0, -1]))
+    (Array([0, 2, 3, 4], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -82,6 +85,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     Raises:
         ConcretizationTypeError: indices are traced.
         IndexError: an index is out of bounds.
+
+    >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
+    Array([1, 9, 2, 3], dtype=int32)
     """
     if axis is None:
         arr, axis = ravel(arr), 0

@@ -25,6 +25,12 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
     """The arrays one after the other along `axis`; each as one row of numbers where it is None.
 
     The result has the dtype `dtype`, or else the one in which theirs meet.
+
+    >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], axis=1)
+    Array([[1, 2, 3, 4]], dtype=int32)
     """
     if not len(arrays):
         raise ValueError("concatenate: needs at least one array")
@@ -38,7 +44,14 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
 
 @operation(static=("axis", "out", "dtype"))
 def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
-    """The arrays, all of one shape, side by side along a new axis. `out` must be None."""
+    """The arrays, all of one shape, side by side along a new axis. `out` must be None.
+
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.stack([jnp.zeros((2, 3)), jnp.ones((2, 3))], axis=-1).shape
+    (2, 3, 2)
+    """
     require_no_out("stack", out)
     if not len(arrays):
         raise ValueError("stack: needs at least one array")
@@ -51,38 +64,69 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
 
 @operation(static="axis")
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """The arrays one after the other along `axis`; each as one row of numbers where it is None."""
+    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
+
+    >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
 @operation(static="dtype")
 def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their second axis; along the first if it is the only."""
+    """The arrays one after the other along their second axis; along the first if it is the only.
+
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.hstack([jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
+    (2, 4)
+    """
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and ndim(arrays[0]) == 1 else 1, dtype)
 
 
 @operation(static="dtype")
 def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their first axis; vectors are rows."""
+    """The arrays one after the other along their first axis; vectors are rows.
+
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
 @operation(static="dtype")
 def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their third axis."""
+    """The arrays one after the other along their third axis.
+
+    >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
+    (1, 2, 2)
+    """
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
 @operation
 def column_stack(tup: Sequence[Any]) -> Any:
-    """The arrays side by side; vectors are columns."""
+    """The arrays side by side; vectors are columns.
+
+    >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return concatenate([x if ndim(x) >= 2 else transpose(atleast_2d(x)) for x in tup], 1)
 
 
 @operation(static="axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """`values` after `arr` along `axis`; both as rows of numbers where it is None."""
+    """`values` after `arr` along `axis`; both as rows of numbers where it is None.
+
+    >>> jnp.append(jnp.array([1, 2]), jnp.array([3]))
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.append(jnp.zeros((1, 2)), jnp.ones((1, 2)), axis=0)
+    Array([[0., 0.],
+           [1., 1.]], dtype=float32)
+    """
     return concatenate([arr, values], axis)
 
 
@@ -96,6 +140,11 @@ def block(arrays: Any) -> Any:
 
     Raises:
         ValueError: a list is empty, or lists are nested to different depths.
+
+    >>> jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.zeros((1, 2)), 7 * jnp.ones((1, 1))]])
+    Array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 7.]], dtype=float32)
     """
     depth = _depth(arrays)
     axes = max(depth, _most_axes(arrays))

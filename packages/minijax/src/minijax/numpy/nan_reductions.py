@@ -7,10 +7,9 @@ import numpy as np
 
 from minijax import lax
 from minijax.lax.elementwise import where as choose
+from minijax.numpy.positions import argmax, argmin
 from minijax.numpy.reductions import (
     all,
-    argmax,
-    argmin,
     max,
     mean,
     min,
@@ -37,7 +36,11 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`sum` of what is no NaN."""
+    """`sum` of what is no NaN.
+
+    >>> jnp.nansum(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(5., dtype=float32)
+    """
     return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
@@ -51,7 +54,11 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`prod` of what is no NaN."""
+    """`prod` of what is no NaN.
+
+    >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(6., dtype=float32)
+    """
     return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
@@ -64,7 +71,11 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`max` of what is no NaN; NaN where all are."""
+    """`max` of what is no NaN; NaN where all are.
+
+    >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(3., dtype=float32)
+    """
     return _nan_extreme(max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -77,7 +88,11 @@ def nanmin(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`min` of what is no NaN; NaN where all are."""
+    """`min` of what is no NaN; NaN where all are.
+
+    >>> jnp.nanmin(jnp.array([jnp.nan, 2.0, 1.0]))
+    Array(1., dtype=float32)
+    """
     return _nan_extreme(min, np.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -108,7 +123,11 @@ def nanmean(
     keepdims: bool = False,
     where: Any = None,
 ) -> Any:
-    """`mean` of what is no NaN; NaN where all are."""
+    """`mean` of what is no NaN; NaN where all are.
+
+    >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(2., dtype=float32)
+    """
     numbers = _taking_part("nanmean", a, where)
     return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
 
@@ -124,7 +143,11 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """`var` of what is no NaN; NaN where there are not more than `ddof` of these."""
+    """`var` of what is no NaN; NaN where there are not more than `ddof` of these.
+
+    >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 5.0]))
+    Array(4., dtype=float32)
+    """
     numbers = _taking_part("nanvar", a, where)
     return var(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
@@ -140,7 +163,11 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """`std` of what is no NaN; NaN where there are not more than `ddof` of these."""
+    """`std` of what is no NaN; NaN where there are not more than `ddof` of these.
+
+    >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
     numbers = _taking_part("nanstd", a, where)
     return std(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
@@ -149,7 +176,11 @@ def nanstd(
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:
-    """The index of the first largest element that is no NaN; -1 where all are NaN."""
+    """The index of the first largest element that is no NaN; -1 where all are NaN.
+
+    >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(2, dtype=int32)
+    """
     return _nan_arg(argmax, -np.inf, a, axis, out, keepdims)
 
 
@@ -157,7 +188,11 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:
-    """The index of the first smallest element that is no NaN; -1 where all are NaN."""
+    """The index of the first smallest element that is no NaN; -1 where all are NaN.
+
+    >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))
+    Array(2, dtype=int32)
+    """
     return _nan_arg(argmin, np.inf, a, axis, out, keepdims)
 
 

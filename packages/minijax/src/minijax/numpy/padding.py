@@ -51,6 +51,9 @@ def pad(
     Raises:
         ValueError: widths are negative or do not fit, or an option is not one of the mode.
         NotImplementedError: there is no such mode.
+
+    >>> jnp.pad(jnp.array([1, 2]), (1, 2)), jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
+    (Array([0, 1, 2, 0, 0], dtype=int32), Array([3, 2, 1, 2, 3, 2, 1], dtype=int32))
     """
     axes = ndim(array)
     widths = _pairs("pad_width", _from_dict(pad_width, axes), axes)

@@ -8,16 +8,12 @@ import numpy as np
 from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
-from minijax.lax.elementwise import where as choose
 from minijax.numpy.convolution import convolve
-from minijax.numpy.creation import eye
-from minijax.numpy.decompositions import eigvals
-from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
+from minijax.numpy.dtypes import dtype_of_mean, finfo, of_one_dtype
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.matrix_equations import inv, lstsq
 from minijax.numpy.products import outer
 from minijax.numpy.ranges import vander
-from minijax.numpy.rearranging import roll
 from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -35,6 +31,9 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
     Raises:
         ValueError: `p` is a scalar.
+
+    >>> jnp.polyval(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 10.0]))
+    Array([  3., 123.], dtype=float32)
     """
     p, x = of_one_dtype(p, x)
     if not typeof(p).ndim:
@@ -54,13 +53,21 @@ def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1
 
 @operation
 def polyadd(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 4, 5]))
+    Array([3, 5, 7], dtype=int32)
+    """
     return lax.add(*_of_one_length("polyadd", a1, a2))
 
 
 @operation
 def polysub(a1: Any, a2: Any) -> Any:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+    Array([1, 1, 2], dtype=int32)
+    """
     return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
@@ -73,6 +80,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 
     Raises:
         ConcretizationTypeError: zeros are to be left out of what is traced.
+
+    >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([1., 5., 6.], dtype=float32)
     """
     if trim_leading_zeros and max(typeof(a1).size, typeof(a2).size) > 1:
         a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
@@ -91,7 +101,11 @@ def _or_zero(p: Any) -> Any:
 
 @operation(static="m")
 def polyder(p: Any, m: int = 1) -> Any:
-    """The derivative of a polynomial, `m` times over."""
+    """The derivative of a polynomial, `m` times over.
+
+    >>> jnp.polyder(jnp.array([1.0, 2.0, 3.0]))
+    Array([2., 2.], dtype=float32)
+    """
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, found {m}")
     p = lax.convert_element_type(p, dtype_of_mean(p))
@@ -106,7 +120,11 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @operation(static="m")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The antiderivative of a polynomial, `m` times over, with the constants `k`, else 0."""
+    """The antiderivative of a polynomial, `m` times over, with the constants `k`, else 0.
+
+    >>> jnp.polyint(jnp.array([2.0, 3.0]))
+    Array([1., 3., 0.], dtype=float32)
+    """
     if m < 0:
         raise ValueError(f"polyint: m must not be negative, found {m}")
     k = 0 if k is None else k
@@ -131,6 +149,9 @@ def poly(seq_of_zeros: Any) -> Any:
 
     Raises:
         ValueError: there are several axes.
+
+    >>> jnp.poly(jnp.array([1.0, 2.0]))
+    Array([ 1., -3.,  2.], dtype=float32)
     """
     zeros = lax.convert_element_type(seq_of_zeros, dtype_of_mean(seq_of_zeros))
     if typeof(zeros).ndim > 1:
@@ -162,6 +183,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
 
     Raises:
         ConcretizationTypeError: zeros are to be left out of what is traced.
+
+    >>> jnp.polydiv(jnp.array([1.0, 3.0, 2.0]), jnp.array([1.0, 1.0]))
+    (Array([1., 2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     quotient, rest = _polydiv(u, v)
     if not trim_leading_zeros:
@@ -198,71 +222,6 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     return quotient, u
 
 
-# --8<-- [start:roots]
-@evaluated_by_library
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
-    """The roots of a polynomial, which are complex, in no order.
-
-    Arguments:
-        p: the coefficients.
-        strip_zeros: whether zeros in front are left out, which lessens the number of roots; then
-            the numbers must be known. If not, NaN stands for the roots that are not there.
-
-    Raises:
-        ValueError: `p` has several axes.
-        ConcretizationTypeError: zeros are to be left out of what is traced.
-    """
-    if typeof(p).ndim > 1:
-        raise ValueError(f"roots: p must be a sequence of numbers, found {typeof(p)}")
-    p, zeros = _leading_zeros(p)
-    if not strip_zeros:
-        return _roots_and_nan(p, zeros)
-    known = known_value(zeros)
-    if known is None:
-        raise ConcretizationTypeError(
-            "roots: the leading zeros decide how many roots there are, so p must be known when the "
-            f"function is traced; {zeros.why_unknown()}.\n"
-            "With strip_zeros=False there are as many as without zeros, some of them NaN."
-        )
-    return _roots(lax.slice_in_dim(p, int(known), typeof(p).size))
-
-
-@operation
-def _leading_zeros(p: Any) -> tuple[Any, Any]:
-    """The coefficients as real or complex numbers, and how many zeros are in front."""
-    p = lax.reshape(to_inexact(p), (-1,))
-    is_zero = lax.eq(p, 0)
-    return p, lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, default_int())), (0,))
-
-
-@operation
-def _roots(p: Any) -> Any:
-    """The eigenvalues of the companion matrix, whose characteristic polynomial `p` is."""
-    degree = typeof(p).size - 1
-    if degree < 1:
-        return lax.full((0,), 0, np.result_type(typeof(p).dtype, np.complex64))
-    head, rest = lax.slice_in_dim(p, 0, 1), lax.slice_in_dim(p, 1, degree + 1)
-    first_row = lax.expand_dims(lax.neg(lax.div(rest, head)), (0,))
-    return eigvals(lax.concatenate([first_row, eye(degree - 1, degree, dtype=typeof(p).dtype)], 0))
-
-
-@operation
-def _roots_and_nan(p: Any, zeros: Any) -> Any:
-    """The roots where `p` may have zeros in front: behind, they are roots that are zero."""
-    size = typeof(p).size
-    p = choose(lax.eq(zeros, size), 1, p)
-    found = _roots(roll(p, lax.neg(zeros)))
-    count = typeof(found).size
-    if not count:
-        return found
-    _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
-    is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
-    return choose(is_there, found, complex(np.nan, np.nan))
-
-
-# --8<-- [end:roots]
-
-
 # --8<-- [start:polyfit]
 @operation(static=("deg", "rcond", "full", "cov"))
 def polyfit(
@@ -295,6 +254,10 @@ def polyfit(
     Raises:
         ValueError: the degree is negative, or there are too few points for a covariance.
         TypeError: `x` is no sequence, `y` no sequence or matrix, or sizes differ.
+
+    >>> x = jnp.array([0.0, 1.0, 2.0])
+    >>> [f"{c:.2f}" for c in jnp.polyfit(x, 3.0 * x + 1.0, 1)]
+    ['3.00', '1.00']
     """
     if deg < 0:
         raise ValueError(f"polyfit: deg must not be negative, found {deg}")
@@ -373,5 +336,4 @@ __all__ = [
     "polymul",
     "polysub",
     "polyval",
-    "roots",
 ]

@@ -49,6 +49,11 @@ def matmul(
 
     Raises:
         ValueError: an operand is a scalar, or the contracted sizes differ.
+
+    >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
+    >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+    (5, 2, 4)
     """
     how = options("matmul", precision, preferred_element_type, out_sharding)
     out = stage2.matmul(a, b, **how)
@@ -70,6 +75,11 @@ def dot(
 
     Raises:
         TypeError: the contracted sizes differ.
+
+    >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    >>> jnp.dot(jnp.ones((2, 3)), jnp.ones((3, 4))).shape
+    (2, 4)
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),)) if ndim_a and ndim_b else ((), ())
@@ -82,7 +92,11 @@ def dot(
 def vdot(
     a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: Any = None
 ) -> Any:
-    """The sum of products of all elements of `a`, conjugated, with those of `b`."""
+    """The sum of products of all elements of `a`, conjugated, with those of `b`.
+
+    >>> jnp.vdot(jnp.array([1.0j, 2.0]), jnp.array([1.0j, 3.0]))
+    Array(7.+0.j, dtype=complex64)
+    """
     return dot(
         lax.reshape(_conjugate(a), (-1,)),
         lax.reshape(b, (-1,)),
@@ -105,6 +119,9 @@ def vecdot(
 
     Raises:
         ValueError: an operand is a scalar, or the sizes of the axis differ.
+
+    >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
     """
     a, b = typeof(x1), typeof(x2)
     if not a.ndim or not b.ndim:
@@ -122,14 +139,22 @@ def vecdot(
 
 @operation
 def matvec(x1: Any, x2: Any, /) -> Any:
-    """The products of matrices `x1` with vectors `x2`, over leading axes that broadcast."""
+    """The products of matrices `x1` with vectors `x2`, over leading axes that broadcast.
+
+    >>> jnp.matvec(jnp.ones((5, 2, 3)), jnp.ones((5, 3))).shape
+    (5, 2)
+    """
     _require_axes("matvec", x1, 2, x2, 1)
     return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), _last(x1, x2, -1))
 
 
 @operation
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    """The products of vectors `x1`, conjugated, with matrices `x2`, over axes that broadcast."""
+    """The products of vectors `x1`, conjugated, with matrices `x2`, over axes that broadcast.
+
+    >>> jnp.vecmat(jnp.ones((5, 2)), jnp.ones((5, 2, 3))).shape
+    (5, 3)
+    """
     _require_axes("vecmat", x1, 1, x2, 2)
     rows = lax.expand_dims(_conjugate(x1), [typeof(x1).ndim - 1])
     return lax.squeeze(matmul(rows, x2), _last(x1, x2, -2))
@@ -158,7 +183,11 @@ def inner(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The sums of products over the last axes of `a` and `b`; with a scalar the product."""
+    """The sums of products over the last axes of `a` and `b`; with a scalar the product.
+
+    >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
+    """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (ndim_b - 1,)) if ndim_a and ndim_b else ((), ())
     how = options("inner", precision, preferred_element_type)
@@ -168,7 +197,12 @@ def inner(
 
 @operation
 def outer(a: Any, b: Any, out: None = None) -> Any:
-    """The products of each element of `a` with each element of `b`, as a matrix."""
+    """The products of each element of `a` with each element of `b`, as a matrix.
+
+    >>> jnp.outer(jnp.array([1, 2]), jnp.array([10, 20, 30]))
+    Array([[10, 20, 30],
+           [20, 40, 60]], dtype=int32)
+    """
     require_no_out("outer", out)
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))
 
@@ -194,6 +228,9 @@ def tensordot(
 
     Raises:
         TypeError: `axes` is no such thing, or sizes differ.
+
+    >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
+    (2, 5)
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     if isinstance(axes, Sequence):
@@ -219,7 +256,12 @@ def tensordot(
 
 @operation
 def kron(a: Any, b: Any) -> Any:
-    """Kronecker's product: each element of `a` times the whole of `b`, in its place."""
+    """Kronecker's product: each element of `a` times the whole of `b`, in its place.
+
+    >>> jnp.kron(jnp.eye(2, dtype=int), jnp.array([[1, 2]]))
+    Array([[1, 2, 0, 0],
+           [0, 0, 1, 2]], dtype=int32)
+    """
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     shape_a, shape_b = ((1,) * (ndim - typeof(x).ndim) + typeof(x).shape for x in (a, b))
     a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
@@ -245,6 +287,9 @@ def cross(
 
     Raises:
         ValueError: vectors have another number of elements.
+
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -50,6 +50,9 @@ def quantile(
     Raises:
         ValueError: `method` is not known, `q` has more than one axis, `a` is complex, or
             `overwrite_input` is given.
+
+    >>> jnp.quantile(jnp.array([0.0, 4.0, 8.0]), jnp.array([0.25, 0.5]))
+    Array([2., 4.], dtype=float32)
     """
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
@@ -66,7 +69,11 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`quantile` of what is no NaN; NaN where all are."""
+    """`quantile` of what is no NaN; NaN where all are.
+
+    >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
+    Array(1., dtype=float32)
+    """
     return _quantile(
         "nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
     )
@@ -84,7 +91,11 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`quantile` with `q` from 0 to 100."""
+    """`quantile` with `q` from 0 to 100.
+
+    >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
+    Array([2., 4.], dtype=float32)
+    """
     q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
@@ -103,7 +114,11 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`nanquantile` with `q` from 0 to 100."""
+    """`nanquantile` with `q` from 0 to 100.
+
+    >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
+    Array(1., dtype=float32)
+    """
     q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
@@ -118,7 +133,11 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """The number that half of the elements are below; the arguments are those of `quantile`."""
+    """The number that half of the elements are below; the arguments are those of `quantile`.
+
+    >>> jnp.median(jnp.array([[1.0, 9.0, 2.0], [4.0, 6.0, 5.0]]), axis=1)
+    Array([2., 5.], dtype=float32)
+    """
     return _quantile(
         "median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False
     )
@@ -132,7 +151,11 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """`median` of what is no NaN; NaN where all are."""
+    """`median` of what is no NaN; NaN where all are.
+
+    >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))
+    Array(3., dtype=float32)
+    """
     return _quantile(
         "nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True
     )

@@ -4,15 +4,112 @@ from typing import Any
 
 import numpy as np
 
+from minijax import array as arrays
 from minijax import lax
-from minijax.numpy.creation import linspace
-from minijax.numpy.dtypes import default_int
+from minijax.arrays import require_the_device
+from minijax.dtypes import canonicalize_dtype, finfo
+from minijax.evaluation import evaluated_by_library
+from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim, shape
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import promote, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
+from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
+
+
+@evaluated_by_library
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
+
+    Raises:
+        TypeError: an argument is no number, or one that is known only when the program runs.
+
+    >>> jnp.arange(4), jnp.arange(1.0, 2.0, 0.25)
+    (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
+    """
+    require_the_device("arange", device, out_sharding)
+    given = {"start": start, "stop": stop, "step": step}
+    bounds: Any = [
+        x if x is None and name != "start" else _known_number(f"arange: {name}", x)
+        for name, x in given.items()
+    ]
+    dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
+    numbers = np.arange(*bounds, dtype=dtype)
+    if stop is None and step is None and numbers.dtype.kind in "iu":
+        return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
+    return arrays.array(numbers)
+
+
+def _known_number(role: str, x: Any) -> Any:
+    """A number that decides a shape, as Python or numpy has it."""
+    aval = typeof_named(role, x)
+    if aval.shape:
+        raise TypeError(f"{role} must be a number, found {aval}")
+    return ints(role, x)[0] if isinstance(x, Tracer) else np.asarray(x)[()]
+
+
+@operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` numbers at equal distances from `start` to `stop`, which is the last by default.
+
+    Arguments:
+        start: the first number, or an array of first numbers.
+        stop: the last number, or an array of them.
+        num: how many.
+        endpoint: whether `stop` is among them.
+        retstep: whether the distance is returned too, in a pair.
+        dtype: the dtype of the result; a float if not given.
+        axis: where the numbers stand in the result.
+
+    Raises:
+        ValueError: `num` is negative.
+
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    >>> jnp.linspace(0, 1, 4, endpoint=False)
+    Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
+    """
+    require_the_device("linspace", device)
+    (num,) = ints("linspace: num", num)
+    if num < 0:
+        raise ValueError(f"linspace: num must not be negative, found {num}")
+    shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
+    start, stop = (broadcast_to(to_inexact(x), shape) for x in promote(start, stop))
+    inexact = typeof(start).dtype
+    dtype = inexact if dtype is None else np.dtype(dtype)
+    gaps = num - 1 if endpoint else num
+    distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
+    index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
+    parts = lax.div(index, max(gaps, 1))
+    parts = lax.convert_element_type(parts, finfo(inexact).dtype)
+    out = lax.add(lax.mul(start, lax.sub(1, parts)), lax.mul(stop, parts))
+    if endpoint and num > 0:  # the last number exactly; where it is alone, the first
+        last = stop if num > 1 else start
+        out = concatenate([out, expand_dims(last, 0)])
+    if dtype.kind in "iu":
+        out = lax.floor(out)
+    out = moveaxis(lax.convert_element_type(out, dtype), 0, axis)
+    return (out, distance) if retstep else out
 
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
@@ -28,6 +125,9 @@ def logspace(
     """`base` to the power of `num` numbers at equal distances from `start` to `stop`.
 
     The other arguments are those of `linspace`.
+
+    >>> jnp.logspace(0, 4, 5, base=2).round(2)
+    Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     base, exponents = promote(to_inexact(base), exponents)
@@ -47,6 +147,9 @@ def geomspace(
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     The other arguments are those of `linspace`.
+
+    >>> jnp.geomspace(1.0, 16.0, 5).round(2)
+    Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
     start, stop = map(to_inexact, promote(start, stop))
     of = typeof(start).dtype
@@ -83,6 +186,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
     Raises:
         ValueError: `x` is no vector, or `N` negative.
+
+    >>> jnp.vander(jnp.array([2, 3]), 3)
+    Array([[4, 2, 1],
+           [9, 3, 1]], dtype=int32)
     """
     if ndim(x) != 1:
         raise ValueError(f"vander: expected a vector, found {typeof(x)}")
@@ -95,4 +202,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return expand_dims(x, 1) ** expand_dims(exponents, 0)
 
 
-__all__ = ["geomspace", "logspace", "vander"]
+__all__ = ["arange", "geomspace", "linspace", "logspace", "vander"]

@@ -29,25 +29,45 @@ from minijax_stage2.functions import canonical_axes, ints
 
 @operation(static="axis")
 def flip(m: Any, axis: Axes | None = None) -> Any:
-    """`m` with its elements in reverse order along some axes; along all if None."""
+    """`m` with its elements in reverse order along some axes; along all if None.
+
+    >>> jnp.flip(jnp.array([[1, 2], [3, 4]])), jnp.flip(jnp.array([1, 2, 3]), axis=0)
+    (Array([[4, 3],
+           [2, 1]], dtype=int32), Array([3, 2, 1], dtype=int32))
+    """
     return lax.rev(m, canonical_axes("flip", axis, ndim(m)))
 
 
 @operation
 def fliplr(m: Any) -> Any:
-    """`m` with its elements in reverse order along the second axis."""
+    """`m` with its elements in reverse order along the second axis.
+
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 @operation
 def flipud(m: Any) -> Any:
-    """`m` with its elements in reverse order along the first axis."""
+    """`m` with its elements in reverse order along the first axis.
+
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 @operation(static=("k", "axes"))
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
-    """`m` rotated by `k` right angles, from the first of two axes towards the second."""
+    """`m` rotated by `k` right angles, from the first of two axes towards the second.
+
+    >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], dtype=int32)
+    """
     first, second = canonical_axes("rot90", axes, ndim(m))
     order = list(range(ndim(m)))
     order[first], order[second] = second, first
@@ -70,6 +90,9 @@ def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
         a: the array.
         shift: by how much, or for each axis by how much; may be traced.
         axis: along which axis, or axes; if None, as if all elements stood in a row.
+
+    >>> jnp.roll(jnp.array([1, 2, 3, 4]), 1), jnp.roll(jnp.array([1, 2, 3, 4]), -1)
+    (Array([4, 1, 2, 3], dtype=int32), Array([2, 3, 4, 1], dtype=int32))
     """
     if isinstance(shift, list | np.ndarray):
         shift = (
@@ -150,6 +173,9 @@ def repeat(
     Raises:
         ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` not given.
         ValueError: `repeats` has another size than the axis.
+
+    >>> jnp.repeat(jnp.array([1, 2]), 2), jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
+    (Array([1, 1, 2, 2], dtype=int32), Array([1, 2, 2, 2], dtype=int32))
     """
     require_the_device("repeat", None, out_sharding)
     if axis is None:
@@ -213,7 +239,12 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
 
 @operation(static="reps")
 def tile(A: Any, reps: Axes) -> Any:
-    """`A` put side by side with itself, so often along each axis."""
+    """`A` put side by side with itself, so often along each axis.
+
+    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
+    (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],
+           [1, 2]], dtype=int32))
+    """
     counts = ints("tile: reps", reps)
     axes = max(ndim(A), len(counts))
     sizes = (1,) * (axes - ndim(A)) + shape(A)
@@ -228,7 +259,12 @@ def tile(A: Any, reps: Axes) -> Any:
 
 @operation(static="new_shape")
 def resize(a: Any, new_shape: Axes) -> Any:
-    """The elements of `a` in another shape, over and over as often as needed."""
+    """The elements of `a` in another shape, over and over as often as needed.
+
+    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
+    Array([[1, 2],
+           [3, 1]], dtype=int32)
+    """
     sizes = ints("resize: new_shape", new_shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"resize: sizes must not be negative, found {sizes}")

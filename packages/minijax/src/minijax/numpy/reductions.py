@@ -16,7 +16,7 @@ from minijax.lax.elementwise import where as choose
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import is_inexact
 
 Axes = int | Sequence[int] | None
@@ -44,6 +44,9 @@ def sum(
         initial: a number to start from.
         where: which elements take part.
         promote_integers: whether integers are summed in 64 bits where `dtype` is not given.
+
+    >>> jnp.sum(jnp.array([[1, 2], [3, 4]])), jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    (Array(10, dtype=int32), Array([4, 6], dtype=int32))
     """
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
@@ -64,7 +67,11 @@ def prod(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Any:
-    """The product over one axis, several, or (None) all of them; the arguments of `sum`."""
+    """The product over one axis, several, or (None) all of them; the arguments of `sum`.
+
+    >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([ 2, 12], dtype=int32)
+    """
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
     multiply = lax.reduce_and if typeof(a).dtype == np.bool_ else lax.reduce_prod
@@ -92,7 +99,11 @@ def mean(
     *,
     where: Any = None,
 ) -> Any:
-    """The mean over one axis, several, or (None) all of them; that of integers is a float."""
+    """The mean over one axis, several, or (None) all of them; that of integers is a float.
+
+    >>> jnp.mean(jnp.array([[1.0, 2.0], [3.0, 6.0]]), axis=0), jnp.mean(jnp.array([1, 2]))
+    (Array([2., 4.], dtype=float32), Array(1.5, dtype=float32))
+    """
     dtype = dtype_of_mean(a) if dtype is None else dtype
     a = lax.convert_element_type(a, computation_dtype(dtype))
     total = _reduce("mean", lax.reduce_sum, a, axis, out, keepdims, where, 0)
@@ -131,6 +142,9 @@ def var(
 
     Raises:
         ValueError: `dtype` is real for a complex `a`, or `ddof` and `correction` are both given.
+
+    >>> jnp.var(jnp.array([1.0, 5.0])), jnp.var(jnp.array([1.0, 5.0]), ddof=1)
+    (Array(4., dtype=float32), Array(8., dtype=float32))
     """
     require_boolean("var", where)
     of_result, dtype = dtype, np.dtype(dtype_of_mean(a) if dtype is None else dtype)
@@ -180,6 +194,9 @@ def std(
 
     Raises:
         ValueError: `dtype` is that of integers, or as `var` does.
+
+    >>> jnp.std(jnp.array([1.0, 3.0])), f"{jnp.std(jnp.array([1.0, 3.0]), ddof=1):.3f}"
+    (Array(1., dtype=float32), '1.414')
     """
     if dtype is not None and not is_inexact(np.dtype(dtype)):
         raise ValueError(f"std: dtype must be one of real or complex numbers, found {dtype}")
@@ -202,6 +219,9 @@ def max(
 
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
+
+    >>> jnp.max(jnp.array([[1, 9], [8, 2]]), axis=0), jnp.max(jnp.array([1.0, jnp.nan]))
+    (Array([8, 9], dtype=int32), Array(nan, dtype=float32))
     """
     return _extreme("max", lax.reduce_max, lax.max, a, axis, out, keepdims, initial, where)
 
@@ -219,6 +239,9 @@ def min(
 
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
+
+    >>> jnp.min(jnp.array([[1, 9], [8, 2]]), axis=0), jnp.min(jnp.array([3, 4]), initial=0)
+    (Array([1, 2], dtype=int32), Array(0, dtype=int32))
     """
     return _extreme("min", lax.reduce_min, lax.min, a, axis, out, keepdims, initial, where)
 
@@ -229,7 +252,11 @@ amin = min
 
 @operation(static=("axis", "keepdims"))
 def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> Any:
-    """The distance of the largest element from the smallest."""
+    """The distance of the largest element from the smallest.
+
+    >>> jnp.ptp(jnp.array([3, 9, 4]))
+    Array(6, dtype=int32)
+    """
     largest = _extreme("ptp", lax.reduce_max, lax.max, a, axis, out, keepdims, None, None)
     smallest = _extreme("ptp", lax.reduce_min, lax.min, a, axis, out, keepdims, None, None)
     return lax.sub(largest, smallest)
@@ -237,7 +264,11 @@ def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> 
 
 @operation(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
-    """How many elements along the axes are not zero."""
+    """How many elements along the axes are not zero.
+
+    >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
+    Array([1, 2], dtype=int32)
+    """
     return sum(lax.ne(a, 0), axis, default_int(), keepdims=keepdims)
 
 
@@ -245,7 +276,11 @@ def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
 def all(
     a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
-    """Whether all elements along the axes hold; numbers hold unless they are zero."""
+    """Whether all elements along the axes hold; numbers hold unless they are zero.
+
+    >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
     return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, out, keepdims, where, True)
 
 
@@ -253,20 +288,12 @@ def all(
 def any(
     a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
-    """Whether some element along the axes holds; numbers hold unless they are zero."""
+    """Whether some element along the axes holds; numbers hold unless they are zero.
+
+    >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
     return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, out, keepdims, where, False)
-
-
-@operation(static=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first largest element along an axis; of all elements where it is None."""
-    return _arg("argmax", lax.argmax, a, axis, out, bool(keepdims))
-
-
-@operation(static=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first smallest element along an axis; of all elements where it is None."""
-    return _arg("argmin", lax.argmin, a, axis, out, bool(keepdims))
 
 
 def _reduce(
@@ -311,7 +338,7 @@ def _extreme(
         never = typeof(a).dtype.type(-np.inf if reduction is lax.reduce_max else np.inf)
         reduction = lambda a, axes: lax.reduce(a, never, combine, axes)  # noqa: E731
     if initial is None:
-        _require_elements(name, a, axis)
+        require_elements(name, a, axis)
         if where is not None:
             raise ValueError(f"{name}: where may leave no elements to choose from; give initial")
         return _reduce(name, reduction, a, axis, out, keepdims, None, None)
@@ -336,20 +363,8 @@ def _initial(name: str, initial: Any, a: Any) -> Any:
     return lax.convert_element_type(initial, typeof(a).dtype)
 
 
-def _arg(
-    name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
-) -> Any:
-    require_no_out(name, out)
-    flat = lax.reshape(a, (-1,)) if axis is None else a
-    along = canonical_axis(name, 0 if axis is None else axis, typeof(flat).ndim)
-    _require_elements(name, flat, along)
-    index = function(flat, along, default_int())
-    if not keepdims:
-        return index
-    return lax.expand_dims(index, range(typeof(a).ndim) if axis is None else (along,))
-
-
-def _require_elements(name: str, a: Any, axis: Axes) -> None:
+def require_elements(name: str, a: Any, axis: Axes) -> None:
+    """Raises ValueError where there is nothing along the axes to choose from."""
     shape = typeof(a).shape
     if 0 in [shape[i] for i in canonical_axes(name, axis, len(shape))]:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
@@ -369,8 +384,6 @@ __all__ = [
     "amax",
     "amin",
     "any",
-    "argmax",
-    "argmin",
     "count_nonzero",
     "max",
     "mean",

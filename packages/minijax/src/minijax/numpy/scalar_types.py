@@ -42,7 +42,11 @@ class _ScalarType(type):
 
 def _scalar_type(numpy_type: Any) -> Any:
     dtype = np.dtype(numpy_type)
-    doc = f"The dtype {dtype.name}; called with a number or an array, it converts it."
+    doc = f"""The dtype {dtype.name}; called with a number or an array, it converts it.
+
+    >>> jnp.dtype(jnp.{dtype.name}).itemsize
+    {dtype.itemsize}
+    """
     members = {"dtype": dtype, "__doc__": doc, "__module__": __name__}
     return _ScalarType(dtype.name, (), members)
 

@@ -48,6 +48,12 @@ def where(
 
     Raises:
         ValueError: only one of `x` and `y` is given, or `size` besides them.
+
+    >>> x = jnp.array([-1.0, 4.0])
+    >>> jnp.where(x > 0, x, 0.0)
+    Array([0., 4.], dtype=float32)
+    >>> jnp.where(x > 0)
+    (Array([1], dtype=int32),)
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
@@ -75,6 +81,12 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
     Raises:
         ConcretizationTypeError: `a` is traced, and `size` not given.
+
+    >>> rows, columns = jnp.nonzero(jnp.array([[0, 7], [3, 0]]))
+    >>> rows, columns
+    (Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
+    >>> jnp.nonzero(jnp.array([0, 7, 3]), size=4, fill_value=-1)
+    (Array([ 1,  2, -1, -1], dtype=int32),)
     """
     known = known_value(a)
     if size is None and known is None:
@@ -123,12 +135,21 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The indices where the row of all elements of `a` is not zero; see `nonzero`."""
+    """The indices where the row of all elements of `a` is not zero; see `nonzero`.
+
+    >>> jnp.flatnonzero(jnp.array([[0, 7], [3, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The indices where `a` is not zero, one row for each element; see `nonzero`."""
+    """The indices where `a` is not zero, one row for each element; see `nonzero`.
+
+    >>> jnp.argwhere(jnp.array([[0, 7], [3, 0]]))
+    Array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
     if not ndim(a):
         rows = nonzero(lax.reshape(a, (1,)), size=size, fill_value=fill_value)[0]
         return lax.full((typeof(rows).size, 0), 0, typeof(rows).dtype)
@@ -158,6 +179,9 @@ def compress(
     Raises:
         ConcretizationTypeError: `condition` is traced, and `size` not given.
         ValueError: `condition` holds outside of `a`.
+
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
+    Array([1, 3], dtype=int32)
     """
     require_no_out("compress", out)
     if ndim(condition) != 1:
@@ -176,7 +200,12 @@ def compress(
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
-    """The elements of `arr` where `condition` holds, in a row; see `compress`."""
+    """The elements of `arr` where `condition` holds, in a row; see `compress`.
+
+    >>> x = jnp.array([1, 2, 3, 4])
+    >>> jnp.extract(x % 2 == 0, x)
+    Array([2, 4], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
@@ -189,6 +218,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
     Raises:
         ValueError: there are not as many conditions as choices, or none at all.
+
+    >>> x = jnp.arange(5)
+    >>> jnp.select([x < 2, x > 3], [-x, 10 * x], default=0)
+    Array([ 0, -1,  0,  0, 40], dtype=int32)
     """
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
@@ -212,6 +245,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
     Raises:
         ValueError: a number is out of bounds; `a` or `choices` do not broadcast.
+
+    >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), jnp.array([10, 20, 30])])
+    Array([ 1, 20,  3], dtype=int32)
     """
     require_no_out("choose", out)
     each = [choices[i] for i in range(len(choices))]
@@ -252,6 +288,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Raises:
         ValueError: functions and conditions are not as many.
+
+    >>> x = jnp.array([-2.0, 0.5, 3.0])
+    >>> jnp.piecewise(x, [x < 0, x >= 1], [0.0, 1.0, lambda x: 10 * x])
+    Array([0., 5., 1.], dtype=float32)
     """
     conditions = condlist
     if not isinstance(condlist, list | tuple):
@@ -288,6 +328,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 
     Raises:
         ValueError: `inplace` is True, shapes differ, or there are no values.
+
+    >>> mask = jnp.array([True, False, True, True])
+    >>> jnp.place(jnp.array([1, 2, 3, 4]), mask, jnp.array([8, 9]), inplace=False)
+    Array([8, 2, 9, 8], dtype=int32)
     """
     require_out_of_place("place", inplace)
     if typeof(arr).size != typeof(mask).size:
@@ -313,6 +357,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Raises:
         ConcretizationTypeError: `filt` is traced, but its numbers decide a shape.
         ValueError: `trim` is something else.
+
+    >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
+    Array([1, 0, 2], dtype=int32)
     """
     if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', found {trim!r}")

@@ -49,6 +49,9 @@ def isin(
 
     Raises:
         ValueError: the method is not known.
+
+    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
+    Array([False,  True,  True], dtype=bool)
     """
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
@@ -76,7 +79,11 @@ def isin(
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements of two arrays, in order; `size` and `fill_value` as in `unique`."""
+    """The different elements of two arrays, in order; `size` and `fill_value` as in `unique`.
+
+    >>> jnp.union1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
+    Array([1, 2, 3, 5], dtype=int32)
+    """
     return unique(_in_a_row(ar1, ar2), size=size, fill_value=fill_value)
 
 
@@ -102,6 +109,9 @@ def setdiff1d(
     Raises:
         ConcretizationTypeError: values are known only when the program runs, and `size` is not
             given.
+
+    >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
+    Array([1], dtype=int32)
     """
     most = typeof(ar1).size if size is None else size_of("setdiff1d", size)
     fill_value = 0 if fill_value is None else fill_value
@@ -143,6 +153,9 @@ def setxor1d(
     Raises:
         ConcretizationTypeError: values are known only when the program runs, and `size` is not
             given.
+
+    >>> jnp.setxor1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
+    Array([1, 5], dtype=int32)
     """
     most = typeof(ar1).size + typeof(ar2).size if size is None else size_of("setxor1d", size)
     count, out = _setxor1d(ar1, ar2, fill_value, bool(assume_unique), most)
@@ -189,6 +202,9 @@ def intersect1d(
     Raises:
         ConcretizationTypeError: values are known only when the program runs, and `size` is not
             given.
+
+    >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
+    Array([2, 3], dtype=int32)
     """
     sizes = typeof(ar1).size, typeof(ar2).size
     most = min(sizes) if size is None else size_of("intersect1d", size)

@@ -34,6 +34,12 @@ def sort(
         order: must be None: there are no fields.
         stable: whether elements that are equal keep their order.
         descending: whether the largest comes first.
+
+    >>> jnp.sort(jnp.array([[3, 1, 2], [4, 6, 5]]))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
+    >>> jnp.sort(jnp.array([3, 1, 2]), descending=True)
+    Array([3, 2, 1], dtype=int32)
     """
     a, along = _prepare("sort", a, axis, kind, order)
     if along is None:
@@ -56,6 +62,11 @@ def argsort(
     """The indices that bring `a` in order along an axis.
 
     The arguments are those of `sort`; `dtype` is that of the indices.
+
+    >>> x = jnp.array([3, 1, 2])
+    >>> order = jnp.argsort(x)
+    >>> order, x[order]
+    (Array([1, 2, 0], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
     a, along = _prepare("argsort", a, axis, kind, order)
     dtype = default_int() if dtype is None else dtype
@@ -90,6 +101,10 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     Arguments:
         keys: a sequence of arrays of one shape, or an array of them.
         axis: the axis to sort along.
+
+    >>> last, first = jnp.array([2, 1, 1]), jnp.array([9, 8, 7])
+    >>> jnp.lexsort((first, last))
+    Array([2, 1, 0], dtype=int32)
     """
     if not isinstance(keys, Sequence):
         shape = typeof(keys).shape
@@ -108,7 +123,11 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @operation
 def sort_complex(a: Any) -> Any:
-    """`a` as complex numbers in order of their real parts, then of their imaginary parts."""
+    """`a` as complex numbers in order of their real parts, then of their imaginary parts.
+
+    >>> jnp.sort_complex(jnp.array([1.0 + 2.0j, 1.0 - 1.0j, 0.0]))
+    Array([0.+0.j, 1.-1.j, 1.+2.j], dtype=complex64)
+    """
     a = sort(a)
     return lax.convert_element_type(a, np.result_type(typeof(a).dtype, np.complex64))
 
@@ -119,6 +138,9 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
     Raises:
         ValueError: there is no such element or axis.
+
+    >>> jnp.partition(jnp.array([5, 1, 4, 2]), 0)[0]
+    Array(1, dtype=int32)
     """
     along, kth = _place("partition", a, kth, axis)
     out = lax.sort(a, along)
@@ -129,7 +151,12 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
 @operation(static=("kth", "axis"))
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
-    """The indices that partition `a` as `partition` does."""
+    """The indices that partition `a` as `partition` does.
+
+    >>> x = jnp.array([5, 1, 4, 2])
+    >>> jnp.sort(x[jnp.argpartition(x, 2)[:2]])
+    Array([1, 2], dtype=int32)
+    """
     along, kth = _place("argpartition", a, kth, axis)
     order = argsort(a, along, dtype=np.int32)
     above = lax.slice_in_dim(order, kth + 1, typeof(a).shape[along], axis=along)
@@ -165,6 +192,11 @@ def searchsorted(
 
     Raises:
         ValueError: `a` has not one axis, or `side` or `method` is not known.
+
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]))
+    Array([0, 1, 3], dtype=int32)
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), 3, side="right")
+    Array(2, dtype=int32)
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', found {side!r}")
@@ -254,6 +286,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 
     Raises:
         ValueError: `bins` has not one axis.
+
+    >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([1.0, 2.0]))
+    Array([0, 1, 2], dtype=int32)
     """
     if typeof(bins).ndim != 1:
         raise ValueError(f"digitize: bins must have one axis, found {typeof(bins)}")

@@ -23,13 +23,22 @@ def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
 
     Raises:
         ValueError: parts of one size are not possible; `array_split` makes some larger.
+
+    >>> jnp.split(jnp.arange(6), 3)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]
+    >>> [x.shape for x in jnp.split(jnp.zeros((2, 6)), [1, 4], axis=1)]
+    [(2, 1), (2, 3), (2, 2)]
     """
     return _split("split", ary, indices_or_sections, axis)
 
 
 @operation(static=("indices_or_sections", "axis"))
 def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
-    """As `split`, but the first parts are larger by one where the size asks for it."""
+    """As `split`, but the first parts are larger by one where the size asks for it.
+
+    >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
+    [(3,), (2,), (2,)]
+    """
     return _split("array_split", ary, indices_or_sections, axis)
 
 
@@ -62,19 +71,31 @@ def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
 
 @operation(static="indices_or_sections")
 def hsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
-    """`split` along the second axis; along the first if it is the only one."""
+    """`split` along the second axis; along the first if it is the only one.
+
+    >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
     return _split("split", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
 
 
 @operation(static="indices_or_sections")
 def vsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
-    """`split` along the first axis."""
+    """`split` along the first axis.
+
+    >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 3)), 2)]
+    [(2, 3), (2, 3)]
+    """
     return _split("split", ary, indices_or_sections, 0)
 
 
 @operation(static="indices_or_sections")
 def dsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
-    """`split` along the third axis."""
+    """`split` along the third axis.
+
+    >>> [x.shape for x in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
+    [(2, 3, 2), (2, 3, 2)]
+    """
     return _split("split", ary, indices_or_sections, 2)
 
 
@@ -84,6 +105,10 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
     Raises:
         ValueError: `x` is a scalar.
+
+    >>> first, second = jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+    >>> second
+    Array([3, 4], dtype=int32)
     """
     if not ndim(x):
         raise ValueError("unstack: a scalar has no axis to take apart")

@@ -36,6 +36,9 @@ def average(
 
     Raises:
         ValueError: the weights do not fit, or have another shape and there is no axis.
+
+    >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2.0, 1.0]))
+    Array(2., dtype=float32)
     """
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
@@ -93,6 +96,10 @@ def cov(
         ValueError: there are more than two axes.
         TypeError: `fweights` are no integers.
         RuntimeError: weights do not fit the observations.
+
+    >>> jnp.cov(jnp.array([[1.0, 3.0], [2.0, 6.0]]))
+    Array([[2., 4.],
+           [4., 8.]], dtype=float32)
     """
     x = _variables("cov", m, rowvar, dtype)
     if y is not None:
@@ -156,7 +163,12 @@ def _weights(observations: int, fweights: Any, aweights: Any) -> Any:
 
 @operation(static=("rowvar", "dtype"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
-    """The correlations of variables, from -1 to 1; the arguments are those of `cov`."""
+    """The correlations of variables, from -1 to 1; the arguments are those of `cov`.
+
+    >>> x = jnp.array([1.0, 2.0, 3.0])
+    >>> f"{jnp.corrcoef(x, -2 * x)[0, 1]:.2f}"
+    '-1.00'
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not typeof(c).ndim:
         return lax.div(c, c)

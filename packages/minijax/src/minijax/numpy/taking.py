@@ -64,6 +64,9 @@ def take(
         TypeError: indices are no integers.
         ValueError: there is no such mode.
         NotImplementedError: the mode is "raise", but no program raises an error.
+
+    >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])), jnp.take(jnp.array([10.0, 20.0]), 5)
+    (Array([30, 10], dtype=int32), Array(nan, dtype=float32))
     """
     require_no_out("take", out)
     indices = _index_array("take", indices)
@@ -126,6 +129,11 @@ def take_along_axis(
     Raises:
         TypeError: indices are no integers.
         ValueError: `arr` and `indices` differ in their number of axes, or do not broadcast.
+
+    >>> x = jnp.array([[3, 1], [2, 4]])
+    >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     indices = _index_array("take_along_axis", indices)
     if axis is None:
@@ -177,6 +185,11 @@ def put_along_axis(
 
     Raises:
         ValueError: `inplace` is True, or shapes do not fit.
+
+    >>> x = jnp.array([[1, 9], [8, 2]])
+    >>> jnp.put_along_axis(x, jnp.argmax(x, axis=1, keepdims=True), 0, axis=1, inplace=False)
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
     """
     require_out_of_place("put_along_axis", inplace)
     of_arr = shape(arr)
@@ -208,6 +221,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
     Raises:
         ValueError: `inplace` is True, or there is no such mode.
+
+    >>> jnp.put(jnp.array([1, 2, 3]), jnp.array([0, 2]), jnp.array([8, 9]), inplace=False)
+    Array([8, 2, 9], dtype=int32)
     """
     require_out_of_place("put", inplace)
     if mode not in (None, "clip", "wrap"):
@@ -242,6 +258,9 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """The indices along each axis of an array of `shape`, of elements counted in a row.
 
     Indices out of bounds are moved inside, once negative ones have counted from the end.
+
+    >>> jnp.unravel_index(jnp.array([2, 4]), (2, 3))
+    (Array([0, 1], dtype=int32), Array([2, 1], dtype=int32))
     """
     sizes = ints("unravel_index: shape", shape)
     total = math.prod(sizes)
@@ -275,6 +294,9 @@ def ravel_multi_index(
     Raises:
         ValueError: in mode "raise", an index is out of bounds; or mode or order is none.
         ConcretizationTypeError: in mode "raise", indices are traced.
+
+    >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 1])), (2, 3))
+    Array([2, 4], dtype=int32)
     """
     sizes = ints("ravel_multi_index: dims", dims)
     if len(multi_index) != len(sizes):

@@ -40,7 +40,11 @@ def real_floats(caller: str, *operands: Any) -> list[Any]:
 
 @operation
 def arctan2(x1: Any, x2: Any) -> Any:
-    """The angle of the point `(x2, x1)`, from -pi to pi."""
+    """The angle of the point `(x2, x1)`, from -pi to pi.
+
+    >>> f"{jnp.arctan2(1.0, -1.0):.3f}", f"{jnp.arctan2(-1.0, -1.0):.3f}"
+    ('2.356', '-2.356')
+    """
     return lax.atan2(*map(to_inexact, promote(x1, x2)))
 
 
@@ -49,25 +53,41 @@ atan2 = arctan2
 
 @operation
 def log2(x: Any) -> Any:
-    """The logarithm of `x` to base 2."""
+    """The logarithm of `x` to base 2.
+
+    >>> f"{jnp.log2(8.0):.3f}"
+    '3.000'
+    """
     return lax.div(lax.log(x), math.log(2))
 
 
 @operation
 def log10(x: Any) -> Any:
-    """The logarithm of `x` to base 10."""
+    """The logarithm of `x` to base 10.
+
+    >>> f"{jnp.log10(1000.0):.3f}"
+    '3.000'
+    """
     return lax.mul(lax.log(x), 1 / math.log(10))
 
 
 @operation
 def deg2rad(x: Any) -> Any:
-    """An angle in degrees, in radians."""
+    """An angle in degrees, in radians.
+
+    >>> f"{jnp.deg2rad(180.0):.3f}"
+    '3.142'
+    """
     return lax.mul(to_inexact(x), math.pi / 180)
 
 
 @operation
 def rad2deg(x: Any) -> Any:
-    """An angle in radians, in degrees."""
+    """An angle in radians, in degrees.
+
+    >>> f"{jnp.rad2deg(jnp.pi):.3f}"
+    '180.000'
+    """
     return lax.mul(to_inexact(x), 180 / math.pi)
 
 
@@ -77,7 +97,11 @@ degrees = rad2deg
 
 @operation
 def hypot(x1: Any, x2: Any) -> Any:
-    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way."""
+    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way.
+
+    >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
+    (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
+    """
     x1, x2 = map(lax.abs, real_floats("hypot", x1, x2))
     is_infinite = lax.bitwise_or(lax.eq(x1, math.inf), lax.eq(x2, math.inf))
     larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
@@ -119,7 +143,11 @@ _logaddexp = binary(
 
 @operation
 def logaddexp(x1: Any, x2: Any) -> Any:
-    """`log(exp(x1) + exp(x2))`, without overflow on the way."""
+    """`log(exp(x1) + exp(x2))`, without overflow on the way.
+
+    >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
+    (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
+    """
     x1, x2 = map(to_inexact, promote(x1, x2))
     if typeof(x1).dtype.kind == "c":
         return _log_of_complex_sum(x1, x2)
@@ -134,7 +162,11 @@ def _log_of_complex_sum(x: Any, y: Any) -> Any:
 
 @operation
 def logaddexp2(x1: Any, x2: Any) -> Any:
-    """`log2(2**x1 + 2**x2)`, without overflow on the way."""
+    """`log2(2**x1 + 2**x2)`, without overflow on the way.
+
+    >>> jnp.logaddexp2(1000.0, 1000.0)
+    Array(1001., dtype=float32, weak_type=True)
+    """
     x1, x2 = (lax.mul(x, math.log(2)) for x in map(to_inexact, promote(x1, x2)))
     return lax.mul(logaddexp(x1, x2), 1 / math.log(2))
 
@@ -157,7 +189,11 @@ _sinc_of = unary("sinc", "", hlo=lower_by_primitives(_sinc), jvp=_sinc_slope)
 
 @operation
 def sinc(x: Any) -> Any:
-    """`sin(pi * x) / (pi * x)`, and 1 at 0."""
+    """`sin(pi * x) / (pi * x)`, and 1 at 0.
+
+    >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
+    (Array(1., dtype=float32, weak_type=True), '0.637')
+    """
     return _sinc_of(lax.mul(math.pi, to_inexact(x)))
 
 
@@ -172,7 +208,11 @@ _i0 = unary(
 
 @operation
 def i0(x: Any) -> Any:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    >>> f"{jnp.i0(1.0):.3f}"
+    '1.266'
+    """
     return _i0(*real_floats("i0", x))
 
 
@@ -188,6 +228,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
 
     Raises:
         ValueError: `p` has no axis.
+
+    >>> jnp.unwrap(jnp.array([0.0, 170.0, -170.0]), period=360.0)
+    Array([  0., 170., 190.], dtype=float32)
     """
     from minijax.numpy.arithmetic import mod
     from minijax.numpy.cumulative import cumsum

@@ -32,6 +32,11 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         offset: which diagonal: so many columns to the right.
         axis1: the axis of rows.
         axis2: the axis of columns.
+
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    >>> jnp.diagonal(jnp.zeros((5, 2, 3)), axis1=1, axis2=2).shape
+    (5, 2)
     """
     first, second = canonical_axes("diagonal", (axis1, axis2), ndim(a))
     a = moveaxis(a, (first, second), (-2, -1))
@@ -69,6 +74,9 @@ def trace(
 
     Raises:
         ValueError: there are no such axes, or they are the same.
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
     """
     require_no_out("trace", out)
     if isinstance(offset, Tracer):
@@ -92,6 +100,10 @@ def diag(v: Any, k: int = 0) -> Any:
 
     Raises:
         ValueError: `v` is neither vector nor matrix.
+
+    >>> jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]]))
+    (Array([[1, 0],
+           [0, 2]], dtype=int32), Array([1, 4], dtype=int32))
     """
     if ndim(v) == 2:
         return diagonal(v, k)
@@ -113,20 +125,36 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @operation(static="k")
 def diagflat(v: Any, k: int = 0) -> Any:
-    """The matrix with all elements of `v` on its `k`-th diagonal."""
+    """The matrix with all elements of `v` on its `k`-th diagonal.
+
+    >>> jnp.diagflat(jnp.array([1, 2]), 1)
+    Array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    """
     return diag(ravel(v), k)
 
 
 @operation(static=("n", "ndim"))
 def diag_indices(n: int, ndim: int = 2) -> Indices:
-    """The indices of the diagonal of an array of `ndim` axes of size `n`."""
+    """The indices of the diagonal of an array of `ndim` axes of size `n`.
+
+    >>> jnp.zeros((2, 2)).at[jnp.diag_indices(2)].set(7.0)
+    Array([[7., 0.],
+           [0., 7.]], dtype=float32)
+    """
     if n < 0 or ndim < 0:
         raise ValueError(f"diag_indices: n and ndim must not be negative, found {n} and {ndim}")
     return (lax.iota(default_int(), n),) * ndim
 
 
 def diag_indices_from(arr: Any) -> Indices:
-    """The indices of the diagonal of `arr`, whose axes all have one size."""
+    """The indices of the diagonal of `arr`, whose axes all have one size.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.diag_indices_from(x)]
+    Array([1, 4], dtype=int32)
+    """
     sizes = set(shape(arr))
     if ndim(arr) < 2 or len(sizes) != 1:
         raise ValueError(f"diag_indices_from: expected axes of one size, found {typeof(arr)}")
@@ -140,6 +168,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     Raises:
         ValueError: `a` has less than two axes, or more, of several sizes.
         NotImplementedError: `inplace` or `wrap` is True.
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 7.0, inplace=False)
+    Array([[7., 0.],
+           [0., 7.]], dtype=float32)
     """
     if inplace or wrap:
         raise NotImplementedError(
@@ -171,7 +203,13 @@ def _below(rows: int, columns: int, k: int) -> Any:
 
 @operation(static=("N", "M", "k", "dtype"))
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above."""
+    """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above.
+
+    >>> jnp.tri(3, dtype=int)
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]], dtype=int32)
+    """
     (rows,) = ints("tri: N", N)
     (columns,) = (rows,) if M is None else ints("tri: M", M)
     return lax.convert_element_type(
@@ -181,13 +219,24 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
 
 @operation(static="k")
 def tril(m: Any, k: int = 0) -> Any:
-    """The matrix, or matrices, `m` with zeros above the `k`-th diagonal."""
+    """The matrix, or matrices, `m` with zeros above the `k`-th diagonal.
+
+    >>> jnp.tril(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
     return _masked("tril", m, k, m, lax.full_like(m, 0))
 
 
 @operation(static="k")
 def triu(m: Any, k: int = 0) -> Any:
-    """The matrix, or matrices, `m` with zeros below the `k`-th diagonal."""
+    """The matrix, or matrices, `m` with zeros below the `k`-th diagonal.
+
+    >>> jnp.triu(jnp.array([[1, 2], [3, 4]])), jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
+    (Array([[1, 2],
+           [0, 4]], dtype=int32), Array([[0, 2],
+           [0, 0]], dtype=int32))
+    """
     return _masked("triu", m, k - 1, lax.full_like(m, 0), m)
 
 
@@ -208,12 +257,22 @@ def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns."""
+    """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.tril_indices(2)]
+    Array([1, 3, 4], dtype=int32)
+    """
     return _indices(np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns."""
+    """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.triu_indices(2)]
+    Array([1, 2, 4], dtype=int32)
+    """
     return _indices(np.triu_indices(n, k, m))
 
 
@@ -225,13 +284,23 @@ def _sizes_of_matrix(name: str, arr: Any) -> Shape:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`tril_indices` of a matrix like `arr`."""
+    """`tril_indices` of a matrix like `arr`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.tril_indices_from(x, k=-1)]
+    Array([3], dtype=int32)
+    """
     rows, columns = _sizes_of_matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`triu_indices` of a matrix like `arr`."""
+    """`triu_indices` of a matrix like `arr`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.triu_indices_from(x, k=1)]
+    Array([2], dtype=int32)
+    """
     rows, columns = _sizes_of_matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -239,7 +308,12 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:
-    """The indices where `mask_func(matrix of ones, k)` is not zero; `size` is that of `nonzero`."""
+    """The indices where `mask_func(matrix of ones, k)` is not zero; `size` is that of `nonzero`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.mask_indices(2, jnp.triu)]
+    Array([1, 2, 4], dtype=int32)
+    """
     rows, columns = nonzero(mask_func(lax.full((n, n), 1), k), size=size)
     return rows, columns
 

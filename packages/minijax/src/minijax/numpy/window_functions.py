@@ -23,7 +23,11 @@ def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
 
 @operation(static="M")
 def bartlett(M: int) -> Any:
-    """A window of `M` samples that is a triangle, and 0 at its ends."""
+    """A window of `M` samples that is a triangle, and 0 at its ends.
+
+    >>> jnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
 
     def weight(n: Any, last: int) -> Any:
         return lax.sub(1, lax.div(lax.abs(lax.sub(lax.mul(2, n), last)), last))
@@ -40,7 +44,11 @@ def _cosine(n: Any, last: int, periods: int = 1) -> Any:
 
 @operation(static="M")
 def blackman(M: int) -> Any:
-    """Blackman's window of `M` samples, a sum of two cosines that is 0 at its ends."""
+    """Blackman's window of `M` samples, a sum of two cosines that is 0 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.blackman(5)[1:4]]
+    ['0.34', '1.00', '0.34']
+    """
 
     def weight(n: Any, last: int) -> Any:
         first = lax.sub(0.42, lax.mul(0.5, _cosine(n, last)))
@@ -51,19 +59,31 @@ def blackman(M: int) -> Any:
 
 @operation(static="M")
 def hamming(M: int) -> Any:
-    """Hamming's window of `M` samples, a cosine that is 0.08 at its ends."""
+    """Hamming's window of `M` samples, a cosine that is 0.08 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.hamming(5)]
+    ['0.08', '0.54', '1.00', '0.54', '0.08']
+    """
     return _window("hamming", M, lambda n, last: lax.sub(0.54, lax.mul(0.46, _cosine(n, last))))
 
 
 @operation(static="M")
 def hanning(M: int) -> Any:
-    """Von Hann's window of `M` samples, a cosine that is 0 at its ends."""
+    """Von Hann's window of `M` samples, a cosine that is 0 at its ends.
+
+    >>> [f"{w:.2f}" for w in jnp.hanning(5)[1:4]]
+    ['0.50', '1.00', '0.50']
+    """
     return _window("hanning", M, lambda n, last: lax.mul(0.5, lax.sub(1, _cosine(n, last))))
 
 
 @operation(static="M")
 def kaiser(M: int, beta: Any) -> Any:
-    """Kaiser's window of `M` samples; the larger `beta`, the narrower it is."""
+    """Kaiser's window of `M` samples; the larger `beta`, the narrower it is.
+
+    >>> [f"{w:.2f}" for w in jnp.kaiser(5, 8.0)]
+    ['0.00', '0.37', '1.00', '0.37', '0.00']
+    """
 
     def weight(n: Any, last: int) -> Any:
         distance = lax.div(lax.sub(n, last / 2), last / 2)
