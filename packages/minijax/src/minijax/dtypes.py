@@ -40,7 +40,11 @@ _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says."""
+    """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
+
+    >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
     arg1, arg2 = (
         prng_key if isinstance(x, np.dtype) and x == key_dtype else x for x in (arg1, arg2)
     )
@@ -114,6 +118,12 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
 
     Raises:
         TypeError: it is no dtype of numbers.
+
+    >>> minijax.dtypes.canonicalize_dtype("float64")
+    dtype('float32')
+    >>> with minijax.enable_x64(True):
+    ...     minijax.dtypes.canonicalize_dtype("float64")
+    dtype('float64')
     """
     found: DType | None = library_number_types().of_dtype[np.dtype(dtype)]
     if found is None:
@@ -122,12 +132,20 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits a number of this dtype has."""
+    """How many bits a number of this dtype has.
+
+    >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
+    (4, 32)
+    """
     return bits_of(np.dtype(dtype))
 
 
 def scalar_type_of(x: Any) -> type:
-    """Python's type of the numbers in `x`: bool, int, float or complex."""
+    """Python's type of the numbers in `x`: bool, int, float or complex.
+
+    >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
+    (<class 'int'>, <class 'complex'>)
+    """
     with set_number_types(library_number_types()):
         return python_scalars[kind_of(_type_of(x).dtype)]
 

@@ -14,7 +14,11 @@ no_numbers.add(key_dtype)
 
 
 class extended(np.generic):
-    """The scalar type of all dtypes that numpy has not: for `issubdtype`, not to be called."""
+    """The scalar type of all dtypes that numpy has not: for `issubdtype`, not to be called.
+
+    >>> minijax.dtypes.issubdtype(random.key(0).dtype, minijax.dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):

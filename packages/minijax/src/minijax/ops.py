@@ -169,6 +169,9 @@ def segment_prod(
     """The product of the rows of `data` in each segment; of none it is 1.
 
     The arguments are those of `segment_sum`.
+
+    >>> minijax.ops.segment_prod(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
+    Array([6., 1., 4.], dtype=float32)
     """
     return _segments(
         "segment_prod",
@@ -194,6 +197,9 @@ def segment_max(
     """The largest of the rows of `data` in each segment; of none the lowest number.
 
     The arguments are those of `segment_sum`.
+
+    >>> minijax.ops.segment_max(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
+    Array([  3., -inf,   4.], dtype=float32)
     """
     return _segments(
         "segment_max",
@@ -219,6 +225,9 @@ def segment_min(
     """The smallest of the rows of `data` in each segment; of none the highest number.
 
     The arguments are those of `segment_sum`.
+
+    >>> minijax.ops.segment_min(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
+    Array([ 1., inf,  4.], dtype=float32)
     """
     return _segments(
         "segment_min",

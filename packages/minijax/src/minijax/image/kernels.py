@@ -17,6 +17,10 @@ class ResizeMethod(enum.Enum):
     within 1, 2, 3 and 5 of the place. CUBIC_PYTORCH is the cubic kernel of OpenCV and PyTorch,
     for an image whose edges go on as they are; with antialiasing it is CUBIC. AREA weighs pixels
     by how much of them lies in the new pixel.
+
+    >>> method = minijax.image.ResizeMethod.NEAREST
+    >>> minijax.image.resize(jnp.array([1.0, 3.0]), (4,), method)
+    Array([1., 1., 3., 3.], dtype=float32)
     """
 
     NEAREST = 0

@@ -161,6 +161,10 @@ def scale_and_translate(
     Raises:
         ValueError: there is no such method, or `shape` has another length than the image axes, or
             there are not as many numbers as axes.
+
+    >>> image, scale, move = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0]), jnp.array([1.0])
+    >>> minijax.image.scale_and_translate(image, (3,), (0,), scale, move, "linear")
+    Array([0., 1., 2.], dtype=float32)
     """
     shape = sizes_of("scale_and_translate", shape)
     method = _method("scale_and_translate", image, shape, method)

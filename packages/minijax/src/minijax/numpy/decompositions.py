@@ -55,6 +55,10 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
     Returns:
         The triangles; not numbers where a matrix is not positive definite.
+
+    >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     lower = linalg.cholesky(mH(a) if upper else a, symmetrize_input=symmetrize_input)
     return mH(lower) if upper else lower
@@ -71,6 +75,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Raises:
         ValueError: `mode` is none of these.
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = jnp.linalg.qr(a)
+    >>> bool(jnp.allclose(q @ r, a, atol=1e-5)), bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-5))
+    (True, True)
     """
     a = matrices_of("qr", a)
     if mode == "raw":
@@ -101,6 +110,11 @@ def svd(
 
     Returns:
         `U, S, Vh`, or `S` alone.
+
+    >>> a = jnp.array([[3.0, 0.0], [0.0, -2.0]])
+    >>> u, s, vt = jnp.linalg.svd(a)
+    >>> [f"{x:.2f}" for x in s], bool(jnp.allclose(u * s @ vt, a, atol=1e-5))
+    (['3.00', '2.00'], True)
     """
     out = linalg.svd(
         a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
@@ -110,7 +124,11 @@ def svd(
 
 @operation
 def svdvals(x: Any, /) -> Any:
-    """The singular values of matrices, in descending order."""
+    """The singular values of matrices, in descending order.
+
+    >>> [f"{x:.2f}" for x in jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -2.0]]))]
+    ['3.00', '2.00']
+    """
     return linalg.svd(x, compute_uv=False)
 
 
@@ -126,6 +144,11 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
     Raises:
         ValueError: `UPLO` is neither.
+
+    >>> a = jnp.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> w, v = jnp.linalg.eigh(a)
+    >>> [f"{x:.2f}" for x in w], bool(jnp.allclose(v * w @ v.T, a, atol=1e-5))
+    (['1.00', '3.00'], True)
     """
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"eigh: UPLO must be 'L' or 'U', found {UPLO!r}")
@@ -135,26 +158,45 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 @operation(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
-    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; see `eigh`."""
+    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; see `eigh`.
+
+    >>> [f"{x:.2f}" for x in jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))]
+    ['1.00', '3.00']
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @operation
 def eig(a: Any) -> EigResult:
-    """The eigenvalues and eigenvectors of square matrices, which are complex."""
+    """The eigenvalues and eigenvectors of square matrices, which are complex.
+
+    >>> a = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> w, v = jnp.linalg.eig(a)
+    >>> w.dtype, bool(jnp.allclose(a @ v, v * w, atol=1e-5))
+    (dtype('complex64'), True)
+    """
     return EigResult(*linalg.eig(a, compute_left_eigenvectors=False))
 
 
 @operation
 def eigvals(a: Any) -> Any:
-    """The eigenvalues of square matrices, which are complex."""
+    """The eigenvalues of square matrices, which are complex.
+
+    >>> [f"{x.real:.2f}" for x in jnp.linalg.eigvals(jnp.array([[2.0, 1.0], [0.0, 3.0]]))]
+    ['2.00', '3.00']
+    """
     (w,) = linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     return w
 
 
 @operation(static="n")
 def matrix_power(a: Any, n: int) -> Any:
-    """Square matrices to the power `n`, an int that may be negative."""
+    """Square matrices to the power `n`, an int that may be negative.
+
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
+    """
     (n,) = ints("matrix_power: n", n)
     if typeof(a).ndim < 2 or typeof(a).shape[-1] != typeof(a).shape[-2]:
         raise TypeError(f"matrix_power: takes square matrices, found {typeof(a)}")
@@ -177,6 +219,9 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
 
     Raises:
         ValueError: there are less than two, or one between is no matrix.
+
+    >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))]).shape
+    (2, 3)
     """
     arrays = list(arrays)
     ndims = [typeof(x).ndim for x in arrays]
@@ -207,7 +252,11 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
 
 @operation(static="offset")
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """The diagonals of matrices in the last two axes; `offset` says how far above the main one."""
+    """The diagonals of matrices in the last two axes; `offset` says how far above the main one.
+
+    >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     *lead, m, n = typeof(x).shape
     size = max(min(m, n - offset) if offset >= 0 else min(m + offset, n), 0)
     above, below = max(offset, 0), max(-offset, 0)
@@ -223,7 +272,11 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 @operation(static=("offset", "dtype"))
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The sums of the diagonals of matrices in the last two axes."""
+    """The sums of the diagonals of matrices in the last two axes.
+
+    >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     from minijax.numpy.reductions import sum
 
     return sum(diagonal(x, offset=offset), -1, dtype=dtype)
@@ -231,7 +284,11 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 @operation
 def matrix_transpose(x: Any, /) -> Any:
-    """The matrices in the last two axes, transposed."""
+    """The matrices in the last two axes, transposed.
+
+    >>> jnp.linalg.matrix_transpose(jnp.zeros((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     if typeof(x).ndim < 2:
         raise ValueError(f"matrix_transpose: takes at least two axes, found {typeof(x)}")
     return mT(x)

@@ -164,33 +164,142 @@ def _named(function: Any, name: str, doc: str, static: tuple[str, ...]) -> Any:
 
 
 # --8<-- [start:names]
-fft = _of_one("fft", FftType.FFT, "Fourier's transform along one axis.")
-ifft = _of_one("ifft", FftType.IFFT, "The inverse of `fft`.")
-rfft = _of_one("rfft", FftType.RFFT, "`fft` of real numbers, of which the first half is kept.")
-irfft = _of_one("irfft", FftType.IRFFT, "The inverse of `rfft`; `n` is the size of the result.")
+fft = _of_one(
+    "fft",
+    FftType.FFT,
+    """Fourier's transform along one axis.
 
-fft2 = _of_two("fft2", FftType.FFT, "Fourier's transform along two axes.")
-ifft2 = _of_two("ifft2", FftType.IFFT, "The inverse of `fft2`.")
-rfft2 = _of_two("rfft2", FftType.RFFT, "`fft2` of real numbers: half of the last axis is kept.")
-irfft2 = _of_two("irfft2", FftType.IRFFT, "The inverse of `rfft2`; `s` are sizes of the result.")
+    >>> jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))
+    Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+    """,
+)
+ifft = _of_one(
+    "ifft",
+    FftType.IFFT,
+    """The inverse of `fft`.
 
-fftn = _of_several("fftn", FftType.FFT, "Fourier's transform along several axes, or all.")
-ifftn = _of_several("ifftn", FftType.IFFT, "The inverse of `fftn`.")
-rfftn = _of_several("rfftn", FftType.RFFT, "`fftn` of real numbers: half of the last is kept.")
-irfftn = _of_several("irfftn", FftType.IRFFT, "The inverse of `rfftn`; `s` are of the result.")
+    >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))).real
+    Array([ 1.,  0., -1.,  0.], dtype=float32)
+    """,
+)
+rfft = _of_one(
+    "rfft",
+    FftType.RFFT,
+    """`fft` of real numbers, of which the first half is kept.
+
+    >>> jnp.fft.rfft(jnp.array([1.0, 0.0, -1.0, 0.0]))
+    Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """,
+)
+irfft = _of_one(
+    "irfft",
+    FftType.IRFFT,
+    """The inverse of `rfft`; `n` is the size of the result.
+
+    >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])))
+    Array([1., 2., 3., 4.], dtype=float32)
+    """,
+)
+
+fft2 = _of_two(
+    "fft2",
+    FftType.FFT,
+    """Fourier's transform along two axes.
+
+    >>> jnp.fft.fft2(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """,
+)
+ifft2 = _of_two(
+    "ifft2",
+    FftType.IFFT,
+    """The inverse of `fft2`.
+
+    >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """,
+)
+rfft2 = _of_two(
+    "rfft2",
+    FftType.RFFT,
+    """`fft2` of real numbers: half of the last axis is kept.
+
+    >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
+    (2, 3)
+    """,
+)
+irfft2 = _of_two(
+    "irfft2",
+    FftType.IRFFT,
+    """The inverse of `rfft2`; `s` are sizes of the result.
+
+    >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """,
+)
+
+fftn = _of_several(
+    "fftn",
+    FftType.FFT,
+    """Fourier's transform along several axes, or all.
+
+    >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 1)).shape
+    (2, 2, 2)
+    """,
+)
+ifftn = _of_several(
+    "ifftn",
+    FftType.IFFT,
+    """The inverse of `fftn`.
+
+    >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """,
+)
+rfftn = _of_several(
+    "rfftn",
+    FftType.RFFT,
+    """`fftn` of real numbers: half of the last is kept.
+
+    >>> jnp.fft.rfftn(jnp.ones((2, 3, 4))).shape
+    (2, 3, 3)
+    """,
+)
+irfftn = _of_several(
+    "irfftn",
+    FftType.IRFFT,
+    """The inverse of `rfftn`; `s` are of the result.
+
+    >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """,
+)
 # --8<-- [end:names]
 
 
 @operation(static=OF_ONE)
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The real transform of numbers of which half is given; the rest are their conjugates."""
+    """The real transform of numbers of which half is given; the rest are their conjugates.
+
+    >>> jnp.fft.hfft(jnp.array([1.0, 1.0, 0.0]))
+    Array([ 3.,  1., -1.,  1.], dtype=float32)
+    """
     conjugate = lax.conj(a) if typeof(a).dtype.kind == "c" else a
     return irfft(conjugate, n, axis, _other_direction(norm))
 
 
 @operation(static=OF_ONE)
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements."""
+    """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements.
+
+    >>> jnp.fft.ihfft(jnp.array([1.0, 0.0, -1.0, 0.0])).real
+    Array([0. , 0.5, 0. ], dtype=float32)
+    """
     return lax.conj(rfft(a, n, axis, _other_direction(norm)))
 
 
@@ -205,7 +314,11 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
 
 @operation(static=("n", "dtype", "device"))
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies that the results of `fft` belong to, where samples are `d` apart."""
+    """The frequencies that the results of `fft` belong to, where samples are `d` apart.
+
+    >>> jnp.fft.fftfreq(4, d=0.5)
+    Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
     (n,) = ints("fftfreq: n", n)
     require_the_device("fftfreq", device)
     counts = lax.iota("int32", n)
@@ -215,7 +328,11 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 @operation(static=("n", "dtype", "device"))
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies that the results of `rfft` belong to, where samples are `d` apart."""
+    """The frequencies that the results of `rfft` belong to, where samples are `d` apart.
+
+    >>> jnp.fft.rfftfreq(4, d=0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     (n,) = ints("rfftfreq: n", n)
     require_the_device("rfftfreq", device)
     return _frequencies("rfftfreq", n, lax.iota("int32", n // 2 + 1), d, dtype)
@@ -223,13 +340,21 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 @operation(static="axes")
 def fftshift(x: Any, axes: Axes = None) -> Any:
-    """The array with frequency 0 in the middle of the axes `axes`, or all."""
+    """The array with frequency 0 in the middle of the axes `axes`, or all.
+
+    >>> jnp.fft.fftshift(jnp.fft.fftfreq(5, d=0.2))
+    Array([-2., -1.,  0.,  1.,  2.], dtype=float32)
+    """
     return _rolled("fftshift", x, axes, 0)
 
 
 @operation(static="axes")
 def ifftshift(x: Any, axes: Axes = None) -> Any:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
+    Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
     return _rolled("ifftshift", x, axes, 1)
 
 

@@ -19,7 +19,11 @@ from minijax_stage2 import typeof
 
 @operation(static="axis")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vectors perpendicular to those of `x1` and `x2`, which have three elements."""
+    """The vectors perpendicular to those of `x1` and `x2`, which have three elements.
+
+    >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
     if not typeof(x1).shape[axis] == typeof(x2).shape[axis] == 3:
         raise ValueError(f"cross: vectors must have 3 elements, found {typeof(x1)}, {typeof(x2)}")
     return products.cross(x1, x2, axis=axis)
@@ -29,7 +33,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def matmul(
     x1: Any, x2: Any, /, *, precision: PrecisionLike = None, preferred_element_type: Any = None
 ) -> Any:
-    """The matrix product, over leading axes that broadcast."""
+    """The matrix product, over leading axes that broadcast.
+
+    >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
+    """
     return products.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -37,7 +45,12 @@ def matmul(
 
 @operation
 def outer(x1: Any, x2: Any, /) -> Any:
-    """The products of each element of the vector `x1` with each of `x2`, as a matrix."""
+    """The products of each element of the vector `x1` with each of `x2`, as a matrix.
+
+    >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([[10, 20],
+           [20, 40]], dtype=int32)
+    """
     if typeof(x1).ndim != 1 or typeof(x2).ndim != 1:
         raise ValueError(f"outer: takes vectors, found {typeof(x1)} and {typeof(x2)}")
     return products.outer(x1, x2)
@@ -54,7 +67,11 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """The sums of products over several axes, as `minijax.numpy.tensordot` has it."""
+    """The sums of products over several axes, as `minijax.numpy.tensordot` has it.
+
+    >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
+    (2, 5)
+    """
     return products.tensordot(
         x1,
         x2,

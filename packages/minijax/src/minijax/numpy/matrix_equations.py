@@ -50,6 +50,10 @@ def solve(a: Any, b: Any) -> Any:
 
     Raises:
         ValueError: shapes do not fit.
+
+    >>> a, b = jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0])
+    >>> jnp.linalg.solve(a, b)
+    Array([1. , 0.5], dtype=float32)
     """
     a, b = meet(a, b)
     a, b = matrices_of("solve", a, square=True), to_inexact(b)
@@ -68,7 +72,13 @@ def solve(a: Any, b: Any) -> Any:
 
 @operation
 def inv(a: Any) -> Any:
-    """The inverse of square matrices; not numbers, or infinite, where there is none."""
+    """The inverse of square matrices; not numbers, or infinite, where there is none.
+
+    >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> jnp.linalg.inv(a)
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     a = matrices_of("inv", a, square=True)
     return solve_matrices(a, eye_like(a))
 
@@ -125,6 +135,10 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
     Returns:
         A pair. Where a determinant is 0 the sign is 0, and the logarithm minus infinity.
+
+    >>> sign, log = jnp.linalg.slogdet(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> sign, f"{jnp.exp(log):.2f}"
+    (Array(-1., dtype=float32), '6.00')
     """
     if method not in (None, "lu"):
         raise NotImplementedError(f"slogdet: method must be None or 'lu', found {method!r}")
@@ -157,7 +171,11 @@ declare(
 
 @operation
 def det(a: Any) -> Any:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    >>> f"{jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
+    '-2.00'
+    """
     a = matrices_of("det", a, square=True)
     *lead, n, _ = typeof(a).shape
     if n == 0:
@@ -229,6 +247,10 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
             ten times the larger number of rows or columns, times the precision of the dtype.
         hermitian: whether the matrices are symmetric; it makes no difference.
         rcond: an older name of `rtol`.
+
+    >>> a = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    >>> bool(jnp.allclose(jnp.linalg.pinv(a) @ a, jnp.eye(2), atol=1e-5))
+    True
     """
     a = matrices_of("pinv", a)
     *lead, m, n = typeof(a).shape
@@ -261,6 +283,12 @@ def lstsq(
 
     Raises:
         TypeError, ValueError: `a` is no matrix, `b` neither, or they do not fit.
+
+    >>> x = jnp.array([0.0, 1.0, 2.0])
+    >>> a = jnp.stack([x, jnp.ones(3)], axis=1)
+    >>> solution, _, rank, _ = jnp.linalg.lstsq(a, 3.0 * x + 1.0)
+    >>> [f"{c:.2f}" for c in solution], rank
+    (['3.00', '1.00'], Array(2, dtype=int32))
     """
     if numpy_resid:
         raise NotImplementedError(
@@ -290,7 +318,12 @@ def lstsq(
 
 @operation(static="ind")
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """The inverse of `a` as a linear map to arrays of its first `ind` axes."""
+    """The inverse of `a` as a linear map to arrays of its first `ind` axes.
+
+    >>> a = jnp.eye(6).reshape(2, 3, 6)
+    >>> jnp.linalg.tensorinv(a, ind=2).shape
+    (6, 2, 3)
+    """
     (ind,) = ints("tensorinv: ind", ind)
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, found {ind}")
@@ -307,6 +340,11 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
         a: the array whose last axes are summed over.
         b: the array whose axes are the first of `a`.
         axes: axes of `a` to be moved to its end first.
+
+    >>> a, b = 2 * jnp.eye(6).reshape(2, 3, 2, 3), jnp.ones((2, 3))
+    >>> jnp.linalg.tensorsolve(a, b)
+    Array([[0.5, 0.5, 0.5],
+           [0.5, 0.5, 0.5]], dtype=float32)
     """
     ndim = typeof(a).ndim
     if axes is not None:

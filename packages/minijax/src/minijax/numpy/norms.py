@@ -32,6 +32,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Raises:
         ValueError: there is no such norm, or `axis` names more than two axes.
+
+    >>> jnp.linalg.norm(jnp.array([3.0, 4.0])), jnp.linalg.norm(jnp.array([3.0, 4.0]), ord=1)
+    (Array(5., dtype=float32), Array(7., dtype=float32))
     """
     x = to_inexact(x)
     ndim = typeof(x).ndim
@@ -90,13 +93,22 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 @operation(static=("keepdims", "ord"))
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices in the last two axes, as `norm` has it."""
+    """The norm of matrices in the last two axes, as `norm` has it.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> jnp.linalg.matrix_norm(a, ord=1), jnp.linalg.matrix_norm(a, ord=jnp.inf)
+    (Array(6., dtype=float32), Array(7., dtype=float32))
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @operation(static=("axis", "keepdims", "ord"))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """The norm of vectors along an axis, along several at once, or (None) of all elements."""
+    """The norm of vectors along an axis, along several at once, or (None) of all elements.
+
+    >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    Array([ 5., 10.], dtype=float32)
+    """
     x = to_inexact(x)
     axes = canonical_axes("vector_norm", axis, typeof(x).ndim)
     return _of_vectors(x, ord, axes, keepdims)
@@ -109,6 +121,9 @@ def cond(x: Any, p: Any = None) -> Any:
     Arguments:
         x: the matrices; square, unless `p` is None, 2 or -2.
         p: the norm in which errors are measured, 2 by default.
+
+    >>> f"{jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]])):.2f}"
+    '2.00'
     """
     x = to_inexact(x)
     if p in (None, 2, -2):
@@ -130,6 +145,9 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         rtol: by default the larger number of rows or columns times the precision of the dtype.
         hermitian: whether the matrices are symmetric; it makes no difference.
         tol: an older name of `rtol`.
+
+    >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
+    Array(1, dtype=int32)
     """
     x = to_inexact(M)
     if typeof(x).ndim < 2:

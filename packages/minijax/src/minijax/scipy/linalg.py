@@ -15,6 +15,7 @@ from minijax.lax.matrices import eye, inverse_permutation, matrices_of, mT, perm
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax.scipy.matrix_functions import expm, expm_frechet, schur, sqrtm
+from minijax.scipy.patterned_matrices import block_diag, toeplitz
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -26,6 +27,10 @@ def cholesky(
     """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
 
     Of `a` the same triangle is looked at.
+
+    >>> minijax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
     """
     return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
 
@@ -33,7 +38,13 @@ def cholesky(
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
-    """The triangle of `cholesky` and `lower`, for `cho_solve`."""
+    """The triangle of `cholesky` and `lower`, for `cho_solve`.
+
+    >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> factor = minijax.scipy.linalg.cho_factor(a)
+    >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])).round(3)
+    Array([1., 2.], dtype=float32)
+    """
     return cholesky(a, lower), lower
 
 
@@ -74,7 +85,12 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The solutions x of `a @ x = b`, from `cho_factor(a)`."""
+    """The solutions x of `a @ x = b`, from `cho_factor(a)`.
+
+    >>> factor = minijax.scipy.linalg.cho_factor(4.0 * jnp.eye(2), lower=True)
+    >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0]))
+    Array([2., 3.], dtype=float32)
+    """
     c, lower = c_and_lower
     return _cho_solve(c, b, bool(lower))
 
@@ -101,6 +117,10 @@ def solve_triangular(
 
     Raises:
         ValueError: there is no such `trans`, or the rows of `b` are not those of `a`.
+
+    >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0])
+    >>> minijax.scipy.linalg.solve_triangular(a, b, lower=True)
+    Array([1., 2.], dtype=float32)
     """
     op = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}.get(trans)
     if op is None:
@@ -131,7 +151,11 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Any:
-    """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos"."""
+    """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos".
+
+    >>> minijax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
+    Array([1. , 0.5], dtype=float32)
+    """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
     if assume_a != "pos":
@@ -142,7 +166,14 @@ def solve(
 
 @operation(static=("overwrite_a", "check_finite"))
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """The factors in one matrix, and the exchanged rows, for `lu_solve`."""
+    """The factors in one matrix, and the exchanged rows, for `lu_solve`.
+
+    >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> factors, pivots = minijax.scipy.linalg.lu_factor(a)
+    >>> factors, pivots
+    (Array([[2., 0.],
+           [0., 4.]], dtype=float32), Array([0, 1], dtype=int32))
+    """
     factors, pivots, _ = linalg.lu(a)
     return factors, pivots
 
@@ -155,7 +186,12 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The solutions x of `a @ x = b`, from `lu_factor(a)`; `trans` as in `solve_triangular`."""
+    """The solutions x of `a @ x = b`, from `lu_factor(a)`; `trans` as in `solve_triangular`.
+
+    >>> factors = minijax.scipy.linalg.lu_factor(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+    >>> minijax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 2.0]))
+    Array([1. , 0.5], dtype=float32)
+    """
     factors, pivots = lu_and_piv
     factors, b = (to_inexact(x) for x in meet(factors, b))
     permutation = linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
@@ -179,7 +215,13 @@ def lu_solve(
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
-    """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`."""
+    """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> p, lower, upper = minijax.scipy.linalg.lu(a)
+    >>> bool(jnp.allclose(p @ lower @ upper, a, atol=1e-5))
+    True
+    """
     a = matrices_of("lu", a)
     *lead, m, n = typeof(a).shape
     k = min(m, n)
@@ -201,7 +243,13 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Any, ...]:
-    """The QR decomposition; `mode` is "full", "economic" or "r"."""
+    """The QR decomposition; `mode` is "full", "economic" or "r".
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = minijax.scipy.linalg.qr(a)
+    >>> bool(jnp.allclose(q @ r, a, atol=1e-5))
+    True
+    """
     if mode not in ("full", "economic", "r"):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', found {mode!r}")
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
@@ -217,7 +265,12 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """The singular value decomposition: `u`, `s`, `vh`, or `s` alone."""
+    """The singular value decomposition: `u`, `s`, `vh`, or `s` alone.
+
+    >>> s = minijax.scipy.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]), compute_uv=False)
+    >>> [f"{x:.2f}" for x in s]
+    ['3.00', '2.00']
+    """
     return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
@@ -245,7 +298,12 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None."""
+    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None.
+
+    >>> w = minijax.scipy.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True)
+    >>> [f"{x:.2f}" for x in w]
+    ['1.00', '3.00']
+    """
     if b is not None or eigvals is not None or type != 1:
         raise NotImplementedError("eigh: b and eigvals must be None, and type must be 1")
     v, w = linalg.eigh(a, lower=lower)
@@ -254,66 +312,23 @@ def eigh(
 
 @operation(static=("overwrite_a", "check_finite"))
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The inverse of square matrices."""
+    """The inverse of square matrices.
+
+    >>> minijax.scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return jnp.linalg.inv(a)
 
 
 @operation(static=("overwrite_a", "check_finite"))
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    >>> f"{minijax.scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
+    '-2.00'
+    """
     return jnp.linalg.det(a)
-
-
-@operation
-def block_diag(*arrs: Any) -> Any:
-    """A matrix with these matrices along its diagonal, and zeros elsewhere.
-
-    Raises:
-        ValueError: one of them has more than two axes.
-    """
-    if not arrs:
-        return jnp.zeros((1, 0))
-    for arr in arrs:
-        if typeof(arr).ndim > 2:
-            raise ValueError(f"block_diag: expected at most two axes, found {typeof(arr)}")
-    blocks = [x if typeof(x).ndim == 2 else lax.reshape(x, (1, -1)) for x in meet(*arrs)]
-    width = sum(typeof(x).shape[1] for x in blocks)
-    rows, start = [], 0
-    for block in blocks:
-        columns = typeof(block).shape[1]
-        config = [(0, 0, 0), (start, width - start - columns, 0)]
-        rows.append(lax.pad(block, lax.full((), 0, typeof(block).dtype), config))
-        start += columns
-    return lax.concatenate(rows, 0)
-
-
-@operation
-def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
-
-    Each diagonal holds one number. Axes before the last are batch axes.
-    """
-    if r is None:
-        r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
-    c, r = (jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(c, r))
-    return jnp.vectorize(_toeplitz, signature="(m),(n)->(m,n)")(c, r)
-
-
-def _toeplitz(c: Any, r: Any) -> Any:
-    m, n = typeof(c).shape[0], typeof(r).shape[0]
-    if m == 0 or n == 0:
-        return lax.full((m, n), 0, typeof(c).dtype)
-    first = lax.slice(c, [0], [1])
-    row = lax.concatenate([first, lax.slice(r, [1], [n])], 0)
-    if m == 1:
-        return lax.expand_dims(row, [0])
-    # From the last number of the column to the last of the row, over and over: rows that are one
-    # number shorter than that begin one number earlier each.
-    numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
-    size = m + n - 1
-    over = lax.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
-    rows = lax.reshape(lax.slice(over, [m - 1], [m - 1 + m * (size - 1)]), (m, size - 1))
-    return lax.slice(rows, [0, 0], [m, n])
 
 
 __all__ = [

@@ -111,6 +111,10 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
     Raises:
         ValueError: the matrices are not square.
+
+    >>> minijax.scipy.linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]])).round(3)
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
     """
     (a,) = inexact_arrays(A)
     shape = typeof(a).shape
@@ -140,6 +144,12 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 
     Raises:
         ValueError: the matrices are not square, or the shapes differ.
+
+    >>> a, e = jnp.zeros((2, 2)), jnp.eye(2)
+    >>> exp_a, derivative = minijax.scipy.linalg.expm_frechet(a, e)
+    >>> derivative.round(3)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     a, e = inexact_arrays(A, E)
     for name, matrix in (("A", A), ("E", E)):
@@ -167,6 +177,11 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
     Raises:
         ValueError: there is no such `output`.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> t, z = minijax.scipy.linalg.schur(a)
+    >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))
+    True
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output must be 'real' or 'complex', found {output!r}")
@@ -207,6 +222,10 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
     Raises:
         NotImplementedError: `blocksize` is not 1.
+
+    >>> root = minijax.scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
+    >>> [f"{x.real:.2f}" for x in jnp.diag(root)]
+    ['2.00', '3.00']
     """
     if blocksize > 1:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, found {blocksize}")

@@ -52,26 +52,42 @@ _xlogx_of = unary(
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
-    """`x * log(y)`, and 0 where `x` is 0."""
+    """`x * log(y)`, and 0 where `x` is 0.
+
+    >>> minijax.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0]))
+    Array([0., 0.], dtype=float32)
+    """
     return _xlogy_of(*real_floats("xlogy", x, y))
 
 
 @operation
 def xlog1py(x: Any, y: Any) -> Any:
-    """`x * log(1 + y)`, and 0 where `x` is 0."""
+    """`x * log(1 + y)`, and 0 where `x` is 0.
+
+    >>> minijax.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
+    Array([0., 0.], dtype=float32)
+    """
     return _xlog1py_of(*real_floats("xlog1py", x, y))
 
 
 @operation
 def entr(x: Any) -> Any:
-    """`-x * log(x)`; minus infinity where `x` is negative."""
+    """`-x * log(x)`; minus infinity where `x` is negative.
+
+    >>> f"{minijax.scipy.special.entr(0.5):.3f}", minijax.scipy.special.entr(-1.0).item()
+    ('0.347', -inf)
+    """
     (x,) = real_floats("entr", x)
     return where(lax.lt(x, 0), -math.inf, lax.neg(_xlogx_of(x)))
 
 
 @operation
 def rel_entr(p: Any, q: Any) -> Any:
-    """`p * log(p / q)`; infinite where one of them is negative, or `q` is 0 and `p` is not."""
+    """`p * log(p / q)`; infinite where one of them is negative, or `q` is 0 and `p` is not.
+
+    >>> minijax.scipy.special.rel_entr(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
+    Array([0., 0.], dtype=float32)
+    """
     p, q = real_floats("rel_entr", p, q)
     both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
     is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
@@ -82,7 +98,11 @@ def rel_entr(p: Any, q: Any) -> Any:
 
 @operation
 def kl_div(p: Any, q: Any) -> Any:
-    """`p * log(p / q) - p + q`."""
+    """`p * log(p / q) - p + q`.
+
+    >>> minijax.scipy.special.kl_div(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
+    Array([3., 0.], dtype=float32)
+    """
     p, q = real_floats("kl_div", p, q)
     return lax.add(lax.sub(rel_entr(p, q), p), q)
 

@@ -17,19 +17,31 @@ from minijax_stage2 import typeof
 
 @operation
 def erf(x: Any) -> Any:
-    """The error function of `x`."""
+    """The error function of `x`.
+
+    >>> f"{minijax.scipy.special.erf(1.0):.3f}"
+    '0.843'
+    """
     return lax.erf(*real_floats("erf", x))
 
 
 @operation
 def erfc(x: Any) -> Any:
-    """`1 - erf(x)`, exact also where that is nearly 0."""
+    """`1 - erf(x)`, exact also where that is nearly 0.
+
+    >>> f"{minijax.scipy.special.erfc(5.0):.3e}"
+    '1.537e-12'
+    """
     return lax.erfc(*real_floats("erfc", x))
 
 
 @operation
 def erfinv(x: Any) -> Any:
-    """The number whose error function is `x`."""
+    """The number whose error function is `x`.
+
+    >>> f"{minijax.scipy.special.erfinv(minijax.scipy.special.erf(0.5)):.3f}"
+    '0.500'
+    """
     return lax.erf_inv(*real_floats("erfinv", x))
 
 
@@ -60,7 +72,11 @@ _erfcx_of = unary(
 
 @operation
 def erfcx(x: Any) -> Any:
-    """`exp(x**2) * erfc(x)`, also where one is too large and the other too small for a number."""
+    """`exp(x**2) * erfc(x)`, also where one is too large and the other too small for a number.
+
+    >>> f"{minijax.scipy.special.erfcx(1.0):.3f}", f"{minijax.scipy.special.erfcx(1e10):.3e}"
+    ('0.428', '5.642e-11')
+    """
     return _erfcx_of(*real_floats("erfcx", x))
 
 

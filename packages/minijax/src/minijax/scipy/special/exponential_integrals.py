@@ -228,26 +228,41 @@ def expn(n: Any, x: Any) -> Any:
     """The integral of `exp(-x * t) / t**n` over t from 1 on, for whole numbers `n`.
 
     It has a derivative by `x` only.
+
+    >>> f"{minijax.scipy.special.expn(2, 1.0):.3f}"
+    '0.148'
     """
     return _expn_of(*real_floats("expn", n, x))
 
 
 @operation
 def exp1(x: Any) -> Any:
-    """The integral of `exp(-t) / t` over t from `x` on."""
+    """The integral of `exp(-t) / t` over t from `x` on.
+
+    >>> f"{minijax.scipy.special.exp1(1.0):.3f}"
+    '0.219'
+    """
     (x,) = real_floats("exp1", x)
     return _expn_of(1.0, x)
 
 
 @operation
 def expi(x: Any) -> Any:
-    """The integral of `exp(t) / t` over t up to `x`, at 0 its principal value."""
+    """The integral of `exp(t) / t` over t up to `x`, at 0 its principal value.
+
+    >>> f"{minijax.scipy.special.expi(1.0):.3f}"
+    '1.895'
+    """
     return _expi_of(*real_floats("expi", x))
 
 
 @operation
 def sici(x: Any) -> tuple[Any, Any]:
-    """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there."""
+    """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there.
+
+    >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]
+    ['0.946', '0.337']
+    """
     (x,) = real_floats("sici", x)
     return _si_of(x), _ci_of(x)
 
@@ -258,6 +273,9 @@ def spence(x: Any) -> Any:
 
     Raises:
         TypeError: `x` is no array of floats of 32 or 64 bits.
+
+    >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
+    ('-0.822', '-0.822')
     """
     if typeof(x).dtype not in (np.float32, np.float64):
         raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")

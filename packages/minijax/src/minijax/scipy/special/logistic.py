@@ -12,26 +12,43 @@ Axes = int | tuple[int, ...] | None
 
 @operation
 def expit(x: Any) -> Any:
-    """`1 / (1 + exp(-x))`."""
+    """`1 / (1 + exp(-x))`.
+
+    >>> minijax.scipy.special.expit(jnp.array([-1e3, 0.0, 1e3]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return lax.logistic(to_inexact(x))
 
 
 @operation
 def logit(x: Any) -> Any:
-    """`log(x / (1 - x))`, which `expit` undoes."""
+    """`log(x / (1 - x))`, which `expit` undoes.
+
+    >>> minijax.scipy.special.logit(jnp.array([0.0, 0.5, 1.0]))
+    Array([-inf,   0.,  inf], dtype=float32)
+    """
     (x,) = real_floats("logit", x)
     return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
 
 
 @operation(static="axis")
 def softmax(x: Any, *, axis: Axes = None) -> Any:
-    """`exp(x)` scaled so that the sum over the axes, all if None, is 1."""
+    """`exp(x)` scaled so that the sum over the axes, all if None, is 1.
+
+    >>> minijax.scipy.special.softmax(jnp.array([[0.0, 0.0], [0.0, -1e3]]), axis=1)
+    Array([[0.5, 0.5],
+           [1. , 0. ]], dtype=float32)
+    """
     return nn.softmax(x, axis)
 
 
 @operation(static="axis")
 def log_softmax(x: Any, *, axis: Axes = None) -> Any:
-    """The logarithm of `softmax`, exact also where that is nearly 0."""
+    """The logarithm of `softmax`, exact also where that is nearly 0.
+
+    >>> minijax.scipy.special.log_softmax(jnp.array([0.0, -1e3, -2e3]))
+    Array([    0., -1000., -2000.], dtype=float32)
+    """
     return nn.log_softmax(x, axis)
 
 

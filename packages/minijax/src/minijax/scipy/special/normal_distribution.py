@@ -16,7 +16,11 @@ from minijax_stage2 import typeof
 
 @operation
 def ndtr(x: Any) -> Any:
-    """The probability that a normally distributed number is at most `x`."""
+    """The probability that a normally distributed number is at most `x`.
+
+    >>> f"{minijax.scipy.special.ndtr(0.0):.3f}", f"{minijax.scipy.special.ndtr(1.96):.3f}"
+    ('0.500', '0.975')
+    """
     (x,) = real_floats("ndtr", x)
     scaled = lax.mul(x, math.sqrt(0.5))
     distance = lax.abs(scaled)
@@ -100,6 +104,9 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     Arguments:
         x: real numbers.
         series_order: must be 3: how many terms of a series are used far from 0.
+
+    >>> f"{minijax.scipy.special.log_ndtr(-50.0):.2f}", minijax.scipy.special.ndtr(-50.0).item()
+    ('-1254.83', 0.0)
     """
     if series_order != 3:
         raise NotImplementedError(f"log_ndtr: series_order must be 3, found {series_order}")
@@ -108,7 +115,11 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 @operation
 def ndtri(p: Any) -> Any:
-    """The number that a normally distributed one is at most with probability `p`."""
+    """The number that a normally distributed one is at most with probability `p`.
+
+    >>> f"{minijax.scipy.special.ndtri(0.975):.2f}"
+    '1.96'
+    """
     return _ndtri_of(*real_floats("ndtri", p))
 
 
