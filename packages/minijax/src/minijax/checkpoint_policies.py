@@ -25,24 +25,61 @@ declare(
 
 # --8<-- [start:policies]
 def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps all, as without `checkpoint`."""
+    """Keeps all, as without `checkpoint`.
+
+    How often the program of a gradient has a product, and how often a sine:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.everything_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 1)
+    """
     return True
 
 
 def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps the arguments only, as without a policy."""
+    """Keeps the arguments only, as without a policy.
+
+    How often the program of a gradient has a product, and how often a sine:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.nothing_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (3, 2)
+    """
     return False
 
 
 def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps products of matrices, which take most of the time and little of the memory."""
+    """Keeps products of matrices, which take most of the time and little of the memory.
+
+    How often the program of a gradient has a product, and how often a sine:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.dots_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 2)
+    """
     return prim is dot_general_p
 
 
 def dots_with_no_batch_dims_saveable(
     prim: Primitive, *in_avals: ShapedArray, **params: Any
 ) -> bool:
-    """Keeps products of matrices that are not products of a batch of matrices."""
+    """Keeps products of matrices that are not products of a batch of matrices.
+
+    How often the program of a gradient has a product, and how often a sine:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(minijax.vmap(jnp.dot)(w, x)) ** 2)
+    >>> policy = minijax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> gradient = minijax.grad(minijax.checkpoint(f, policy=policy))
+    >>> program = str(minijax.make_jaxpr(gradient)(jnp.ones((5, 2, 2)), jnp.ones((5, 2))))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (3, 2)
+    """
     if prim is not dot_general_p:
         return False
     _, (x_batch, y_batch) = params["dimension_numbers"]
@@ -50,25 +87,69 @@ def dots_with_no_batch_dims_saveable(
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keeps what `checkpoint_name` gave one of these names."""
+    """Keeps what `checkpoint_name` gave one of these names.
+
+    How often the program of a gradient has either logarithm:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_only_these_names("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (2, 1)
+    """
     names = frozenset(names_which_can_be_saved)
     return lambda prim, *in_avals, **params: prim is name_p and params["name"] in names
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keeps what has a name other than these."""
+    """Keeps what has a name other than these.
+
+    How often the program of a gradient has either logarithm:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_any_names_but_these("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (1, 2)
+    """
     names = frozenset(names_not_to_save)
     return lambda prim, *in_avals, **params: prim is name_p and params["name"] not in names
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keeps all but what has one of these names."""
+    """Keeps all but what has one of these names.
+
+    How often the program of a gradient has either logarithm:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_anything_except_these_names("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (1, 1)
+    """
     names = frozenset(names_not_to_save)
     return lambda prim, *in_avals, **params: not (prim is name_p and params["name"] in names)
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keeps what either policy keeps."""
+    """Keeps what either policy keeps.
+
+    How often the program of a gradient has a product, and how often a sine:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> policies = minijax.checkpoint_policies
+    >>> policy = policies.save_from_both_policies(
+    ...     policies.dots_saveable, policies.save_only_these_names("waves")
+    ... )
+    >>> f = lambda w, x: jnp.sum(checkpoint_name(jnp.sin(w @ x), "waves") ** 2)
+    >>> gradient = minijax.grad(minijax.checkpoint(f, policy=policy))
+    >>> program = str(minijax.make_jaxpr(gradient)(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 1)
+    """
     return lambda prim, *in_avals, **params: (
         policy_1(prim, *in_avals, **params) or policy_2(prim, *in_avals, **params)
     )
