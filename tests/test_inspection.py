@@ -222,6 +222,25 @@ def test_tracers_that_outlive_their_call_are_found(program):
         kept.clear()
 
 
+def test_looking_for_leaks_by_the_name_of_the_setting():
+    def leaks():
+        minijax.clear_caches()
+        try:
+            minijax.jit(leaky)(1.0)
+        except minijax.errors.UnexpectedTracerError:
+            return True
+        finally:
+            kept.clear()
+        return False
+
+    assert not leaks()
+    with minijax.check_tracer_leaks():
+        assert leaks()
+        with minijax.check_tracer_leaks(False):
+            assert not leaks()
+    assert not leaks()
+
+
 def test_what_is_compiled_is_logged(caplog):
     def f(x):
         return x + 1

@@ -78,12 +78,18 @@ NOT_YET = {
 }
 # Context managers that set an option; JAX has one signature for all of them.
 OF_SETTINGS = {
+    "check_tracer_leaks",
     "debug_infs",
     "debug_nans",
+    "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
+    "enable_custom_prng",
+    "explain_cache_misses",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "threefry_partitionable",
 }
 LACKING = {
     (name, function) for name, functions in NOT_YET.items() for function in functions.split()

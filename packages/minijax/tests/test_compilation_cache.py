@@ -299,8 +299,18 @@ def test_a_program_that_xla_cannot_write_down_is_not_kept(directory, events, mon
     assert list(directory.iterdir()) == []
 
 
-def test_programs_that_compile_fast_enough_are_not_kept(directory, events):
-    with config.override(persistent_cache_min_compile_time_secs=1e6):
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"persistent_cache_min_compile_time_secs": 1e6},
+        {"persistent_cache_min_entry_size_bytes": 10**9},
+    ],
+    ids=str,
+)
+def test_programs_that_compile_fast_enough_or_are_small_enough_are_not_kept(
+    directory, events, limit
+):
+    with config.override(**limit):
         compute()
         compute()
     assert events() == ["miss", "miss"]

@@ -181,6 +181,80 @@ def test_assigning_is_refused_with_the_remedy(settings):
     assert settings.count == 1
 
 
+def test_all_values_by_the_names_of_jax(settings):
+    assert settings.values == {
+        "jax_switch": False,
+        "jax_count": 1,
+        "jax_seconds": 0.5,
+        "jax_place": None,
+        "jax_from_environment": 3,
+        "jax_empty": 1,
+    }
+    assert settings.read("jax_count") == settings.read("count") == 1
+    with pytest.raises(AttributeError, match="did you mean 'count'"):
+        settings.read("jax_cuont")
+
+
+def test_the_command_line(settings, monkeypatch):
+    flags = ["--jax_switch", "-jax_count=7", "--jax_place", "here", "--jax_other=3", "jax_seconds"]
+    monkeypatch.setattr(sys, "argv", ["program", *flags, "--", "--jax_count=8"])
+    settings.parse_flags_with_absl()
+    assert (settings.switch, settings.count, settings.place) == (True, 7, "here")
+    assert settings.seconds == 0.5
+    monkeypatch.setattr(sys, "argv", ["program", "--nojax_switch", "--jax_empty=5"])
+    settings.parse_flags_with_absl()
+    assert (settings.switch, settings.empty) == (False, 5)
+    monkeypatch.setattr(sys, "argv", ["program", "--jax_count=many"])
+    with pytest.raises(ValueError, match="the flag --jax_count has to be an int, found 'many'"):
+        settings.parse_flags_with_absl()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jax_platforms", "cpu"),
+        ("jax_platform_name", "cpu"),
+        ("jax_default_prng_impl", "threefry2x32"),
+        ("jax_threefry_partitionable", True),
+        ("jax_default_matmul_precision", "float32"),
+        ("jax_default_device", "cpu"),
+        ("jax_default_device", minijax.devices()[0]),
+    ],
+)
+def test_what_programs_for_jax_set(name, value):
+    with config.override(**{name: value}):
+        assert config.read(name) == config.values[name] == value
+        assert float(minijax.numpy.ones(2).sum()) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("platforms", "cuda", ValueError, "platforms is one of None, '', 'cpu', found 'cuda'"),
+        ("platform_name", "tpu", ValueError, "platform_name is one of '', 'cpu', found 'tpu'"),
+        ("default_device", "tpu", RuntimeError, "no devices of the kind 'tpu'"),
+        ("default_device", 0, ValueError, "one of minijax.devices.*found 0 of type int"),
+        ("default_prng_impl", "fastest", ValueError, "is one of 'threefry2x32', 'rbg'"),
+        ("default_prng_impl", "rbg", NotImplementedError, "can only be 'threefry2x32' here"),
+        ("threefry_partitionable", False, NotImplementedError, "can only be True here"),
+        ("threefry_partitionable", 0, TypeError, "true or false, found 0"),
+        ("default_matmul_precision", "exact", ValueError, "is one of None, 'default'.*'exact'"),
+    ],
+)
+def test_what_this_library_has_not(name, value, error, message):
+    before = config.read(name)
+    with pytest.raises(error, match=message):
+        config.update(name, value)
+    with pytest.raises(error, match=message), config.override(**{name: value}):
+        pass
+    assert config.read(name) == before
+
+
+def test_a_value_in_the_environment_that_this_library_has_not():
+    message = in_fresh_process("import minijax", MINIJAX_THREEFRY_PARTITIONABLE="0")
+    assert message.startswith("NotImplementedError: config: threefry_partitionable can only be")
+
+
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the place is another one there")
 @pytest.mark.parametrize(
     ("variables", "expected"),

@@ -52,6 +52,35 @@ def test_what_cannot_be(call, error, message):
     assert message in str(caught.value)
 
 
+def test_devices_are_of_the_class_device():
+    assert all(isinstance(device, minijax.Device) for device in devices())
+    assert not isinstance("cpu", minijax.Device)
+
+
+def test_the_default_device_is_where_arrays_are():
+    for device in (devices()[0], "cpu", None):
+        with minijax.default_device(device):
+            assert minijax.config.jax_default_device == device
+            assert jnp.ones(2).device == devices()[0]
+    assert minijax.config.default_device is None
+    with pytest.raises(RuntimeError, match="kind 'gpu'"), minijax.default_device("gpu"):
+        pass
+
+
+def test_live_arrays_are_those_that_somebody_has():
+    kept, deleted = jnp.arange(5.0), jnp.arange(6.0)
+    deleted.delete()
+    tree = {"a": [jnp.arange(7.0)]}
+    ids = [id(x) for x in minijax.live_arrays()]
+    assert ids.count(id(kept)) == ids.count(id(tree["a"][0])) == 1
+    assert id(deleted) not in ids
+    assert all(type(x) is Array for x in minijax.live_arrays("cpu"))
+    del tree
+    assert len(minijax.live_arrays()) == len(ids) - 1
+    with pytest.raises(RuntimeError, match="kind 'gpu'"):
+        minijax.live_arrays("gpu")
+
+
 class TestDevicePut:
     def test_a_pytree_of_anything(self):
         on_device = jnp.ones(2)

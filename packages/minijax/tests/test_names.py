@@ -91,5 +91,9 @@ def test_the_programs_of_a_jax_user_run_after_changing_their_imports():
 
 def test_the_version_is_that_of_the_distribution():
     assert minijax.__version__ == importlib.metadata.version("minijax")
+    assert minijax.version.__version__ == minijax.__version__
+    major, minor, patch = minijax.__version_info__
+    assert minijax.__version__.startswith(f"{major}.{minor}.{patch}")
+    assert minijax.version.__version_info__ == minijax.__version_info__
     with pytest.raises(AttributeError, match="module 'minijax' has no attribute 'versoin'"):
         minijax.versoin  # noqa: B018

@@ -57,6 +57,18 @@ def test_both_kinds_of_keys_make_the_same():
     equal(words(random.wrap_key_data(raw)), raw)
 
 
+def test_custom_keys_in_the_place_of_the_older_ones():
+    make = minijax.jit(lambda seed: random.PRNGKey(seed))
+    assert make(5).shape == (2,)
+    with minijax.enable_custom_prng():
+        for key in (make(5), random.PRNGKey(5)):
+            assert key.dtype == random.key(5).dtype
+            equal(random.key_data(key), [0, 5])
+        with minijax.enable_custom_prng(False):
+            assert random.PRNGKey(5).shape == (2,)
+    assert make(5).shape == (2,)
+
+
 def test_split_and_fold_in_encrypt_numbers():
     keys = words(random.split(KEY, 5))
     assert len({tuple(key) for key in keys}) == 5

@@ -175,6 +175,10 @@ class TestTypesOfResults:
         struct = ShapeDtypeStruct((2, 3), jnp.float32)
         assert (struct.ndim, struct.size, len(struct)) == (2, 6, 2)
         assert struct == ShapeDtypeStruct([2, 3], "float32")
+        assert struct == ShapeDtypeStruct((2, 3), "float32", sharding=None)
+        assert struct.sharding is None
+        with pytest.raises(NotImplementedError, match="sharding must be None"):
+            ShapeDtypeStruct((2, 3), "float32", sharding=struct)
         assert hash(struct) == hash(ShapeDtypeStruct([2, 3], "float32"))
         assert struct != ShapeDtypeStruct((2, 3), "float64")
         assert struct != ShapeDtypeStruct((2, 3), "float32", weak_type=True)

@@ -43,10 +43,12 @@ from minijax.custom_derivatives import (
 )
 from minijax.devices import (
     default_backend,
+    default_device,
     device_count,
     device_get,
     device_put,
     devices,
+    live_arrays,
     local_device_count,
     local_devices,
     process_count,
@@ -56,12 +58,13 @@ from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_pro
 from minijax.inspection.clearing import clear_caches
 from minijax.inspection.environment import print_environment_info
 from minijax.inspection.invalid_numbers import debug_infs, debug_nans
-from minijax.inspection.leaks import checking_leaks
-from minijax.inspection.watching import disable_jit, log_compiles
+from minijax.inspection.leaks import check_tracer_leaks, checking_leaks
+from minijax.inspection.watching import disable_jit, explain_cache_misses, log_compiles
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
 from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
+from minijax.random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     block_until_ready,
@@ -82,9 +85,11 @@ from minijax_stage1.source import hide_frames_of
 
 __all__ = [
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
+    "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
@@ -102,7 +107,9 @@ __all__ = [
     "debug_infs",
     "debug_nans",
     "default_backend",
+    "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
     "device_count",
     "device_get",
     "device_put",
@@ -111,11 +118,13 @@ __all__ = [
     "dlpack",
     "dtypes",
     "effects_barrier",
+    "enable_custom_prng",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
     "experimental",
+    "explain_cache_misses",
     "export",
     "flatten_util",
     "grad",
@@ -129,6 +138,7 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "live_arrays",
     "local_device_count",
     "local_devices",
     "log_compiles",
@@ -149,11 +159,13 @@ __all__ = [
     "scipy",
     "stages",
     "test_util",
+    "threefry_partitionable",
     "tree",
     "tree_util",
     "typeof",
     "typing",
     "value_and_grad",
+    "version",
     "vjp",
     "vmap",
 ]
@@ -162,23 +174,20 @@ hide_frames_of(__file__)
 
 
 # Modules that many programs never touch are imported when they are first named.
-_LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util"}
+_LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util", "version"}
 
 if TYPE_CHECKING:
-    from minijax import experimental, export, flatten_util, image, scipy, test_util
+    from minijax import experimental, export, flatten_util, image, scipy, test_util, version
+    from minijax.devices import Device
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f"minijax.{name}")
-    if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+    if name in ("__version__", "__version_info__"):
+        return getattr(importlib.import_module("minijax.version"), name)
+    if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
+        from minijax_stage3.backend import device_class
 
-        try:
-            return version("minijax")
-        except PackageNotFoundError as error:
-            raise AttributeError(
-                "minijax.__version__ is that of the installed distribution, and minijax runs here "
-                "from its sources: install it (pip install) to give it one"
-            ) from error
+        return device_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

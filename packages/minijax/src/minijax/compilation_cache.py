@@ -72,7 +72,9 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
     compiled = backend.compile(text, out_avals, options)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
-            _write(directory, file, key, compiled.serialize())
+            written = compiled.serialize()
+            if len(written) >= config.persistent_cache_min_entry_size_bytes:
+                _write(directory, file, key, written)
     return compiled
 
 

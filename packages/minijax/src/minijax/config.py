@@ -19,7 +19,7 @@ _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
 class Option:
     """One setting. `value` is what holds here and now."""
 
-    def __init__(self, name: str, kind: type | tuple[str, ...], default: Any, doc: str):
+    def __init__(self, name: str, kind: type | tuple[str | None, ...], default: Any, doc: str):
         self.name = name
         self.kind = _kind_of(kind)
         self.default = default
@@ -28,7 +28,7 @@ class Option:
         self._here: ContextVar[Any] = ContextVar(name)
         variable = _ENVIRONMENT_PREFIX + name.upper()
         if text := os.environ.get(variable):
-            self._everywhere = self._parse(variable, text)
+            self._everywhere = self._parse(f"the environment variable {variable}", text)
 
     @property
     def value(self) -> Any:
@@ -55,13 +55,16 @@ class Option:
             )
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
-    def _parse(self, variable: str, text: str) -> Any:
+    def update_from_text(self, where: str, text: str) -> None:
+        """As `update`, with a value that is written at some place, as `where` calls it."""
+        self.update(self._parse(where, text))
+
+    def _parse(self, where: str, text: str) -> Any:
         try:
             return self.kind.parse(text)
         except ValueError:
             raise ValueError(
-                f"the environment variable {variable} has to be {self.kind.described}, "
-                f"found {text!r:.60}"
+                f"{where} has to be {self.kind.described}, found {text!r:.60}"
             ) from None
 
 
@@ -80,6 +83,21 @@ class Switch(Option):
     def _checked(self, value: Any) -> Any:
         Switch.used |= bool(value)
         return super()._checked(value)
+
+
+class Fixed(Option):
+    """A setting of JAX's that has other values there, and one here."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._checked(self._everywhere)  # which the environment may have said
+
+    def _checked(self, value: Any) -> Any:
+        if super()._checked(value) != self.default:
+            raise NotImplementedError(
+                f"config: {self.name} can only be {self.default!r} here, found {value!r}"
+            )
+        return value
 
 
 class _Kind:
@@ -121,7 +139,7 @@ _KINDS: dict[type, _Kind] = {
 }
 
 
-def _kind_of(kind: type | tuple[str, ...]) -> _Kind:
+def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
     """What is known about the values of a type, or of which there are only a few."""
     if isinstance(kind, type):
         return _KINDS[kind]
@@ -144,7 +162,7 @@ class Config:
     def declare(
         self,
         name: str,
-        kind: type | tuple[str, ...],
+        kind: type | tuple[str | None, ...],
         default: Any,
         doc: str,
         option_class: type[Option] = Option,
@@ -211,6 +229,49 @@ class Config:
                 stack.enter_context(self.option(name).override(value))
             yield
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of all settings, by JAX's names.
+
+        >>> config.values["jax_log_compiles"]
+        False
+        """
+        return {_JAX_PREFIX + name: option.value for name, option in self.options.items()}
+
+    def read(self, name: str) -> Any:
+        """The value of a setting, as the attribute of this name has it.
+
+        Raises:
+            AttributeError: there is no such setting.
+        """
+        return self.option(name).value
+
+    def parse_flags_with_absl(self) -> None:
+        """Takes settings from the command line of the program, as JAX does by means of absl.
+
+        `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off, others are given
+        their value by `--jax_platforms=cpu`, or as the next argument. What is no setting is left
+        alone.
+
+        Raises:
+            ValueError: a value cannot be read.
+        """
+        arguments = iter(sys.argv[1:])
+        for argument in arguments:
+            if argument == "--":
+                break
+            flag, separator, text = argument.removeprefix("-").removeprefix("-").partition("=")
+            is_negated = flag.startswith("no" + _JAX_PREFIX)
+            name = flag.removeprefix("no" if is_negated else "")
+            option = self.options.get(name.removeprefix(_JAX_PREFIX))
+            if not (argument.startswith("-") and name.startswith(_JAX_PREFIX) and option):
+                continue
+            if not separator and option.kind is _KINDS[bool]:
+                text = "false" if is_negated else "true"
+            elif not separator:
+                text = next(arguments, "")
+            option.update_from_text(f"the flag --{flag}", text)
+
     def __getattr__(self, name: str) -> Any:
         return self.option(name).value
 
@@ -264,6 +325,12 @@ config.declare(
     float,
     0.0,
     "Programs that took less time than this to compile are not kept.",
+)
+config.declare(
+    "persistent_cache_min_entry_size_bytes",
+    int,
+    0,
+    "Compiled programs of fewer bytes than this are not kept.",
 )
 config.declare(
     "log_compiles",

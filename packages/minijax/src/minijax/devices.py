@@ -4,6 +4,7 @@ There is one so far, the CPU, in one process. The functions are those that progr
 devices are written with.
 """
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,6 +47,41 @@ class _AsyncDispatch(Option):
 
 config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
 
+_PLATFORM = "cpu"
+
+config.declare(
+    "platforms",
+    (None, "", _PLATFORM),
+    None,
+    "The kinds of devices that may compute. However it is said, there is one.",
+)
+config.declare("platform_name", ("", _PLATFORM), "", "The kind of devices that compute.")
+
+
+class _DefaultDevice(Option):
+    """The setting that names a device, or a kind of devices."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "default_device",
+            (_PLATFORM,),
+            None,
+            "The device of arrays that nobody puts elsewhere, or its kind; None: the first.",
+        )
+
+    def _checked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            devices(value)
+        elif value is not None and not isinstance(value, xla.device_class()):
+            raise ValueError(
+                "config: default_device is one of minijax.devices(), a kind of devices such as "
+                f"{_PLATFORM!r}, or None; found {value!r:.60} of type {type(value).__name__}"
+            )
+        return value
+
+
+config.options["default_device"] = _default_device = _DefaultDevice()
+
 Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
 
@@ -81,6 +117,45 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     if process_index not in (None, 0):
         raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
     return devices(backend)
+
+
+@contextmanager
+def default_device(new_val: Device | str | None) -> Iterator[None]:
+    """Sets `config.default_device` for the block of a `with`, in this thread only.
+
+    Arguments:
+        new_val: one of `devices()`, a kind of them, or None, which means the first device.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+        ValueError: it is something else.
+
+    >>> import minijax.numpy as jnp
+    >>> with default_device(devices("cpu")[0]):
+    ...     print(jnp.zeros(2).device)
+    cpu:0
+    """
+    with _default_device.override(new_val):
+        yield
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """All Arrays that are not deleted, and that something in this process still refers to.
+
+    Arguments:
+        platform: the kind of the devices that hold them; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.zeros(2)
+    >>> any(array is x for array in live_arrays())
+    True
+    """
+    devices(platform)
+    found = [x for x in gc.get_objects() if issubclass(type(x), Array)]
+    return [x for x in found if not x.is_deleted()]
 
 
 def device_count(backend: str | None = None) -> int:

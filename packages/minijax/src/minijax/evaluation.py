@@ -15,7 +15,7 @@ import numpy as np
 from minijax.array import Array, of_library
 from minijax.config import Option, Switch
 from minijax.inspection.invalid_numbers import check_numbers
-from minijax.inspection.leaks import check_leaks, check_tracer_leaks
+from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -169,7 +169,7 @@ def evaluated_by_library(function: Function) -> Function:
             return function(*args, **kwargs)
         with library_evaluation():
             result = function(*args, **kwargs)
-        if Switch.used and check_tracer_leaks.value:
+        if Switch.used and tracer_leaks.value:
             check_leaks()
         return result
 

@@ -27,6 +27,7 @@ class Settings(NamedTuple):
     numpy_dtype_promotion: str = "standard"
     numpy_rank_promotion: str = "allow"
     default_matmul_precision: str | None = None
+    enable_custom_prng: bool = False
 
 
 # --8<-- [start:number_types]

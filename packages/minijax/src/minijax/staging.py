@@ -20,8 +20,12 @@ class ShapeDtypeStruct:
     Arguments:
         shape: the sizes of the axes.
         dtype: the dtype of the elements.
+        sharding: how the array lies on devices: None, for there is one.
         weak_type: whether it is the type of a Python number, which takes the dtype of whatever
             it meets.
+
+    Raises:
+        NotImplementedError: a sharding is given.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -29,7 +33,16 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "weak_type")
 
-    def __init__(self, shape: Iterable[int], dtype: Any, *, weak_type: bool = False):
+    sharding = None
+
+    def __init__(
+        self, shape: Iterable[int], dtype: Any, *, sharding: None = None, weak_type: bool = False
+    ):
+        if sharding is not None:
+            raise NotImplementedError(
+                f"ShapeDtypeStruct: sharding must be None, for there is one device; found "
+                f"{sharding!r:.60}"
+            )
         self.shape = tuple(shape)
         check_shape("ShapeDtypeStruct", self.shape)
         self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)

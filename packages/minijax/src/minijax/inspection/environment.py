@@ -19,14 +19,10 @@ def print_environment_info(return_string: bool = False) -> str | None:
     >>> [line.partition(":")[0] for line in text.splitlines()]
     ['minijax', 'jaxlib', 'numpy', 'python', 'devices', 'platform']
     """
-    from importlib.metadata import PackageNotFoundError, version
+    from minijax import version
 
-    try:
-        own = version("minijax")
-    except PackageNotFoundError:  # run from the sources
-        own = "not installed"
     lines = [
-        f"minijax: {own}",
+        f"minijax: {getattr(version, '__version__', 'not installed')}",
         f"jaxlib:  {backend.jaxlib_version()}",
         f"numpy:   {np.__version__}",
         f"python:  {sys.version}",

@@ -9,7 +9,7 @@ from minijax.config import Switch, config
 from minijax_stage1.errors import UnexpectedTracerError
 from minijax_stage2 import Tracer
 
-check_tracer_leaks = config.declare(
+tracer_leaks = config.declare(
     "check_tracer_leaks",
     bool,
     False,
@@ -35,16 +35,23 @@ def checking_leaks() -> Iterator[None]:
     leaked tracers of the jit of `<lambda>`, which has ended
     >>> kept.clear()
     """
-    is_first = not (check_tracer_leaks.value or gc.get_freeze_count())
+    is_first = not (tracer_leaks.value or gc.get_freeze_count())
     if is_first:  # what is there already is set aside, and not looked through again and again
         gc.collect()
         gc.freeze()
     try:
-        with check_tracer_leaks.override(True):
+        with tracer_leaks.override(True):
             yield
     finally:
         if is_first:
             gc.unfreeze()
+
+
+@contextmanager
+def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
+    """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks."""
+    with checking_leaks() if new_val else tracer_leaks.override(False):
+        yield
 
 
 # --8<-- [start:check]

@@ -9,7 +9,7 @@ from typing import Any
 from minijax.config import Switch, config
 from minijax.evaluation import library_evaluation
 from minijax.inspection.invalid_numbers import looks_for_invalid_numbers
-from minijax.inspection.leaks import check_leaks, check_tracer_leaks
+from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax_stage1.interpreter import is_evaluating
 
 _disable_jit = config.declare(
@@ -20,6 +20,7 @@ _disable_jit = config.declare(
     Switch,
 )
 _log_compiles = config.option("log_compiles")
+_explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger(__name__)
 
 
@@ -61,6 +62,13 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only."""
+    with _explain_cache_misses.override(new_val):
+        yield
+
+
 def jit_is_disabled() -> bool:
     return Switch.used and bool(_disable_jit.value)
 
@@ -80,7 +88,7 @@ def watched_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
                 if function._inside is not None:  # which the user's line calls
                     function._inside(*args, **kwargs)
                 raise
-    if check_tracer_leaks.value:
+    if tracer_leaks.value:
         with library_evaluation():
             count = len(function._traced)
             function._trace_types(args, kwargs)

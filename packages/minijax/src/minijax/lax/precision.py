@@ -102,7 +102,7 @@ PrecisionLike: TypeAlias = (
 
 _default = config.declare(
     "default_matmul_precision",
-    str,
+    (None, *_MEANING),
     None,
     "How exactly products are computed where nothing else is said, as `lax.Precision` has it.",
     NumbersOption,

@@ -16,6 +16,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.structural import sizes_of
 from minijax.number_types import x64
 from minijax.operation import operation
+from minijax.random.settings import custom_prng
 from minijax.random.threefry import UINT32, UINT64, random_unwrap, random_wrap, threefry2x32
 from minijax_stage2 import Tracer, bind1, typeof
 from minijax_stage2.primitives import convert_element_type_p
@@ -52,13 +53,14 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key in the older way, two words in an array of uint32; `key` makes the other one.
 
-    The arguments and errors are those of `key`.
+    The arguments and errors are those of `key`. With `enable_custom_prng`, so is the result.
 
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
     _require_threefry("PRNGKey", impl)
-    return _words_of_seed(_seed("PRNGKey", seed))
+    make = _key if custom_prng.value else _words_of_seed
+    return make(_seed("PRNGKey", seed))
 
 
 @operation

@@ -146,6 +146,11 @@ def default_device() -> Device:
     return get_door().device
 
 
+def device_class() -> type:
+    """The class of all devices, for which no client is made."""
+    return _import_jaxlib().Device  # type: ignore[no-any-return]
+
+
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
     make = _import_jaxlib().pytree.PyTreeRegistry

@@ -1,0 +1,23 @@
+"""The version of the library, which is that of the installed distribution.
+
+`__version__` is text, and `__version_info__` the first three numbers in it. A library that runs
+from its sources has none: an AttributeError says so.
+"""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("__version__", "__version_info__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import re
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        text = version("minijax")
+    except PackageNotFoundError as error:
+        raise AttributeError(
+            f"minijax.{name} is that of the installed distribution, and minijax runs here "
+            "from its sources: install it (pip install) to give it one"
+        ) from error
+    return text if name == "__version__" else tuple(map(int, re.findall(r"\d+", text)[:3]))
