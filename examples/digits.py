@@ -20,7 +20,8 @@ import numpy as np
 from rich.progress import track
 
 import minijax.numpy as jnp
-from minijax import block_until_ready, grad, jit, jvp, make_jaxpr, nn, tree, value_and_grad, vmap
+from minijax import block_until_ready, grad, jit, jvp, make_jaxpr, nn, value_and_grad, vmap
+from minijax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
 LAYERS = (64, 128, 10)  # pixels, hidden units, digits
@@ -91,28 +92,24 @@ def predict(parameters, image):
 loss_and_gradient = jit(value_and_grad(loss))
 predict_all = jit(vmap(predict, in_axes=(None, 0)))
 
-
-@jit
-def update(parameters, velocity, gradient):
-    """One step of gradient descent with momentum."""
-    velocity = tree.map(lambda v, g: MOMENTUM * v - LEARNING_RATE * g, velocity, gradient)
-    parameters = tree.map(lambda p, v: p + v, parameters, velocity)
-    return parameters, velocity
+# One step of gradient descent with momentum, of which the state holds the parameters too.
+optimizer = optimizers.momentum(LEARNING_RATE, MOMENTUM)
+update = jit(optimizer.update_fn)
 
 
 def train(rng, parameters, images, labels, epochs):
     """Returns the trained parameters, the loss of every step, and the seconds that each took."""
-    velocity = tree.map(jnp.zeros_like, parameters)
+    state = optimizer.init_fn(parameters)
     losses, seconds = [], []
     for _ in track(range(epochs), description="training"):
         for batch in batches(rng, images, labels):
             start = time.perf_counter()
-            value, gradient = loss_and_gradient(parameters, *batch)
-            parameters, velocity = update(parameters, velocity, gradient)
-            block_until_ready(parameters)
+            value, gradient = loss_and_gradient(optimizer.params_fn(state), *batch)
+            state = update(len(losses), gradient, state)
+            block_until_ready(state)
             losses.append(float(value))
             seconds.append(time.perf_counter() - start)
-    return parameters, losses, seconds
+    return optimizer.params_fn(state), losses, seconds
 
 
 # What is shown

@@ -65,6 +65,7 @@ BY_FAMILY = {
     "test_sorting",
     "test_special",
     "test_statistics",
+    "test_stax",
     "test_ufuncs",
     "test_trees",
 }

@@ -1,5 +1,5 @@
-"""Small libraries for training, by the names of `jax.example_libraries`."""
+"""Small neural networks and their training, by the names of `jax.example_libraries`."""
 
-from minijax.example_libraries import optimizers
+from minijax.example_libraries import optimizers, stax
 
-__all__ = ["optimizers"]
+__all__ = ["optimizers", "stax"]

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import minijax.numpy as jnp
 from minijax import tree
+from minijax.example_libraries.schedules import *  # noqa: F403
+from minijax.example_libraries.schedules import __all__ as _schedules
+from minijax.example_libraries.schedules import make_schedule
 from minijax.tree_util import register_pytree_node, tree_leaves
-
-Schedule = Callable[[Any], Any]  # a step's number to its step size
 
 
 class OptimizerState(NamedTuple):
@@ -57,6 +58,13 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     Raises:
         TypeError: when updating, if gradients and parameters differ in structure, or `update`
             changes the structure of the state.
+
+    >>> @optimizer
+    ... def signs(step_size):
+    ...     return (lambda x: x), (lambda i, g, x: x - step_size * jnp.sign(g)), (lambda x: x)
+    >>> init, update, get_params = signs(0.5)
+    >>> print(get_params(update(0, [3.0, -4.0], init([1.0, 1.0]))))
+    [Array(0.5, dtype=float32, weak_type=True), Array(1.5, dtype=float32, weak_type=True)]
     """
 
     @functools.wraps(opt_maker)
@@ -119,7 +127,12 @@ def _with_zeros(count: int, update: Callable[..., Any]) -> tuple[Any, Any, Any]:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Gradient descent: against the gradient, `step_size` times its length."""
+    """Gradient descent: against the gradient, `step_size` times its length.
+
+    >>> init, update, get_params = sgd(0.1)
+    >>> print(get_params(update(0, 3.0, init(1.0))))
+    0.7
+    """
     step_size = make_schedule(step_size)
 
     def update(i: Any, g: Any, x: Any) -> Any:
@@ -130,7 +143,17 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: Any) -> Any:
-    """Gradient descent with a velocity, of which each step keeps the part `mass`."""
+    """Gradient descent with a velocity, of which each step keeps the part `mass`.
+
+    >>> init, update, get_params = momentum(0.1, mass=0.5)
+    >>> state = init(1.0)
+    >>> for i in range(3):
+    ...     state = update(i, 1.0, state)
+    ...     print(f"{get_params(state):.3f}")
+    0.900
+    0.750
+    0.575
+    """
     step_size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -143,7 +166,17 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: Any) -> Any:
-    """As `momentum`, but each step goes where the velocity of the next one points."""
+    """As `momentum`, but each step goes where the velocity of the next one points.
+
+    >>> init, update, get_params = nesterov(0.1, mass=0.5)
+    >>> state = init(1.0)
+    >>> for i in range(3):
+    ...     state = update(i, 1.0, state)
+    ...     print(f"{get_params(state):.3f}")
+    0.850
+    0.675
+    0.488
+    """
     step_size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -161,6 +194,10 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
     Arguments:
         step_size: positive number, or a schedule.
         momentum: the part of the last step that is kept.
+
+    >>> init, update, get_params = adagrad(0.1)
+    >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
+    0.990 1.010
     """
     step_size = make_schedule(step_size)
 
@@ -182,6 +219,10 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
         step_size: positive number, or a schedule.
         gamma: the part of the mean that is kept.
         eps: what is added to the mean, so that nothing is divided by zero.
+
+    >>> init, update, get_params = rmsprop(0.1)
+    >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
+    0.684 1.316
     """
     step_size = make_schedule(step_size)
 
@@ -195,7 +236,12 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
-    """As `rmsprop`, and each step keeps the part `momentum` of the last one."""
+    """As `rmsprop`, and each step keeps the part `momentum` of the last one.
+
+    >>> init, update, get_params = rmsprop_momentum(0.1)
+    >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
+    0.684 1.316
+    """
     step_size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -216,6 +262,10 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
         b1: the part of the mean of gradients that is kept.
         b2: the part of the mean of squares that is kept.
         eps: what is added to the root, so that nothing is divided by zero.
+
+    >>> init, update, get_params = adam(0.1)
+    >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
+    0.900 1.100
     """
     step_size = make_schedule(step_size)
 
@@ -232,7 +282,12 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """As `adam`, but divided by the largest gradient, of which each step forgets a little."""
+    """As `adam`, but divided by the largest gradient, of which each step forgets a little.
+
+    >>> init, update, get_params = adamax(0.1)
+    >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
+    0.900 1.100
+    """
     step_size = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -250,82 +305,25 @@ def _weight_so_far(kept: Any, i: Any, like: Any) -> Any:
     return 1 - jnp.asarray(kept, like.dtype) ** (i + 1)
 
 
-# Schedules: functions of the number of the step.
-
-
-def constant(step_size: Any) -> Schedule:
-    """The same step size always."""
-    return lambda i: step_size
-
-
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """Multiplied by `decay_rate` every `decay_steps` steps, gradually."""
-    return lambda i: step_size * decay_rate ** (i / decay_steps)
-
-
-def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
-) -> Schedule:
-    """Divided by `1 + decay_rate * i / decay_steps`; with `staircase`, by whole `decay_steps`."""
-    if staircase:
-        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
-    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
-
-
-def polynomial_decay(
-    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
-) -> Schedule:
-    """From `step_size` to `final_step_size` in `decay_steps` steps, as a power; then constant."""
-
-    def schedule(step_num: Any) -> Any:
-        left = (1 - jnp.minimum(step_num, decay_steps) / decay_steps) ** power
-        return left * (step_size - final_step_size) + final_step_size
-
-    return schedule
-
-
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """`values[0]` up to step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
-
-    Raises:
-        ValueError: one of them is no sequence of numbers, or `values` is not one longer.
-    """
-    boundaries, values = jnp.array(boundaries), jnp.array(values)
-    if boundaries.ndim != 1 or values.ndim != 1 or len(values) != len(boundaries) + 1:
-        raise ValueError(
-            "piecewise_constant: values must be a sequence of numbers, one longer than boundaries; "
-            f"found shapes {values.shape} and {boundaries.shape}"
-        )
-    return lambda i: values[jnp.sum(i > boundaries)]
-
-
-def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule as it is, a number as the constant schedule.
-
-    Raises:
-        TypeError: it is neither.
-    """
-    if callable(scalar_or_schedule):
-        schedule: Schedule = scalar_or_schedule
-        return schedule
-    if jnp.ndim(scalar_or_schedule) == 0:
-        return constant(scalar_or_schedule)
-    raise TypeError(
-        "make_schedule: a step size is a number or a function of the step's number; "
-        f"found {type(scalar_or_schedule).__name__}"
-    )
-
-
 # Gradients.
 
 
 def l2_norm(tree: Any) -> Any:
-    """The root of the sum of all squares in a pytree of arrays."""
+    """The root of the sum of all squares in a pytree of arrays.
+
+    >>> print(l2_norm({"a": jnp.array([2.0, 2.0]), "b": 1.0}))
+    3.0
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """The gradients, made shorter so that their `l2_norm` is at most `max_norm`."""
+    """The gradients, made shorter so that their `l2_norm` is at most `max_norm`.
+
+    >>> clipped = clip_grads({"a": jnp.array([2.0, 2.0]), "b": 1.0}, max_norm=1.5)
+    >>> print(clipped["a"], clipped["b"], l2_norm(clipped))
+    [1. 1.] 0.5 1.5
+    """
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
@@ -334,7 +332,11 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 
 
 class JoinPoint:
-    """Stands in a pytree of parameters where a parameter was, and holds its state."""
+    """Stands in a pytree of parameters where a parameter was, and holds its state.
+
+    >>> [state for state in JoinPoint((1.0, 2.0))]
+    [(1.0, 2.0)]
+    """
 
     def __init__(self, subtree: Any):
         self.subtree = subtree
@@ -344,7 +346,13 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The state as a pytree like the parameters, with a `JoinPoint` for each of them."""
+    """The state as a pytree like the parameters, with a `JoinPoint` for each of them.
+
+    >>> state = momentum(0.1, 0.9).init_fn({"w": 2.0})
+    >>> w, velocity = unpack_optimizer_state(state)["w"].subtree
+    >>> print(w, velocity)
+    2.0 0.0
+    """
     return tree.unflatten(opt_state.tree_def, map(JoinPoint, _states(opt_state)))
 
 
@@ -353,6 +361,11 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
     Raises:
         TypeError: a leaf of the pytree is no `JoinPoint`.
+
+    >>> _, update, get_params = momentum(0.1, 0.9)
+    >>> state = pack_optimizer_state({"w": JoinPoint((2.0, 0.0))})
+    >>> print(get_params(update(0, {"w": 1.0}, state))["w"])
+    1.9
     """
     marks, structure = tree.flatten(marked_pytree)
     for mark in marks:
@@ -365,6 +378,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
 
 __all__ = [
+    *_schedules,
     "JoinPoint",
     "Optimizer",
     "OptimizerState",
@@ -372,17 +386,11 @@ __all__ = [
     "adam",
     "adamax",
     "clip_grads",
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
     "l2_norm",
-    "make_schedule",
     "momentum",
     "nesterov",
     "optimizer",
     "pack_optimizer_state",
-    "piecewise_constant",
-    "polynomial_decay",
     "rmsprop",
     "rmsprop_momentum",
     "sgd",

@@ -1,0 +1,92 @@
+"""The largest number, the sum or the mean of each window."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.example_libraries.stax.dense import Layer, Shape
+
+
+def _pooling(
+    combine: Callable[..., Any],
+    start: float,
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: str,
+    spec: str | None,
+    is_mean: bool = False,
+) -> Layer:
+    spec = spec or "N" + "S" * len(window_shape) + "C"  # any letter for spatial axes
+    strides = strides or (1,) * len(window_shape)
+    sizes, steps = iter(window_shape), iter(strides)
+    window = tuple(1 if axis in "NC" else next(sizes) for axis in spec)
+    distances = tuple(1 if axis in "NC" else next(steps) for axis in spec)
+
+    def pool(x: Any, start: float, combine: Callable[..., Any]) -> Any:
+        return lax.reduce_window(x, start, combine, window, distances, padding)
+
+    def init_fun(rng: Any, input_shape: Sequence[int]) -> tuple[Shape, Any]:
+        batch = spec.index("N")
+        shape = list(input_shape)
+        shape[batch] = 1
+        pads = lax.padtype_to_pads(shape, window, distances, padding)
+        shape = list(lax.reduce_window_shape_tuple(shape, window, distances, pads))
+        shape[batch] = input_shape[batch]
+        return tuple(shape), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        outputs = pool(inputs, start, combine)
+        if is_mean:  # of what is there: the zeros around the inputs do not count
+            of_one = [1 if axis in "NC" else n for axis, n in zip(spec, inputs.shape, strict=True)]
+            outputs = jnp.divide(outputs, pool(jnp.ones(of_one, outputs.dtype), 0.0, lax.add))
+        return outputs
+
+    return init_fun, apply_fun
+
+
+def MaxPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The largest number in each window of the inputs.
+
+    Arguments:
+        window_shape: the size of the window along each spatial axis.
+        strides: how far apart windows are along each spatial axis; 1 if not given.
+        padding: "VALID", only whole windows; or "SAME", as many windows as there are numbers, or
+            strides.
+        spec: a letter for each axis of the inputs: "N" that of examples, "C" that of channels, any
+            others spatial ones; examples first and channels last if not given.
+
+    >>> _, apply_fun = MaxPool((2,), strides=(2,))
+    >>> print(apply_fun((), jnp.arange(6.0).reshape(1, 6, 1)).ravel())
+    [1. 3. 5.]
+    """
+    return _pooling(lax.max, -math.inf, window_shape, strides, padding, spec)
+
+
+def SumPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The sum of each window of the inputs; arguments as of `MaxPool`."""
+    return _pooling(lax.add, 0.0, window_shape, strides, padding, spec)
+
+
+def AvgPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The mean of each window of the inputs, of as much as is there; arguments as of `MaxPool`."""
+    return _pooling(lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
+
+
+__all__ = ["AvgPool", "MaxPool", "SumPool"]

@@ -1,0 +1,218 @@
+"""`minijax.example_libraries.stax` draws and computes what JAX's does, for the same keys."""
+
+import inspect
+
+import jax
+import numpy as np
+import pytest
+from jax.example_libraries import stax as theirs
+
+import minijax
+from minijax import tree
+from minijax.example_libraries import optimizers
+from minijax.example_libraries import stax as ours
+
+IMAGES = (2, 6, 5, 3)
+ROWS = (4, 3)
+
+
+def initializer(key, shape, dtype=np.float32):
+    """The same for both, so that a test sees that it is called, and with what."""
+    return np.full(shape, 0.25, dtype)
+
+
+# Each case: a function from the library to a layer, and the shape of its inputs.
+LAYERS = {
+    "Dense": (lambda s: s.Dense(5), ROWS),
+    "Dense of one example": (lambda s: s.Dense(5), (3,)),
+    "Dense with initializers": (lambda s: s.Dense(5, initializer, b_init=initializer), ROWS),
+    "Conv": (lambda s: s.Conv(4, (3, 2)), IMAGES),
+    "Conv same": (lambda s: s.Conv(4, (3, 2), (2, 1), "SAME"), IMAGES),
+    "Conv padded": (lambda s: s.Conv(4, (3, 2), padding=[(1, 2), (0, 1)]), IMAGES),
+    "Conv with initializers": (
+        lambda s: s.Conv(4, (3, 2), W_init=initializer, b_init=initializer),
+        IMAGES,
+    ),
+    "GeneralConv": (
+        lambda s: s.GeneralConv(("NCHW", "OIHW", "NHWC"), 4, (2, 2), strides=(1, 2)),
+        (2, 3, 6, 5),
+    ),
+    "ConvTranspose": (lambda s: s.ConvTranspose(4, (3, 2), (2, 2)), IMAGES),
+    "ConvTranspose same": (lambda s: s.ConvTranspose(4, (3, 2), (2, 1), "SAME"), IMAGES),
+    "Conv1DTranspose": (lambda s: s.Conv1DTranspose(4, (3,)), (2, 5, 3)),
+    "GeneralConvTranspose": (
+        lambda s: s.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 4, (2, 2)),
+        (2, 3, 6, 5),
+    ),
+    "BatchNorm": (lambda s: s.BatchNorm(), IMAGES),
+    "BatchNorm one axis": (lambda s: s.BatchNorm(axis=0, scale=False), IMAGES),
+    "BatchNorm not centered": (
+        lambda s: s.BatchNorm((0,), epsilon=0.1, center=False, gamma_init=initializer),
+        ROWS,
+    ),
+    "BatchNorm neither": (lambda s: s.BatchNorm(center=False, scale=False), IMAGES),
+    "MaxPool": (lambda s: s.MaxPool((2, 3)), IMAGES),
+    "MaxPool same": (lambda s: s.MaxPool((2, 3), (2, 2), "SAME"), IMAGES),
+    "MaxPool spec": (lambda s: s.MaxPool((2, 2), (1, 2), spec="NCHW"), (2, 3, 6, 5)),
+    "SumPool": (lambda s: s.SumPool((2, 3), padding="SAME"), IMAGES),
+    "AvgPool": (lambda s: s.AvgPool((2, 3), strides=(2, 1)), IMAGES),
+    "AvgPool same": (lambda s: s.AvgPool((2, 3), (2, 2), "SAME"), IMAGES),
+    "AvgPool spec": (lambda s: s.AvgPool((2, 2), padding="SAME", spec="NCHW"), (2, 3, 6, 5)),
+    "Flatten": (lambda s: s.Flatten, IMAGES),
+    "Identity": (lambda s: s.Identity, ROWS),
+    "elementwise": (lambda s: s.elementwise(lambda x, by: by * x, by=3), ROWS),
+    "serial": (lambda s: s.serial(s.Dense(4), s.Relu, s.serial(s.Dense(2), s.Dense(3))), ROWS),
+    "parallel": (
+        lambda s: s.serial(s.FanOut(3), s.parallel(s.Dense(4), s.Dense(2), s.Identity)),
+        ROWS,
+    ),
+    "FanInSum": (
+        lambda s: s.serial(s.FanOut(2), s.parallel(s.Dense(3), s.Identity), s.FanInSum),
+        ROWS,
+    ),
+    "FanInConcat": (
+        lambda s: s.serial(s.FanOut(2), s.parallel(s.Dense(2), s.Identity), s.FanInConcat()),
+        ROWS,
+    ),
+    "FanInConcat axis": (
+        lambda s: s.serial(s.FanOut(2), s.parallel(s.Tanh, s.Identity), s.FanInConcat(0)),
+        ROWS,
+    ),
+    "shape_dependent": (
+        lambda s: s.shape_dependent(lambda shape: s.serial(s.Dense(2 * shape[-1]), s.Tanh)),
+        ROWS,
+    ),
+    "Dropout": (lambda s: s.serial(s.Dense(9), s.Dropout(0.3), s.Dense(2), s.Dropout(0.7)), ROWS),
+    "Dropout side by side": (
+        lambda s: s.serial(s.FanOut(2), s.parallel(s.Dropout(0.3), s.Dropout(0.3))),
+        ROWS,
+    ),
+    "Dropout in use": (lambda s: s.Dropout(0.3, mode="test"), ROWS),
+}
+ACTIVATIONS = [
+    *("Tanh", "Relu", "Exp", "LogSoftmax", "Softmax", "Softplus", "Sigmoid", "Elu", "LeakyRelu"),
+    *("Selu", "Gelu"),
+]
+LAYERS |= {name: (lambda s, name=name: getattr(s, name), ROWS) for name in ACTIVATIONS}
+
+
+def inputs_of(shape):
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def assert_same(found, expected):
+    assert str(tree.structure(found)) == str(jax.tree.structure(expected))
+    for x, y in zip(tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", LAYERS)
+def test_a_layer_is_jaxs(case):
+    """Its parameters, its shapes, its outputs, and their derivatives by the parameters."""
+    make, shape = LAYERS[case]
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        results = []
+        for library, stax in ((minijax, ours), (jax, theirs)):
+            init_fun, apply_fun = make(stax)
+            output_shape, params = init_fun(library.random.key(3), shape)
+            rng = {"rng": library.random.key(7)} if "Dropout" in case else {}
+            outputs = apply_fun(params, inputs_of(shape), **rng)
+            apply = library.jit(lambda p, x, apply=apply_fun, rng=rng: apply(p, x, **rng))
+            jitted = apply(params, inputs_of(shape))
+
+            def loss(params, apply=apply, library=library, shape=shape):
+                leaves = library.tree.leaves(apply(params, inputs_of(shape)))
+                return sum(library.numpy.sum(library.numpy.sin(x)) for x in leaves)
+
+            gradient = library.grad(loss)(params)
+            results.append((params, outputs, jitted, gradient))
+            shapes = [x.shape for x in tree.leaves(outputs)]
+            assert shapes == leaf_shapes(output_shape)
+        assert_same(*results)
+
+
+def leaf_shapes(shape):
+    """The shapes in a shape, or in a list or tuple of them."""
+    return [tuple(shape)] if isinstance(shape[0], int | np.integer) else [tuple(s) for s in shape]
+
+
+@pytest.mark.parametrize("case", [case for case, (_, shape) in LAYERS.items() if len(shape) > 1])
+def test_the_number_of_examples_may_be_open(case):
+    make, (_, *rest) = LAYERS[case]
+    if case == "FanInConcat axis":
+        return  # along which the examples themselves are counted
+    init_fun, _ = make(ours)
+    key = minijax.random.key(3)
+    (open_shape, params), (shape, others) = init_fun(key, (-1, *rest)), init_fun(key, (2, *rest))
+    assert [s[0] for s in leaf_shapes(open_shape)] == [-1] * len(leaf_shapes(shape))
+    assert [s[1:] for s in leaf_shapes(open_shape)] == [s[1:] for s in leaf_shapes(shape)]
+    if case != "BatchNorm one axis":
+        assert_same(params, tree.map(np.asarray, others))
+
+
+@pytest.mark.parametrize("name", [n for n in ours.__all__ if callable(getattr(ours, n))])
+def test_parameters_have_jaxs_names_and_order(name):
+    mine, jaxs = [
+        list(inspect.signature(getattr(library, name)).parameters) for library in (ours, theirs)
+    ]
+    assert mine == jaxs
+
+
+def test_jaxs_names_are_there():
+    public = {
+        name
+        for name, value in vars(theirs).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    # `from functools import ...` and the like are no names of the library
+    assert {name for name in public if not hasattr(ours, name)} <= {"functools", "partial"}
+
+
+def test_a_network_learns():
+    """What the pieces are for: a convolutional network tells two kinds of images apart."""
+    init_fun, apply_fun = ours.serial(
+        *(ours.Conv(4, (3, 3), padding="SAME"), ours.BatchNorm(), ours.Relu),
+        *(ours.MaxPool((2, 2), (2, 2)), ours.Flatten, ours.Dense(2), ours.LogSoftmax),
+    )
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 32)
+    ramp = np.linspace(-1, 1, 8, dtype=np.float32)
+    images = np.where(labels[:, None, None], ramp[:, None], ramp[None, :])[..., None]
+    images = (images + 0.3 * rng.normal(size=images.shape)).astype(np.float32)
+
+    def loss(params):
+        scores = apply_fun(params, images)
+        return -minijax.numpy.mean(scores[minijax.numpy.arange(32), labels])
+
+    shape, params = init_fun(minijax.random.key(0), (-1, 8, 8, 1))
+    assert shape == (-1, 2)
+    opt_init, update, get_params = optimizers.adam(0.02)
+    value_and_grad = minijax.jit(minijax.value_and_grad(loss))
+    state, losses = opt_init(params), []
+    for i in range(30):
+        value, gradient = value_and_grad(get_params(state))
+        state = update(i, gradient, state)
+        losses.append(float(value))
+    assert losses[-1] < 0.2 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ours.Dropout(0.5)[1]((), np.ones(3)), r"needs a key.*rng=key"),
+        (lambda: ours.serial(ours.Dropout(0.5))[1]([()], np.ones(3)), "needs a key"),
+        (lambda: ours.serial(), "serial: there must be at least one layer"),
+        (lambda: ours.parallel(), "parallel: there must be at least one layer"),
+        (lambda: ours.serial(ours.Dense(2), ours.Dense), "layer 1. Was a function .* not called"),
+        (lambda: ours.serial(ours.Relu)[1]([], np.ones(3)), "each of the 1 layers.* those of 0"),
+        (
+            lambda: ours.parallel(ours.Relu, ours.Relu)[1](((), ()), [np.ones(3)]),
+            r"one input for each of the 2 layers, found 1 inputs. FanOut\(2\)",
+        ),
+        (lambda: ours.BatchNorm()[0](minijax.random.key(0), (2, 3)), "axis .* out of range"),
+    ],
+)
+def test_mistakes(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
