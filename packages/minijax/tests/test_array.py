@@ -208,6 +208,16 @@ def test_no_attribute_of_a_tracer_hides_a_method_of_arrays():
     assert jit(lambda x: x.var())(X) == jnp.var(X)
 
 
+def test_absolute_values_under_transformations():
+    """Also of what the stages have no absolute value of."""
+    z = jnp.array([3 + 4j, -1j])
+    for function in (abs, jit(abs), vmap(abs)):
+        np.testing.assert_allclose(function(z), [5, 1])
+        np.testing.assert_array_equal(function(jnp.array([True, False])), [True, False])
+    slope = grad(lambda t: jnp.sum(abs(t * z)))(2.0)
+    np.testing.assert_allclose(slope, 6.0)
+
+
 USES = {
     "operator": lambda x: x + 1,
     "operand": lambda x: 1 + x,

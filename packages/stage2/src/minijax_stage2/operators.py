@@ -109,6 +109,8 @@ class ArrayOperators:
         return self
 
     def __abs__(self) -> Any:
+        if self.aval.dtype.kind in "bc" and "__abs__" in array_methods:
+            return array_methods["__abs__"](self)
         return f.abs(self)
 
     def __getattr__(self, name: str) -> Any:
