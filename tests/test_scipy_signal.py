@@ -1,4 +1,4 @@
-"""Convolutions and cosine transforms are JAX's: values, dtypes and derivatives."""
+"""Convolutions, cosine transforms and spectra are JAX's: values, dtypes and derivatives."""
 
 import jax
 import jax.scipy.fft
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.scipy.windows import window_of
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(5, 6)), RNG.normal(size=(3, 2))
@@ -103,3 +104,220 @@ def test_bad_arguments(call, error):
     for lib in (jax, minijax):
         with pytest.raises(error):
             call(lib)
+
+
+SIGNALS = RNG.normal(size=(2, 40))
+
+
+def test_spectra_of_segments():
+    def function(lib):
+        of = lib.scipy.signal
+
+        def loss(x):
+            return abs(of.stft(x, nperseg=8)[2]).sum()
+
+        return lambda x, i: [
+            of.stft(x, nperseg=8),
+            of.stft(x, fs=3.0, window="hamming", nperseg=9, noverlap=2, boundary="even"),
+            of.stft(x, 2, ("kaiser", 3.0), 8, nfft=11, boundary="odd", detrend="constant"),
+            of.stft(x, nperseg=8, boundary="constant", detrend="linear", padded=False),
+            of.stft(x, nperseg=8, boundary=None, return_onesided=False),
+            of.stft(x[:, :3], nperseg=2, axis=0, window="boxcar"),
+            of.stft(i, nperseg=7, window=np.arange(7.0), noverlap=6),
+            of.stft(x * 1j, nperseg=8, return_onesided=False, detrend=lambda x: x * 2),
+            lib.grad(loss)(x),
+        ]
+
+    assert_same(function, SIGNALS, np.arange(40))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"nperseg": 8},
+        {"nperseg": 8, "noverlap": 3, "boundary": None, "window": "hamming"},
+        {"nperseg": 8, "nfft": 12, "fs": 4.0},
+        {"nperseg": 8, "return_onesided": False},
+    ],
+    ids=str,
+)
+def test_signals_of_their_spectra(how):
+    """They are the signals again; in the middle, where segments do not go on past the ends."""
+    back = {
+        "input_onesided" if name == "return_onesided" else name: value
+        for name, value in how.items()
+    } | ({"boundary": False} if "boundary" in how else {})
+
+    def function(lib):
+        of = lib.scipy.signal
+
+        def again(x):
+            return of.istft(of.stft(x, **how)[2], **back)
+
+        return lambda x: [again(x), lib.grad(lambda x: (abs(again(x)[1]) ** 2).sum())(x)]
+
+    times, signal = function(minijax)(SIGNALS[0])[0]
+    assert_same(function, SIGNALS[0])
+    size = min(40, len(times))
+    np.testing.assert_allclose(signal[8 : size - 8], SIGNALS[0][8 : size - 8], atol=1e-9)
+
+
+def test_segments_of_an_odd_number_of_samples():
+    """Which JAX does not put together again."""
+    of = minijax.scipy.signal
+    _, signal = of.istft(of.stft(SIGNALS, nperseg=9)[2], nperseg=9)
+    np.testing.assert_allclose(signal[:, :40], SIGNALS, atol=1e-12)
+
+
+def test_axes_of_spectra():
+    """Where JAX and scipy count times along the wrong axis, if there are several signals."""
+    transforms = np.asarray(jax.scipy.signal.stft(SIGNALS, nperseg=8)[2])
+    moved = np.moveaxis(transforms, (1, 2), (0, 1))
+    for z, axes in ((transforms, {}), (moved, {"time_axis": 1, "freq_axis": 0})):
+        times, signals = minijax.scipy.signal.istft(z, fs=2.0, **axes)
+        expected = jax.scipy.signal.istft(z, fs=2.0, **axes)[1]
+        np.testing.assert_allclose(signals, expected, atol=1e-12)
+        np.testing.assert_allclose(times, np.arange(40) / 2.0)
+
+
+def test_spectral_densities():
+    def function(lib):
+        of = lib.scipy.signal
+
+        def loss(x):
+            return of.welch(x, nperseg=8, average="median")[1].sum()
+
+        return lambda x, i: [
+            of.welch(x, nperseg=8),
+            of.welch(x, 2.0, "blackman", nperseg=9, noverlap=1, nfft=10, detrend=False),
+            of.welch(x, nperseg=8, scaling="spectrum", average="median", detrend="linear"),
+            of.welch(x[:, :6], nperseg=2, axis=0),
+            of.welch(x * 1j, nperseg=8, return_onesided=False),
+            of.welch(i, window=np.ones(5)),
+            of.csd(x, x[:1, 3:], nperseg=8),
+            of.csd(x, x**2, nperseg=9, average="median", fs=3),
+            of.csd(x, None, nperseg=8, detrend=lambda x: x - 1),
+            of.csd(x, x * 1j, nperseg=8, return_onesided=False),
+            lib.grad(loss)(x),
+        ]
+
+    assert_same(function, SIGNALS, np.arange(40))
+
+
+def test_trends_are_taken_away():
+    def function(lib):
+        of = lib.scipy.signal
+
+        def loss(x):
+            return (of.detrend(x, bp=[7, 30]) ** 3).sum()
+
+        return lambda x, i: [
+            of.detrend(x),
+            of.detrend(x, 0),
+            of.detrend(x, type="constant"),
+            of.detrend(x, bp=[10, 30, 31]),
+            of.detrend(x, bp=40),
+            of.detrend(x + 2j * x**2),
+            of.detrend(i),
+            lib.grad(loss)(x),
+        ]
+
+    assert_same(function, SIGNALS, np.arange(40))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_correlations_of_matrices(mode):
+    def function(lib):
+        def of(x, y):
+            return lib.scipy.signal.correlate2d(x, y, mode)
+
+        return lambda x, y: [
+            of(x, y),
+            of(y, x),
+            of(x, y[:2, :1]),
+            of(x, x + 1j),
+            lib.grad(lambda x: (of(x, y) ** 2).sum())(x),
+        ]
+
+    assert_same(function, X, Y)
+
+
+def test_spectra_of_32_bits():
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        assert_same(
+            lambda lib: (
+                lambda x, i: [
+                    lib.scipy.signal.stft(x, nperseg=8),
+                    lib.scipy.signal.welch(i, nperseg=8),
+                    lib.scipy.signal.csd(x, i[None], nperseg=8),
+                    lib.scipy.signal.detrend(x),
+                    lib.scipy.signal.istft(lib.scipy.signal.stft(i, nperseg=8)[2]),
+                ]
+            ),
+            SIGNALS,
+            np.arange(40),
+            tolerance=1e-4,
+        )
+
+
+WINDOWS = ["boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop"]
+WINDOWS += ["bartlett", "triang", "cosine", ("gaussian", 2.0), ("kaiser", 3.0), "tukey"]
+WINDOWS += [("tukey", 0.0), ("tukey", 1.0)]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_windows_by_name_are_scipys(window):
+    get_window = pytest.importorskip("scipy.signal").get_window
+    for size in (1, 2, 7, 8):
+        found = window_of("stft", window, size, size)
+        np.testing.assert_allclose(found, get_window(window, size), atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["stft", "welch"])
+def test_what_is_made_to_fit_is_told(name):
+    for lib in (jax, minijax):
+        of = getattr(lib.scipy.signal, name)
+        with pytest.warns(UserWarning, match="nperseg") as shorter:
+            of(SIGNALS, nperseg=50)
+        with pytest.warns(UserWarning, match="return_onesided=False") as both:
+            of(SIGNALS * 1j, nperseg=8)
+        if lib is minijax:  # at the user's line
+            assert {w.filename for w in (*shorter, *both)} == {__file__}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda of: of.stft(SIGNALS, nperseg=8, boundary="wall"),
+        lambda of: of.stft(SIGNALS, nperseg=8, window="curtain"),
+        lambda of: of.stft(SIGNALS, nperseg=8, window=np.ones(9)),
+        lambda of: of.stft(SIGNALS, nperseg=8, window=np.ones((2, 8))),
+        lambda of: of.stft(SIGNALS, nperseg=8, noverlap=8),
+        lambda of: of.stft(SIGNALS, nperseg=8, nfft=6),
+        lambda of: of.stft(SIGNALS, nperseg=0),
+        lambda of: of.stft(SIGNALS, nperseg=8, detrend="quadratic"),
+        lambda of: of.csd(SIGNALS, SIGNALS[0], nperseg=8),
+        lambda of: of.csd(SIGNALS, SIGNALS, nperseg=8, scaling="amplitude"),
+        lambda of: of.welch(SIGNALS, nperseg=8, average="mode"),
+        lambda of: of.istft(SIGNALS[0]),
+        lambda of: of.istft(SIGNALS, time_axis=0, freq_axis=0),
+        lambda of: of.istft(SIGNALS, nperseg=2, noverlap=2),
+        lambda of: of.detrend(SIGNALS, type="quadratic"),
+        lambda of: of.detrend(SIGNALS, bp=50),
+        lambda of: of.detrend(SIGNALS, bp=-1),
+        lambda of: of.correlate2d(X, Y[0]),
+        lambda of: of.correlate2d(X, Y, "around"),
+    ],
+)
+def test_bad_arguments_of_spectra(call):
+    for lib in (jax, minijax):
+        with pytest.raises(ValueError, match=r"."):
+            call(lib.scipy.signal)
+
+
+def test_what_is_not_there_of_spectra():
+    for lib in (jax, minijax):
+        with pytest.raises(NotImplementedError):
+            lib.scipy.signal.detrend(SIGNALS, overwrite_data=True)
+        with pytest.raises(NotImplementedError):
+            lib.scipy.signal.correlate2d(X, Y, boundary="wrap")

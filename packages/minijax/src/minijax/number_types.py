@@ -43,7 +43,7 @@ class LibraryNumberTypes(NumberTypes):
         found = self.of_dtype[dtype]
         is_pythons = any(given is scalar for scalar in python_scalars)
         if found is not None and found.itemsize < dtype.itemsize and not is_pythons:
-            _warn(
+            warn(
                 f"{caller}: dtype {dtype} was requested, but numbers have 32 bits here, so it is "
                 f"truncated to {found}. minijax.config.update('enable_x64', True), or the "
                 "environment variable MINIJAX_ENABLE_X64=1, gives numbers 64 bits"
@@ -60,7 +60,7 @@ class LibraryNumberTypes(NumberTypes):
 # --8<-- [end:number_types]
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
     """Warns at the user's line."""
     source = user_source()
     if source is None:
@@ -91,7 +91,7 @@ def _tell_of_ranks(what: str, avals: tuple[ShapedArray, ...]) -> None:
             "numpy_rank_promotion is 'raise'. Add axes by x[None] or jnp.expand_dims, or set it "
             "to 'allow'"
         )
-    _warn(
+    warn(
         f"operands of shapes {shapes} have different numbers of axes; those that lack are added "
         "in front. numpy_rank_promotion='allow' allows it"
     )

@@ -1,7 +1,7 @@
-"""Convolutions and correlations of any number of axes, by the names of `jax.scipy.signal`.
+"""Convolutions and spectra, by the names of `jax.scipy.signal`.
 
-What they have in common: `mode` is "full" for all sums; "same" for as many as the first array has
-elements; "valid" for those where one array lies within the other.
+What convolutions and correlations have in common: `mode` is "full" for all sums; "same" for as
+many as the first array has elements; "valid" for those where one array lies within the other.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,9 @@ from minijax.floats import inexact_arrays
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
 from minijax.operation import operation
+from minijax.scipy.density import csd, welch
+from minijax.scipy.segments import detrend
+from minijax.scipy.short_time import istft, stft
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -166,9 +169,47 @@ def convolve2d(
     return _convolved("convolve2d", in1, in2, mode, precision)
 
 
+@operation(static=("mode", "boundary", "fillvalue", "precision"))
+def correlate2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: PrecisionLike = None,
+) -> Any:
+    """The correlation of two matrices: `convolve2d` with `in2` in reverse order and conjugated.
+
+    Raises:
+        NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
+        ValueError: an argument is no matrix.
+
+    >>> print(correlate2d(jnp.arange(3.0)[None], jnp.array([[0.0, 1.0]]), mode="valid"))
+    [[1. 2.]]
+    """
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError("correlate2d: boundary must be 'fill', and fillvalue 0")
+    if typeof(in1).ndim != 2 or typeof(in2).ndim != 2:
+        raise ValueError(f"correlate2d: takes matrices, found {typeof(in1)} and {typeof(in2)}")
+    kernel = jnp.flip(jnp.conj(in2))
+    if mode != "same":
+        return _convolved("correlate2d", in1, kernel, mode, precision)
+    # Of a size that is even, the middle is the one of two numbers that `in2` has further on.
+    out = _convolved("correlate2d", in1, kernel, "full", precision)
+    starts = [n // 2 for n in typeof(in2).shape]
+    stops = [n + m for n, m in zip(starts, typeof(in1).shape, strict=True)]
+    return lax.slice(out, starts, stops)
+
+
 __all__ = [
     "convolve",
     "convolve2d",
     "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
     "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
 ]

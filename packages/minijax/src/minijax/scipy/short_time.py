@@ -1,0 +1,194 @@
+"""Fourier transforms of the segments of signals, `stft`, and signals from these, `istft`."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.evaluation import evaluated_by_library
+from minijax.floats import inexact_arrays
+from minijax.operation import operation
+from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axis, ints
+
+# How a signal is made longer at its ends, by what `jnp.pad` calls it.
+_BOUNDARIES = {
+    "even": {"mode": "reflect"},
+    "odd": {"mode": "reflect", "reflect_type": "odd"},
+    "constant": {"mode": "edge"},
+    "zeros": {},
+}
+
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Any, Any, Any]:
+    """The Fourier transforms of the segments of signals.
+
+    Arguments:
+        x: the signals.
+        fs: how many samples there are in a unit of time.
+        window: what segments are weighed by: an array of `nperseg` numbers; a name, such as
+            "hann" or "hamming"; or a tuple of a name and parameters, such as ("kaiser", 8.0).
+        nperseg: how many samples a segment has.
+        noverlap: how many of them the next one has too; half of them if not given.
+        nfft: how many samples are transformed, with zeros after those of the segment.
+        detrend: what is taken away from each segment: "constant" its mean, "linear" a line, False
+            nothing; or a function of segments, whose samples are in the last axis.
+        return_onesided: whether negative frequencies are left out, which real signals need not.
+        boundary: how signals go on for half a segment at both ends: "even", "odd", "constant",
+            "zeros", or None, not at all.
+        padded: whether zeros make the last segment a whole one, rather than it being left out.
+        axis: the axis of samples.
+
+    Returns:
+        The frequencies, the times of the middles of segments, and the transforms: frequencies
+        stand in the place of samples, times in a last axis.
+
+    Raises:
+        ValueError: there is no such window or boundary, or the sizes do not fit.
+
+    >>> frequencies, times, transforms = stft(jnp.sin(jnp.arange(64.0)), nperseg=16)
+    >>> frequencies.shape, times.shape, transforms.shape
+    ((9,), (9,), (9, 9))
+    """
+    (x,) = evaluated_by_library(inexact_arrays)(x)
+    axis = canonical_axis("stft", axis, typeof(x).ndim)
+    if boundary is not None and boundary not in _BOUNDARIES:
+        raise ValueError(
+            f"stft: boundary must be one of {[*_BOUNDARIES]} or None, found {boundary!r}"
+        )
+    if not typeof(x).size:
+        nothing = jnp.zeros_like(x)
+        return nothing.real, nothing.real, nothing.astype(np.result_type(nothing, np.complex64))
+    window, segments = cut("stft", window, nperseg, noverlap, nfft, typeof(x).shape[axis])
+    one_sided = is_one_sided("stft", return_onesided, x)
+    check_detrend("stft", detrend)
+    found: tuple[Any, Any, Any] = _stft(
+        x, fs, window, segments, detrend, one_sided, boundary, bool(padded), axis
+    )
+    return found
+
+
+@operation(static=("segments", "detrended", "one_sided", "boundary", "padded", "axis"))
+def _stft(
+    x: Any,
+    fs: Any,
+    window: Any,
+    segments: Segments,
+    detrended: Detrend,
+    one_sided: bool,
+    boundary: str | None,
+    padded: bool,
+    axis: int,
+) -> Any:
+    window = jnp.asarray(window, real_dtype(x))
+    x = jnp.moveaxis(x, axis, -1)
+    around = [(0, 0)] * (typeof(x).ndim - 1)
+    first = segments.nperseg / 2  # the middle of the first segment
+    if boundary:
+        half, first = segments.nperseg // 2, 0.0
+        x = jnp.pad(x, (*around, (half, half)), **_BOUNDARIES[boundary])
+    if padded:
+        lacking = -(typeof(x).shape[-1] - segments.nperseg) % segments.step
+        x = jnp.pad(x, (*around, (0, lacking % segments.nperseg)))
+    transforms = segments.spectra(x, window, detrended, one_sided) / jnp.abs(jnp.sum(window))
+    times = first + segments.step * jnp.arange(typeof(transforms).shape[-2])
+    dtype = real_dtype(transforms)
+    out = jnp.moveaxis(jnp.swapaxes(transforms, -1, -2), -2, axis)
+    return segments.frequencies(fs, one_sided, dtype), (times / fs).astype(dtype), out
+
+
+@evaluated_by_library
+def istft(
+    Zxx: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Any, Any]:
+    """The signals whose transforms `stft` returns, if its segments overlap as these do.
+
+    Arguments:
+        Zxx: the transforms.
+        fs, window, noverlap: as of `stft`.
+        nperseg: how many samples a segment has; if not given, what `Zxx` has room for.
+        nfft: how many samples were transformed; if not given, as many as an even `nperseg`.
+        input_onesided: whether negative frequencies were left out.
+        boundary: whether half a segment was added at both ends.
+        time_axis: the axis of segments.
+        freq_axis: the axis of frequencies, in whose place the samples stand.
+
+    Returns:
+        The times of the samples, and the signals.
+
+    Raises:
+        ValueError: there is no such window, or the sizes do not fit.
+
+    >>> x = jnp.sin(jnp.arange(64.0))
+    >>> _, _, transforms = stft(x, nperseg=16)
+    >>> bool(jnp.allclose(istft(transforms)[1], x, atol=1e-6))
+    True
+    """
+    z = jnp.asarray(Zxx)
+    ndim = typeof(z).ndim
+    if ndim < 2:
+        raise ValueError(f"istft: Zxx must have axes of frequencies and times, found {typeof(z)}")
+    time_axis = canonical_axis("istft", time_axis, ndim)
+    freq_axis = canonical_axis("istft", freq_axis, ndim)
+    if time_axis == freq_axis:
+        raise ValueError("istft: time_axis and freq_axis must be two axes")
+    count = typeof(z).shape[freq_axis]
+    longest = 2 * (count - 1) if input_onesided else count
+    (size,) = (longest,) if nperseg is None else ints("istft: nperseg", nperseg)
+    if nfft is None:  # of an odd number of samples one-sided transforms are as long
+        nfft = size if input_onesided and size == longest + 1 else longest
+    if nfft < size:
+        raise ValueError(f"istft: nfft {nfft} must be at least nperseg, which is {size}")
+    is_named = isinstance(window, str | tuple)
+    window, segments = cut("istft", window, size, noverlap, nfft, size)
+    if is_named:
+        window = jnp.asarray(window, real_dtype(z))
+    signals = _overlapped(
+        jnp.moveaxis(z, (freq_axis, time_axis), (-1, -2)),
+        window,
+        segments,
+        bool(input_onesided),
+        segments.nperseg // 2 if boundary else 0,
+    )
+    times = jnp.arange(typeof(signals).shape[-1]) / fs
+    place = freq_axis - (time_axis < freq_axis)
+    return times.astype(real_dtype(signals)), jnp.moveaxis(signals, -1, place)
+
+
+@operation(static=("segments", "one_sided", "cut"))
+def _overlapped(z: Any, window: Any, segments: Segments, one_sided: bool, cut: int) -> Any:
+    parts = (jnp.fft.irfft if one_sided else jnp.fft.ifft)(z, segments.nfft)
+    window = jnp.asarray(window)
+    parts = parts[..., : segments.nperseg] * window * jnp.sum(window)
+    *lead, count, size = typeof(parts).shape
+    length = size + (count - 1) * segments.step
+    places = segments.step * jnp.arange(count)[:, None] + jnp.arange(size)
+    total = jnp.zeros((*lead, length), parts.dtype).at[..., places].add(parts)
+    weights = jnp.zeros(length, window.dtype).at[places].add(jnp.square(window))
+    total = total / jnp.where(weights > 1e-10, weights, 1)
+    return total[..., cut : length - cut]
+
+
+__all__ = ["istft", "stft"]
