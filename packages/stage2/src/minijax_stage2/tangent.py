@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.functions import add
 from minijax_stage2.promotion import broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
@@ -42,13 +43,18 @@ class Zero:
 
 
 def instantiate(tangent: Any) -> Any:
-    """A tangent as an array, also where it is symbolically zero."""
+    """A tangent as an array, also where it is symbolically zero.
+
+    A program that is being staged makes its zeros, and does not keep them as constants.
+    """
     if type(tangent) is not Zero:
         return tangent
     aval = tangent.aval
     if aval.weak_type and not aval.shape:
         return aval.dtype.type(0).item()
-    return np.zeros(aval.shape, aval.dtype)
+    if is_evaluating() or aval.dtype == float0:
+        return np.zeros(aval.shape, aval.dtype)
+    return broadcast_to(aval.dtype.type(0), aval.shape)
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
