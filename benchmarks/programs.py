@@ -161,3 +161,110 @@ def transformer_loss(lib: Library, heads: int, length: int) -> Any:
         return -jnp.mean(jnp.sum(jnp.log(softmax(x @ params["out"]) + 1e-9) * targets, axis=-1))
 
     return loss
+
+
+# Programs that are loops.
+def lstm_params(lib: Library, inputs: int, width: int) -> Any:
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, (inputs + width) ** -0.5, (inputs + width, 4 * width))
+    return {
+        "w": lib.numpy.asarray(weights.astype(np.float32)),
+        "b": lib.numpy.asarray(np.zeros(4 * width, np.float32)),
+        "out": lib.numpy.asarray(rng.normal(0, 0.1, (width, inputs)).astype(np.float32)),
+    }
+
+
+def lstm_batch(lib: Library, length: int, size: int, inputs: int) -> Any:
+    series = np.random.default_rng(1).normal(size=(length + 1, size, inputs)).astype(np.float32)
+    return lib.numpy.asarray(series[:-1]), lib.numpy.asarray(series[1:])
+
+
+def lstm_loss(lib: Library) -> Any:
+    """How far an LSTM, a `scan` over time, is from telling the next element of a series."""
+    jnp = lib.numpy
+
+    def loss(params: Any, batch: Any) -> Any:
+        series, targets = batch
+        width = params["out"].shape[0]
+
+        def cell(carry: Any, x: Any) -> Any:
+            state, memory = carry
+            gates = jnp.concatenate([x, state], axis=1) @ params["w"] + params["b"]
+            update, forget, new, out = jnp.split(gates, 4, axis=1)
+            memory = lib.core.nn.sigmoid(forget) * memory
+            memory = memory + lib.core.nn.sigmoid(update) * jnp.tanh(new)
+            state = lib.core.nn.sigmoid(out) * jnp.tanh(memory)
+            return (state, memory), state @ params["out"]
+
+        nothing = jnp.zeros((series.shape[1], width))
+        _, told = lib.core.lax.scan(cell, (nothing, nothing), series)
+        return jnp.mean((told - targets) ** 2)
+
+    return loss
+
+
+def ode_solve(lib: Library) -> Any:
+    """Lorenz's model of weather on a circle, by Heun's method with steps of a size that adapts."""
+    jnp = lib.numpy
+
+    def slope(x: Any, forcing: Any) -> Any:
+        return (jnp.roll(x, -1) - jnp.roll(x, 2)) * jnp.roll(x, 1) - x + forcing
+
+    def solve(x: Any, forcing: Any, end: float = 1.0, tolerance: float = 1e-4) -> Any:
+        def goes_on(carry: Any) -> Any:
+            time, _, _ = carry
+            return time < end
+
+        def step(carry: Any) -> Any:
+            time, size, x = carry
+            size = jnp.minimum(size, end - time)
+            k1 = slope(x, forcing)
+            k2 = slope(x + size * k1, forcing)
+            error = jnp.max(jnp.abs(k2 - k1)) * size / 2
+            is_good = error < tolerance
+            factor = jnp.clip(0.9 * jnp.sqrt(tolerance / (error + 1e-12)), 0.2, 5.0)
+            x = jnp.where(is_good, x + size * (k1 + k2) / 2, x)
+            return jnp.where(is_good, time + size, time), size * factor, x
+
+        return lib.core.lax.while_loop(goes_on, step, (0.0, 0.01, x))[2]
+
+    return solve
+
+
+def ode_start(lib: Library, size: int) -> Any:
+    x = 8 + np.random.default_rng(0).normal(size=size).astype(np.float32)
+    return lib.numpy.asarray(x), lib.numpy.asarray(np.float32(8))
+
+
+def deep_params(lib: Library, layers: int, width: int) -> Any:
+    rng = np.random.default_rng(0)
+
+    def matrices(m: int, n: int) -> Any:
+        return lib.numpy.asarray(rng.normal(0, m**-0.5, (layers, m, n)).astype(np.float32))
+
+    return {
+        "up": matrices(width, 4 * width),
+        "down": matrices(4 * width, width),
+        "scale": lib.numpy.asarray(np.ones((layers, width), np.float32)),
+    }
+
+
+def deep_batch(lib: Library, size: int, width: int) -> Any:
+    return lib.numpy.asarray(np.random.default_rng(1).normal(size=(size, width)).astype(np.float32))
+
+
+def deep_loss(lib: Library, **how: Any) -> Any:
+    """What a deep network makes of a batch: a `scan` over its layers, each with `checkpoint`."""
+    jnp = lib.numpy
+
+    def loss(params: Any, x: Any) -> Any:
+        def layer(x: Any, params: Any) -> Any:
+            centred = x - jnp.mean(x, axis=-1, keepdims=True)
+            variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
+            normal = centred / jnp.sqrt(variance + 1e-5) * params["scale"]
+            return x + jnp.tanh(normal @ params["up"]) @ params["down"], None
+
+        x, _ = lib.core.lax.scan(lib.core.checkpoint(layer, **how), x, params)
+        return jnp.mean(x * x)
+
+    return loss

@@ -27,6 +27,32 @@ def transformer_loss(lib: Library) -> Any:
     return loss, (params, programs.transformer_batch(lib, 4, 16, 64))
 
 
+def lstm_loss(lib: Library) -> Any:
+    params = programs.lstm_params(lib, inputs=64, width=128)
+    return programs.lstm_loss(lib), (params, programs.lstm_batch(lib, 64, 32, 64))
+
+
+def ode_solve(lib: Library) -> Any:
+    return programs.ode_solve(lib), programs.ode_start(lib, 1_000)
+
+
+def ode_sensitivity(lib: Library) -> Any:
+    """The solution and its derivative by a parameter, in forward mode."""
+    solve, given = ode_solve(lib)
+
+    def sensitivity(x: Any, forcing: Any) -> Any:
+        return lib.core.jvp(lambda forcing: solve(x, forcing), (forcing,), (forcing,))
+
+    return sensitivity, given
+
+
+def deep_loss(lib: Library) -> Any:
+    return programs.deep_loss(lib), (
+        programs.deep_params(lib, layers=32, width=64),
+        programs.deep_batch(lib, size=128, width=64),
+    )
+
+
 def grad_of(program: Program) -> Program:
     def gradient(lib: Library) -> Any:
         f, args = program(lib)
@@ -54,6 +80,13 @@ WHOLE: dict[str, Program] = {
     "1,000 operations": chain,
     "MLP step": step_of(mlp_loss),
     "12-layer transformer step": step_of(transformer_loss),
+}
+# Of a loop, the body is all there is to trace, while JAX's caches know the functions in it.
+LOOPS: dict[str, Program] = {
+    "LSTM step, a scan": step_of(lstm_loss),
+    "ODE solve, a while_loop": ode_solve,
+    "ODE solve and its derivative": ode_sensitivity,
+    "deep step, a scan with checkpoint": step_of(deep_loss),
 }
 
 
@@ -99,8 +132,16 @@ LINES = [
         for name, program in {**LOSSES, **WHOLE, **GRADIENTS}.items()
     ),
     *(
+        versus_jax(f"trace {name}", trace(program), budget=0.2, pairs=9)
+        for name, program in LOOPS.items()
+    ),
+    *(
         versus_jax(f"trace and lower {name}", trace_and_lower(program), budget=0.15, pairs=9)
         for name, program in WHOLE.items()
     ),
-    *(compilation(f"compile {name}", program) for name, program in WHOLE.items()),
+    *(
+        versus_jax(f"trace and lower {name}", trace_and_lower(program), pairs=9)
+        for name, program in LOOPS.items()
+    ),
+    *(compilation(f"compile {name}", program) for name, program in {**WHOLE, **LOOPS}.items()),
 ]
