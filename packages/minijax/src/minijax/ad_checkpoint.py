@@ -2,13 +2,14 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays import tree_to_arrays
+from minijax.arrays import to_array, tree_to_arrays
 from minijax.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.evaluation import evaluated_by_library
+from minijax.lax.dependence import calls
 from minijax.lax.loops import call_text, region, stage_body
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
@@ -54,8 +55,9 @@ from minijax_stage4.partial_eval import (
 from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
-# again; and whether it does, being the part of a split program that waited.
+# again; and whether it does, which the part of a split program that waited may do.
 checkpoint_p = Primitive("checkpoint", holds_programs=True)
+calls.add(checkpoint_p)
 
 
 # --8<-- [start:checkpoint]
@@ -74,7 +76,7 @@ def checkpoint(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         prevent_cse: whether to keep XLA from noticing that something is computed twice, and
-            keeping it after all. Inside `scan` that cannot happen, and False saves a little.
+            keeping it after all. Of a `scan` over layers it would notice nothing anyway.
         policy: which results of primitives are kept; none by default. One of
             `checkpoint_policies`, or a function of a primitive, the types of its operands, and its
             parameters.
@@ -101,7 +103,7 @@ def checkpoint(
             return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs)
 
         of_dynamic.__name__ = getattr(fun, "__name__", "function")
-        leaves, in_tree = tree_flatten((tree_to_arrays(dynamic), tree_to_arrays(kwargs)))
+        leaves, in_tree = tree_flatten((dynamic, kwargs))
 
         def names() -> list[str]:
             return argument_names(fun, dynamic, kwargs)
@@ -118,7 +120,7 @@ def checkpoint(
             prevent_cse=bool(prevent_cse),
             again=False,
         )
-        return tree_to_arrays(tree_unflatten(flat.out_tree, outs))
+        return tree_unflatten(flat.out_tree, map(to_array, outs))
 
     return checkpointed
 
@@ -232,20 +234,29 @@ lowering_rules[checkpoint_p] = _lower
 
 
 # --8<-- [start:split]
-def _split(
-    jaxpr: Jaxpr, unknown_ins: tuple[bool, ...], policy: Policy | None
-) -> tuple[Jaxpr, Jaxpr, list[bool], list[Any]]:
+class _Halves(NamedTuple):
     """What runs at once, and what waits and computes again what it needs but was not kept.
 
-    Returns:
-        The known half, which returns the known results and then what is kept. The other half,
-        which takes what is kept and the arguments. Which results are unknown. Of what the other
-        half takes first, for each: an argument's variable, or None for what is kept.
+    `known` returns the known results and then what is kept. `waiting`, a set of parameters, takes
+    what is kept, then some of the known arguments, then the unknown ones.
     """
-    parts = split_jaxpr(jaxpr, unknown_ins)
+
+    known: Jaxpr
+    waiting: dict[str, Any]
+    unknown_outs: list[bool]
+    from_arguments: list[int]  # which of the known arguments
+
+    def operands(
+        self, known_ins: Sequence[Any], kept: Sequence[Any], unknown_ins: Sequence[Any]
+    ) -> list[Any]:
+        return [*kept, *(known_ins[i] for i in self.from_arguments), *unknown_ins]
+
+
+def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
+    parts = split_jaxpr(params["jaxpr"], unknown_ins)
     known, waiting, count = parts.known, parts.unknown, parts.num_residuals
     outs = known.outvars[: len(known.outvars) - count]
-    may_keep = policy or checkpoint_policies.nothing_saveable
+    may_keep = params["policy"] or checkpoint_policies.nothing_saveable
     saved: set[Any] = set()
     for eqn in known.eqns:
         if has_effects(eqn) or may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params):
@@ -270,51 +281,44 @@ def _split(
     from_arguments = [x for x in known.invars if x in used]
     at_once = without_dead_code(Jaxpr([], known.invars, known.eqns, [*outs, *kept]))
     invars = [*kept, *from_arguments, *waiting.invars[count:]]
-    later = Jaxpr([], invars, whole.eqns, whole.outvars)
+    # Where all is kept, there is nothing to hide from XLA, which then works on the whole program.
+    costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
+    is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
+    later = {
+        **params,
+        "jaxpr": Jaxpr([], invars, whole.eqns, whole.outvars),
+        "again": params["again"] or is_costly,
+    }
     positions = [known.invars.index(x) for x in from_arguments]
-    return at_once, later, parts.unknown_outs, [*[None] * len(kept), *positions]
-
-
-def _operands(sources: list[Any], known_ins: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
-    rest = iter(kept)
-    return [next(rest) if at is None else known_ins[at] for at in sources]
+    return _Halves(at_once, later, parts.unknown_outs, positions)
 
 
 def _partial_eval(
     trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     unknown_ins = tuple(map(trace.is_unknown, args))
-    at_once, later, unknown_outs, sources = _split(params["jaxpr"], unknown_ins, params["policy"])
+    halves = _halves(unknown_ins, params)
     known_ins, waiting_ins = partition(unknown_ins, args)
     with set_interpreter(trace.parent):
-        known = _bind(known_ins, params, at_once)
-    count = unknown_outs.count(False)
+        known = _bind(known_ins, params, halves.known)
+    count = halves.unknown_outs.count(False)
     waiting: list[Any] = []
-    if any(unknown_outs):
-        operands = [*_operands(sources, known_ins, known[count:]), *waiting_ins]
-        waiting = trace.stage(checkpoint_p, operands, {**params, "jaxpr": later, "again": True})
-    return merge(unknown_outs, known[:count], waiting)
+    if any(halves.unknown_outs):
+        operands = halves.operands(known_ins, known[count:], waiting_ins)
+        waiting = trace.stage(checkpoint_p, operands, halves.waiting)
+    return merge(halves.unknown_outs, known[:count], waiting)
 
 
 def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    params = eqn.params
-    split = _split(params["jaxpr"], tuple(unknown_ins), params["policy"])
-    at_once, later, unknown_outs, sources = split
+    halves = _halves(tuple(unknown_ins), eqn.params)
     known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
-    known_outs, waiting_outs = partition(unknown_outs, eqn.outvars)
-    kept = [Var(aval) for aval in at_once.out_avals[len(known_outs) :]]
-    operands = [*_operands(sources, known_ins, kept), *waiting_ins]
+    known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
+    kept = [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
+    operands = halves.operands(known_ins, kept, waiting_ins)
+    known = {**eqn.params, "jaxpr": halves.known}
     return PartialEqns(
-        JaxprEqn(
-            checkpoint_p, known_ins, [*known_outs, *kept], {**params, "jaxpr": at_once}, eqn.source
-        ),
-        JaxprEqn(
-            checkpoint_p,
-            operands,
-            waiting_outs,
-            {**params, "jaxpr": later, "again": True},
-            eqn.source,
-        ),
+        JaxprEqn(checkpoint_p, known_ins, [*known_outs, *kept], known, eqn.source),
+        JaxprEqn(checkpoint_p, operands, waiting_outs, halves.waiting, eqn.source),
     )
 
 

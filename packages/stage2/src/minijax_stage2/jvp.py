@@ -30,6 +30,9 @@ from minijax_stage2.tree import (
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
+# Primitives of which no result has a tangent, whatever the tangents of the operands are.
+piecewise_constant: set[Primitive] = set()
+
 
 # --8<-- [start:trace]
 class JVPTracer(PrimalTracer):
@@ -162,6 +165,7 @@ def defzero(primitive: Primitive) -> None:
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
 
     jvp_rules[primitive] = rule
+    piecewise_constant.add(primitive)
 
 
 # --8<-- [end:defjvp]

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.lax.loops import Flags, cut, stage_to_jaxpr, until_stable
+from minijax.lax.dependence import cotangent_ins, unknown_outs
+from minijax.lax.loops import Flags, cut, until_stable
 from minijax.lax.scan import scan_p
 from minijax.lax.scan_rules import scan_type, split_operands
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
     Zero,
-    add,
     bind,
-    typeof,
 )
+from minijax_stage2.primitives import add_p
 from minijax_stage2.tangent import instantiate
 from minijax_stage3 import (
     Jaxpr,
@@ -67,17 +67,24 @@ class _Halves(NamedTuple):
         return [*constant, *consts, *carry, *stacked, *xs]
 
 
+def _unknown_carry(unknown_ins: Flags, params: dict[str, Any]) -> Flags:
+    """Which of the carry is unknown, at the start or from a later round on."""
+    of_consts, of_carry, of_xs = split_operands(unknown_ins, params)
+
+    def after_a_round(flags: Flags) -> Flags:
+        return unknown_outs(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+
+    return until_stable(of_carry, after_a_round)
+
+
 def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
-    of_consts, of_carry, of_xs = split_operands(unknown_ins, params)
+    of_consts, _, of_xs = split_operands(unknown_ins, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    def split_for(of_carry: Flags) -> PartialJaxprs:
-        must = (*of_carry, *[False] * num_results)
-        return split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)  # type: ignore[no-any-return]
-
-    of_carry = until_stable(of_carry, lambda flags: split_for(flags).unknown_outs[:num_carry])
-    parts = split_for(of_carry)
+    of_carry = _unknown_carry(unknown_ins, params)
+    must = (*of_carry, *[False] * num_results)
+    parts: PartialJaxprs = split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
     all_outs = parts.known.outvars
     outs, residuals = cut(all_outs, len(all_outs) - parts.num_residuals)
     consts, carry, elements = cut(parts.known.invars, of_consts.count(False), of_carry.count(False))
@@ -111,9 +118,12 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     )
     in_stacked, in_constant = partition(constant, in_residuals)
     invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
+    eqns = waiting.eqns
+    if params["length"] > params["unroll"]:
+        eqns = list(map(_in_a_loop_of_its_own, eqns))
     unknown = {
         **params,
-        "jaxpr": Jaxpr([], invars, waiting.eqns, waiting.outvars),
+        "jaxpr": Jaxpr([], invars, eqns, waiting.outvars),
         "num_consts": len(in_constant) + len(in_consts),
         "num_carry": len(in_carry),
     }
@@ -125,6 +135,14 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
         [places[x] for x in residuals],
         constant,
     )
+
+
+def _in_a_loop_of_its_own(eqn: JaxprEqn) -> JaxprEqn:
+    """An equation that waits. XLA merges nothing of it with what the other loop computed."""
+    if "prevent_cse" not in eqn.params:
+        return eqn
+    params = {**eqn.params, "prevent_cse": False}
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
 
 
 def _known_program(
@@ -187,12 +205,10 @@ partial_eval_jaxpr_rules[scan_p] = _partial_eval_eqn
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A scan in the other direction, over the cotangents."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
-    halves = None
-    if not all(split_operands(linear, params)[1]):
-        halves = _halves(linear, params)
-    if halves is None:
+    if all(_unknown_carry(linear, params)):
         return _transpose_linear(cts, args, params)
     # Something is carried that is not linear, such as a counter. It runs ahead.
+    halves = _halves(linear, params)
     known_ins, waiting_ins = partition(halves.unknown_ins, args)
     known_outs = eval_jaxpr(halves.known, [], *known_ins)
     operands = halves.operands(known_ins, known_outs, waiting_ins)
@@ -214,51 +230,50 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
     linear = (*of_consts, *[True] * num_carry, *of_xs)
     carry_cts, ys_cts = cut(cts, num_carry)
     of_ys = tuple(type(ct) is not Zero for ct in ys_cts)
-
-    def program_for(flags: Flags) -> tuple[Jaxpr, list[Any], list[bool]]:
-        must = (*[False] * len(consts), *flags, *[False] * len(xs))
-        return transpose_jaxpr(jaxpr, linear, (*flags, *of_ys), must)  # type: ignore[no-any-return]
-
-    flags = until_stable(
+    of_carry = until_stable(
         tuple(type(ct) is not Zero for ct in carry_cts),
-        lambda flags: split_operands(program_for(flags)[2], params)[1],
+        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *of_ys)), params)[1],
     )
-    program, more, nonzero_ins = program_for(flags)
+    must = (*[False] * len(consts), *of_carry, *[False] * len(xs))
+    program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*of_carry, *of_ys), must)
     known_consts, known_xs = (
         [x for x in operands if not isinstance(x, UndefPrimal)] for operands in (consts, xs)
     )
-    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, flags, strict=True) if keep]
+    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, of_carry, strict=True) if keep]
     ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
+
+    # The program takes constants, elements, cotangents. What it returns for constants adds up
+    # from round to round.
+    in_consts, in_xs, in_carry, in_ys = cut(
+        program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
+    )
     sizes = [sum(part) for part in split_operands(nonzero_ins, params)]
-    out_consts, _, _ = cut(program.out_avals, *sizes[:2])
-    sums = [instantiate(Zero(aval)) for aval in out_consts]
-    count = len(more) + len(known_consts)
-
-    def step(*operands: Any) -> list[Any]:
-        consts, carry_cts, sums, ys_cts, xs = cut(operands, count, sum(flags), sizes[0], sum(of_ys))
-        outs = eval_jaxpr(program, [], *consts, *xs, *carry_cts, *ys_cts)
-        to_consts, to_carry, to_xs = cut(outs, *sizes[:2])
-        return [*to_carry, *map(add, sums, to_consts), *to_xs]
-
-    operands = [*more, *known_consts, *carry_cts, *sums, *ys_cts, *known_xs]
-    in_avals = list(map(typeof, operands))
-    num_round = len(ys_cts) + len(known_xs)
-    for i in range(len(operands) - num_round, len(operands)):
-        in_avals[i] = ShapedArray(in_avals[i].shape[1:], in_avals[i].dtype)
-    body, body_consts = stage_to_jaxpr(step, in_avals, "transposition")
+    to_consts, to_carry, to_xs = cut(program.outvars, *sizes[:2])
+    in_sums, out_sums = ([Var(x.aval) for x in to_consts] for _ in range(2))
+    additions = [
+        JaxprEqn(add_p, [total, x], [out], {})
+        for total, x, out in zip(in_sums, to_consts, out_sums, strict=True)
+    ]
+    body = Jaxpr(
+        [],
+        [*in_consts, *in_carry, *in_sums, *in_ys, *in_xs],
+        [*program.eqns, *additions],
+        [*to_carry, *out_sums, *to_xs],
+    )
+    sums = [instantiate(Zero(x.aval)) for x in in_sums]
     outs = bind(
         scan_p,
-        *body_consts,
-        *operands,
-        jaxpr=body,
-        num_consts=len(body_consts) + count,
-        num_carry=len(carry_cts) + len(sums),
-        length=params["length"],
-        reverse=not params["reverse"],
-        unroll=params["unroll"],
+        *(*more, *known_consts, *carry_cts, *sums, *ys_cts, *known_xs),
+        **{
+            **params,
+            "jaxpr": body,
+            "num_consts": len(in_consts),
+            "num_carry": len(carry_cts) + len(sums),
+            "reverse": not params["reverse"],
+        },
     )
-    to_carry, to_consts, to_xs = cut(outs, len(carry_cts), len(sums))
-    found = iter([*to_consts, *to_carry, *to_xs])
+    found_carry, found_sums, found_xs = cut(outs, len(carry_cts), len(sums))
+    found = iter([*found_sums, *found_carry, *found_xs])
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
 
 

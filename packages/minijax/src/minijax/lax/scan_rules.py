@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.lax.dependence import tangent_outs
 from minijax.lax.loops import (
     Avals,
     Flags,
@@ -159,12 +160,11 @@ def _jvp(
     of_consts, of_carry, of_xs = split_operands(nonzero, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    def program_for(of_carry: Flags) -> tuple[Jaxpr, list[Any], list[bool]]:
-        must = (*of_carry, *[False] * num_results)
-        return jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)  # type: ignore[no-any-return]
-
-    of_carry = until_stable(of_carry, lambda flags: program_for(flags)[2][:num_carry])
-    program, more, out_nonzero = program_for(of_carry)
+    of_carry = until_stable(
+        of_carry, lambda flags: tangent_outs(jaxpr, (*of_consts, *flags, *of_xs))[:num_carry]
+    )
+    must = (*of_carry, *[False] * num_results)
+    program, more, out_nonzero = jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
     consts, init, xs = split_operands(primals, params)
     const_dots, carry_dots, xs_dots = split_operands(tangents, params)
     const_dots = [t for t in const_dots if type(t) is not Zero]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.lax.dependence import tangent_outs, unknown_outs
 from minijax.lax.loops import (
     Avals,
     Flags,
@@ -42,7 +43,6 @@ from minijax_stage3.dce import dce_rules, has_effects
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
-from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
     PartialEvalTrace,
@@ -119,13 +119,11 @@ def _jvp(
     _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
     consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
 
-    def program_for(nonzero: Flags) -> Any:
-        return jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
-
     nonzero = until_stable(
-        tuple(type(t) is not Zero for t in init_dots), lambda flags: program_for(flags)[2]
+        tuple(type(t) is not Zero for t in init_dots),
+        lambda flags: tangent_outs(body_jaxpr, (*consts_nonzero, *flags)),
     )
-    program, consts, _ = program_for(nonzero)
+    program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
     # The program takes constants, primals, tangents; of both the constants of the body first.
@@ -251,9 +249,9 @@ def _unknown_carry(unknown_ins: Sequence[bool], params: dict[str, Any]) -> Flags
     counts = params["cond_consts"], params["body_consts"]
     of_cond, of_body, unknown = _split(tuple(unknown_ins), *counts)
     unknown = until_stable(
-        unknown, lambda flags: split_jaxpr(params["body_jaxpr"], (*of_body, *flags)).unknown_outs
+        unknown, lambda flags: unknown_outs(params["body_jaxpr"], (*of_body, *flags))
     )
-    (of_condition,) = split_jaxpr(params["cond_jaxpr"], (*of_cond, *unknown)).unknown_outs
+    (of_condition,) = unknown_outs(params["cond_jaxpr"], (*of_cond, *unknown))
     return None if of_condition else unknown
 
 
