@@ -9,10 +9,12 @@ from minijax_stage2 import float0, tree_map
 from minijax_stage2.shaped_array import is_value, python_scalars
 from minijax_stage3 import backend as xla
 
+_NUMBERS = (*python_scalars, np.ndarray, np.generic)
+
 
 def to_array(x: Any) -> Any:
     """A number or a numpy array as an Array; whatever else it is, `x` itself."""
-    if not isinstance(x, (*python_scalars, np.ndarray, np.generic)) or not is_value(x):
+    if not isinstance(x, _NUMBERS) or not is_value(x):
         return of_library(x)
     return x if getattr(x, "dtype", None) == float0 else array(x)
 

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays import tree_to_arrays
+from minijax.arrays import to_array, tree_to_arrays
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_with_carry
@@ -22,8 +22,8 @@ from minijax_stage2.tree import (
     keystr,
     tree_flatten,
     tree_flatten_with_path,
-    tree_structure,
     tree_unflatten,
+    treedef_tuple,
 )
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
@@ -70,15 +70,15 @@ def scan(
     (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     require_function("scan", f)
-    init, xs = tree_to_arrays((init, xs))
     carry, carry_tree = tree_flatten(init)
-    elements, _ = tree_flatten(xs)
+    elements, xs_tree = tree_flatten(xs)
     length = _length(f, xs, length)
     if length and jit_is_disabled():
+        init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
     rounds = _rounds_at_once(length, unroll)
     element_avals = [ShapedArray(typeof(x).shape[1:], typeof(x).dtype) for x in elements]
-    body = FlatFunction(f, tree_structure((init, xs)))
+    body = FlatFunction(f, treedef_tuple([carry_tree, xs_tree]))
 
     def names() -> list[str]:
         return argument_names(f, (init, xs), {})
@@ -105,11 +105,10 @@ def scan(
         unroll=rounds,
     )
     _, result_tree = _carry_and_result(f, body.out_tree)
-    return tree_to_arrays(
-        (
-            tree_unflatten(carry_tree, outs[: len(carry)]),
-            tree_unflatten(result_tree, outs[len(carry) :]),
-        )
+    outs = [to_array(x) for x in outs]
+    return (
+        tree_unflatten(carry_tree, outs[: len(carry)]),
+        tree_unflatten(result_tree, outs[len(carry) :]),
     )
 
 

@@ -134,13 +134,12 @@ def slice_in_dim(
     shape = typeof(operand).shape
     (axis,) = canonical_axes("slice_in_dim", axis, len(shape))
     size = shape[axis]
-    start, limit = (
-        default if index is None else index + size if index < 0 else index
-        for index, default in ((start_index, 0), (limit_index, size))
-    )
-    starts = [start if i == axis else 0 for i in range(len(shape))]
-    limits = [limit if i == axis else size for i, size in enumerate(shape)]
-    strides = [stride if i == axis else 1 for i in range(len(shape))]
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    if start_index is not None:
+        starts[axis] = start_index + size if start_index < 0 else start_index
+    if limit_index is not None:
+        limits[axis] = limit_index + size if limit_index < 0 else limit_index
+    strides[axis] = stride
     return slice(operand, starts, limits, strides)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import tree_to_arrays
+from minijax.arrays import to_array
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import (
@@ -58,14 +58,14 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         require_function("while_loop", function)
     if jit_is_disabled() and (done := while_in_python(cond_fun, body_fun, init_val)):
         return done[0]
-    init, tree = tree_flatten(tree_to_arrays(init_val))
-    abstractify("while_loop", body_fun, lambda: argument_names(body_fun, (init_val,), {}), init)
-    in_tree = treedef_tuple([tree])
-    body = FlatFunction(body_fun, in_tree)
 
     def names() -> list[str]:
         return argument_names(body_fun, (init_val,), {})
 
+    init, tree = tree_flatten(init_val)
+    abstractify("while_loop", body_fun, names, init)
+    in_tree = treedef_tuple([tree])
+    body = FlatFunction(body_fun, in_tree)
     closed, init = stage_with_carry(
         "while_loop",
         body_fun,
@@ -94,7 +94,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         cond_consts=len(closed_cond.consts),
         body_consts=len(closed.consts),
     )
-    return tree_to_arrays(tree_unflatten(tree, outs))
+    return tree_unflatten(tree, map(to_array, outs))
 
 
 # --8<-- [end:while_loop]

@@ -110,10 +110,10 @@ def _is_static(shift: Any) -> bool:
 
 
 @operation(static=("axis", "static_shift"))
-def _roll(a: Any, shift: Any = None, *, axis: Axes | None, static_shift: Any = None) -> Any:
-    if axis is None:
-        return reshape(_roll(ravel(a), shift, axis=0, static_shift=static_shift), shape(a))
-    axes = ints("roll: axis", axis)
+def _roll(a: Any, shift: Any = None, *, axis: Axes | None = None, static_shift: Any = None) -> Any:
+    if axis is None and ndim(a) != 1:
+        return reshape(_roll(ravel(a), shift, static_shift=static_shift), shape(a))
+    axes = (0,) if axis is None else ints("roll: axis", axis)
     shift = shift if static_shift is None else static_shift
     if not isinstance(shift, tuple) and typeof(shift).ndim:
         shift = tuple(lax.index_in_dim(shift, i, 0, False) for i in range(shape(shift)[0]))
