@@ -51,6 +51,11 @@ def with_gaps(x):
     return x + jnp.diag(jnp.arange(1.0, 9.0, 3.0, dtype=x.dtype))
 
 
+def swap_parts(x):
+    left, right = lax.split(x, (1, 2), 1)
+    return jnp.concatenate([2 * right, left], 1)
+
+
 def convolve(x, kernel):
     return lax.conv_general_dilated(x, kernel, (2,), [(1, 0)])
 
@@ -122,6 +127,7 @@ FUNCTIONS = {
     "cummax": (scans("cummax"), [(2, 3)], (*REAL, I32)),
     "cummin": (scans("cummin"), [(2, 3)], (*REAL, I32)),
     "cumlogsumexp": (scans("cumlogsumexp"), [(2, 3)], REAL),
+    "split": ([swap_parts], [(2, 3)], (*SMOOTH, I32)),
     "conv_general_dilated": ([convolve], [(1, 2, 5), (2, 2, 3)], SMOOTH),
     "reduce_window_sum": ([window(0, lax.add)], [(3, 4)], SMOOTH),
     "reduce_window_max": ([largest], [(3, 4)], REAL),

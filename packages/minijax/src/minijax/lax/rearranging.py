@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.declare import declare
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.lax.structural import (
     broadcast_in_dim,
@@ -14,11 +15,17 @@ from minijax.lax.structural import (
     squeeze,
 )
 from minijax.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axes, ints
-
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.tangent import instantiate
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 # --8<-- [start:split]
+split_p = Primitive("split")
+
+
 @operation(static=("sizes", "axis"))
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The parts of `operand` that have these sizes along `axis`, one after the other.
@@ -39,11 +46,55 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
             f"split: sizes must not be negative, and add up to that of axis {axis} of {aval}, "
             f"found {sizes}"
         )
-    ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
-    return [
-        slice_in_dim(operand, end - size, end, axis=axis)
-        for end, size in zip(ends, sizes, strict=True)
-    ]
+    return bind(split_p, operand, sizes=sizes, axis=axis)
+
+
+def _split_type(x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    return [ShapedArray((*before, size, *after), x.dtype, x.weak_type) for size in sizes]
+
+
+def _lower_split(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sizes: Shape, axis: int
+) -> list[Value]:
+    parts, start = [], 0
+    for part in out_avals:
+        cuts = [f"0:{size}:1" for size in part.shape]
+        cuts[axis] = f"{start}:{start + part.shape[axis]}:1"
+        text = f"stablehlo.slice {x.name} [{', '.join(cuts)}] : {signature([x], [part])}"
+        parts += b.emit(text, part)
+        start += part.shape[axis]
+    return parts
+
+
+def _vmap_split(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sizes: Shape, axis: int
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return bind(split_p, x, sizes=sizes, axis=axis + 1), [0] * len(sizes)
+
+
+def _jvp_split(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    parts = bind(split_p, *primals, **params)
+    if type(tangents[0]) is Zero:
+        return parts, [Zero.like(part) for part in parts]
+    return parts, bind(split_p, *tangents, **params)
+
+
+def _transpose_split(cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
+    return [concatenate([instantiate(ct) for ct in cts], axis)]
+
+
+declare(
+    split_p,
+    abstract_eval=_split_type,
+    lower=_lower_split,
+    vmap=_vmap_split,
+    jvp=_jvp_split,
+    transpose=_transpose_split,
+)
 
 
 @operation(static="axis")

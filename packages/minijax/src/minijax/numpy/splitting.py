@@ -60,6 +60,9 @@ def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
             )
         limits = [(i + 1) * each + min(i + 1, more) for i in range(count)]
         starts = [0, *limits[:-1]]
+    if limits == sorted(limits):
+        sizes = [limit - start for start, limit in zip(starts, limits, strict=True)]
+        return lax.split(ary, sizes, axis)
     return [
         lax.slice_in_dim(ary, start, max(start, limit), axis=axis)
         for start, limit in zip(starts, limits, strict=True)
