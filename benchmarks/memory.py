@@ -1,9 +1,11 @@
-"""What minijax and JAX hold in memory, each in processes of its own."""
+"""What minijax and JAX hold in memory, each in processes of its own, and what a step takes."""
 
 import statistics
 
+from benchmarks import programs
 from benchmarks.footprint import require_status
 from benchmarks.measure import QUICK_PAIRS, Line, Row, figures_of, row_of
+from benchmarks.programs import Library, libraries
 
 PAIRS = 5
 
@@ -94,9 +96,40 @@ def cached_executable(count: int = 200) -> Line:
     return Line(name, measure)
 
 
+def bytes_of_deep_step(lib: Library, checkpointed: bool = True) -> float:
+    """What XLA sets aside for a step, beside its arguments and results."""
+    step = programs.step_of(lib, programs.deep_loss(lib, checkpointed))
+    params, batch = programs.deep_params(lib, 32, 64), programs.deep_batch(lib, 128, 64)
+    compiled = lib.core.jit(step).lower(params, batch).compile()
+    return float(compiled.memory_analysis().temp_size_in_bytes)
+
+
+def deep_step() -> Line:
+    name = "memory: deep step with checkpoint"
+
+    def measure(quick: bool) -> Row:
+        ours, peer = map(bytes_of_deep_step, libraries())
+        return row_of(name, [(ours, peer)], unit="B", note="set aside by XLA")
+
+    return Line(name, measure, 1.05)
+
+
+def share_of_checkpoint() -> Line:
+    name = "memory: deep step, checkpoint / none"
+
+    def measure(quick: bool) -> Row:
+        lib, _ = libraries()
+        little, much = bytes_of_deep_step(lib), bytes_of_deep_step(lib, checkpointed=False)
+        return row_of(name, [(little, much)], unit="B", note="the peer is minijax without")
+
+    return Line(name, measure, 0.5)
+
+
 LINES = [
     in_fresh_processes("memory: import", IMPORT, "beside Python and numpy"),
     in_fresh_processes("memory: first result of a small jit", FIRST_RESULT, "import included"),
     in_fresh_processes("memory: trace of 100,000 equations", TRACE, "peak"),
     cached_executable(),
+    deep_step(),
+    share_of_checkpoint(),
 ]

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
 
@@ -93,6 +95,27 @@ def test_the_table_gives_each_figure_its_unit(bench, groups, capsys):
     assert fast.split() == ["call,", "fast", "2", "ms", "4", "ms", "0.500", "0.5", "met"]
     assert slow.split() == ["call,", "slow", "3", "s", "2", "s", "1.500", "1.0", "MISSED", "why"]
     assert elsewhere.split() == ["elsewhere", "skipped", "not", "here"]
+
+
+@pytest.mark.parametrize("name", ["lstm", "ode", "deep"])
+def test_loops_compute_the_same_with_either_library(bench, name):
+    from benchmarks import programs
+
+    def result(lib):
+        if name == "ode":
+            return lib.core.jit(programs.ode_solve(lib))(*programs.ode_start(lib, 5))
+        if name == "lstm":
+            loss, params = programs.lstm_loss(lib), programs.lstm_params(lib, inputs=2, width=3)
+            batch = programs.lstm_batch(lib, length=4, size=5, inputs=2)
+        else:
+            loss, params = programs.deep_loss(lib), programs.deep_params(lib, layers=3, width=4)
+            batch = programs.deep_batch(lib, size=5, width=4)
+        return lib.core.jit(programs.step_of(lib, loss))(params, batch)
+
+    with jax.enable_x64(False):
+        ours, theirs = (lib.core.tree_util.tree_leaves(result(lib)) for lib in programs.libraries())
+    for x, y in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-4)
 
 
 def test_figures_come_from_a_fresh_process(bench):

@@ -101,6 +101,14 @@ def test_an_argument_that_is_not_used_has_gradient_zero():
     assert grad(lambda x: 5.0)(1.0) == 0.0
 
 
+def test_a_staged_program_makes_its_zeros_and_keeps_none():
+    gradient = grad(lambda x, y: sin(y), (0, 1))
+    closed = make_jaxpr(gradient)(x3, 1.0)
+    assert closed.consts == []
+    assert closed.out_avals == [typeof(x3), typeof(1.0)]
+    np.testing.assert_array_equal(jit(gradient)(x3, 1.0)[0], np.zeros(3))
+
+
 def test_an_argument_that_is_used_twice_sums():
     assert grad(lambda x: x + x * x + x)(3.0) == 8.0
     assert grad(lambda x, y: x * y, (0, 1))(*[3.0] * 2) == (3.0, 3.0)
