@@ -1,5 +1,6 @@
 """Bad calls, and the message that each must give."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -186,6 +187,14 @@ def leaked_value_message(kind, owner, keep, state):
     )
 
 
+def assert_says(error, message):
+    """An error says this, the line where the value was used, and the page that explains it."""
+    said, *rest = str(error).partition("\n  at ")
+    assert said == message
+    pattern = r"\n  at .*\.py:\d+ \(in \S+\): .+\nSee docs/errors/UnexpectedTracerError\.md"
+    assert re.fullmatch(pattern, "".join(rest))
+
+
 @pytest.mark.parametrize("kind", LEAKS)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_value_used_after_its_interpreter_ended(kind, use):
@@ -199,7 +208,7 @@ def test_a_value_used_after_its_interpreter_ended(kind, use):
     transform(keep)
     with pytest.raises(UnexpectedTracerError) as caught:
         use(kept[0])
-    assert str(caught.value) == leaked_value_message(kind, owner, keep, "has ended")
+    assert_says(caught.value, leaked_value_message(kind, owner, keep, "has ended"))
 
 
 @pytest.mark.parametrize("kind", LEAKS)
@@ -216,7 +225,7 @@ def test_a_value_used_after_an_exception_ended_its_interpreter(kind, use):
         transform(keep)
     with pytest.raises(UnexpectedTracerError) as caught:
         use(kept[0])
-    assert str(caught.value) == leaked_value_message(kind, owner, keep, "has ended")
+    assert_says(caught.value, leaked_value_message(kind, owner, keep, "has ended"))
 
 
 @pytest.mark.parametrize("kind", LEAKS)
@@ -228,12 +237,13 @@ def test_a_value_used_in_another_thread_while_its_interpreter_runs(kind, use):
         y = add(x, 1.0)
         with pytest.raises(UnexpectedTracerError) as caught:
             in_another_thread(lambda: use(y))
-        errors.append(str(caught.value))
+        errors.append(caught.value)
         return y
 
     owner, transform = LEAKS[kind]
     transform(keep)
-    assert errors == [leaked_value_message(kind, owner, keep, "is not running here")]
+    (error,) = errors
+    assert_says(error, leaked_value_message(kind, owner, keep, "is not running here"))
 
 
 @pytest.mark.parametrize("kind", LEAKS)
@@ -257,7 +267,7 @@ def test_a_value_of_a_transformation_that_runs_in_another_thread(kind):
         finally:
             done.set()
         other.result(timeout=10)
-    assert str(caught.value) == leaked_value_message(kind, owner, keep, "is not running here")
+    assert_says(caught.value, leaked_value_message(kind, owner, keep, "is not running here"))
 
 
 @pytest.mark.parametrize("outer", [lambda f: jvp(f, 2.0, 1.0), lambda f: build_jaxpr(f, 1)])
@@ -276,7 +286,7 @@ def test_a_value_of_an_inner_transformation_used_in_the_outer_one(kind, use, out
 
     with pytest.raises(UnexpectedTracerError) as caught:
         outer(f)
-    assert str(caught.value) == leaked_value_message(kind, LEAKS[kind][0], keep, "has ended")
+    assert_says(caught.value, leaked_value_message(kind, LEAKS[kind][0], keep, "has ended"))
 
 
 def test_a_jaxpr_that_holds_a_dual_number_ends_with_it():

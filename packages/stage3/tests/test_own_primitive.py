@@ -75,9 +75,9 @@ def test_what_is_missing_is_named_with_the_way_to_add_it():
 
     with pytest.raises(MissingRuleError) as error:
         jit(odd)(X)
-    assert str(error.value) == (
+    assert str(error.value).startswith(
         "the primitive `odd` has no rule for abstract evaluation. "
-        "Add one: abstract_eval_rules[odd_p] = rule"
+        "Add one: abstract_eval_rules[odd_p] = rule\n"
     )
     abstract_eval_rules[odd_p] = lambda x: [x]
     assert "odd" in str(make_jaxpr(odd)(X))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors import UnboundAxisError
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
 from minijax_stage2.vmap import BatchDim, BatchTrace, BatchTracer, move_batch_dim, vmap_flat
@@ -64,13 +65,13 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
     """The index, along the axis of that name, of the example that is computed, and their number.
 
     Raises:
-        NameError: there is no such axis here.
+        UnboundAxisError: there is no such axis here.
     """
     try:
         return _axes.get()[name]
     except KeyError:
         known = ", ".join(map(repr, _axes.get())) or "none"
-        raise NameError(
+        raise UnboundAxisError(
             f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its "
             "name by vmap(..., axis_name=...), and has it while the mapped function runs."
         ) from None

@@ -8,6 +8,7 @@ from typing import Any
 from minijax.arrays import tree_to_arrays
 from minijax.custom_derivatives.call import by_position
 from minijax.custom_derivatives.rules import transpose_program
+from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.lax import map as map_elements
 from minijax.lax.loops import call_text, cut, stage_body
@@ -172,12 +173,12 @@ def _apply_rule(
     outs, tree = tree_flatten(tree_to_arrays(pair[0]))
     out_batched, batched_tree = tree_flatten(pair[1])
     if tree != batched_tree:
-        raise ValueError(
+        raise TreeMismatchError(
             f"{what} must say in the structure of its result which parts of it are batches: "
             + explain_mismatch(tree, batched_tree)
         )
     if tree != out_tree:
-        raise ValueError(
+        raise TreeMismatchError(
             f"{what} must return a result of the structure of the function's: "
             + explain_mismatch(out_tree, tree, name="result")
         )

@@ -1,34 +1,85 @@
-"""The errors that a program can meet, by the names of `jax.errors`."""
+"""The errors that a program can meet, by the names of `jax.errors` where they are there.
 
+Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
+and the way out, and names a page in `docs/errors/`.
+"""
+
+from minijax_stage1.errors import ExplainedError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
+    IntegerGradientError,
+    MappedAxisError,
     MissingRuleError,
+    ShapeMismatchError,
+    TangentTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    TreeMismatchError,
     TypePromotionError,
     UnexpectedTracerError,
 )
 from minijax_stage3 import JaxprTypeError
 from minijax_stage3.errors import CompileError, ExecutionError
 from minijax_stage3.errors import XLAError as JaxRuntimeError
+from minijax_stage4.errors import (
+    BranchTypeError,
+    ComplexGradientError,
+    NonlinearError,
+    NonScalarGradientError,
+)
 
 
 class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
     """An array was indexed by booleans that are not known while the function is traced."""
 
 
+class NonConcreteSliceError(ConcretizationTypeError, IndexError):
+    """An array was sliced by bounds that are not known while the function is traced."""
+
+
+class LeakedTracerError(UnexpectedTracerError):
+    """A tracer outlived the call that it belongs to, found by `checking_leaks`."""
+
+
+class UnboundAxisError(ExplainedError, NameError):
+    """A collective asked for an axis by a name that no `vmap` around it has given."""
+
+
+class CarryTypeError(ExplainedError, TypeError):
+    """The body of a loop returns a carry of other types or structure than it is given."""
+
+
+class KeyReuseError(ExplainedError, TypeError):
+    """A random key was used twice, found by `debug_key_reuse`."""
+
+
 __all__ = [
+    "BranchTypeError",
+    "CarryTypeError",
     "CompileError",
+    "ComplexGradientError",
     "ConcretizationTypeError",
     "ExecutionError",
+    "ExplainedError",
+    "IntegerGradientError",
     "JaxRuntimeError",
     "JaxprTypeError",
+    "KeyReuseError",
+    "LeakedTracerError",
+    "MappedAxisError",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
+    "NonConcreteSliceError",
+    "NonScalarGradientError",
+    "NonlinearError",
+    "ShapeMismatchError",
+    "TangentTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TreeMismatchError",
     "TypePromotionError",
+    "UnboundAxisError",
     "UnexpectedTracerError",
 ]

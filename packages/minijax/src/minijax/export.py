@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.export_format import (
     aval_from_json,
@@ -88,7 +89,7 @@ class Exported:
         """
         leaves, in_tree = tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
-            raise TypeError(
+            raise TreeMismatchError(
                 f"the exported `{self.fun_name}` takes arguments of another structure: "
                 f"{explain_mismatch(self.in_tree, (args, kwargs), name='(args, kwargs)')}"
             )

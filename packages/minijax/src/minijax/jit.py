@@ -231,9 +231,17 @@ def clear_jitted() -> None:
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_not_given: Any = _NotGiven()
+
+
 # --8<-- [start:jit]
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] = _not_given,
     /,
     *,
     in_shardings: Any = None,
@@ -299,7 +307,7 @@ def jit(
         "compiler_options": compiler_options,
     }
     _require_the_one_device(in_shardings, out_shardings, device, backend)
-    if fun is None:
+    if fun is _not_given:
         return functools.partial(jit, **options)
     require_function("jit", fun)
     donates = _is_given(donate_argnums) or _is_given(donate_argnames)

@@ -15,6 +15,7 @@ import minijax_stage4 as stage4
 from minijax.array import Array
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.axis_names import named_axes
+from minijax.errors import ComplexGradientError
 from minijax.evaluation import evaluated_by_library
 from minijax_stage1.source import name_of
 from minijax_stage2 import Tracer, current_trace, tree_leaves, tree_map
@@ -332,9 +333,12 @@ def _require_kind(
             what = f"{caller}: argument {i} of `{name_of(fun)}`"
             aval = typeof_named(what, x)
             if holomorphic and aval.dtype.kind != "c":
-                raise TypeError(f"{what} must be complex where holomorphic=True, found {aval}")
+                raise ComplexGradientError(
+                    f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or "
+                    "leave out holomorphic."
+                )
             if aval.dtype.kind == "c" and not holomorphic:
-                raise TypeError(
+                raise ComplexGradientError(
                     f"{what} is complex, {aval}. Give holomorphic=True where the function has a "
                     "complex derivative, or differentiate with respect to real and imaginary parts."
                 )

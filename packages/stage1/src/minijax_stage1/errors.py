@@ -1,7 +1,30 @@
 """The errors that a user of an interpreter can meet."""
 
+from typing import Any
 
-class UnexpectedTracerError(TypeError):
+from minijax_stage1.source import user_source
+
+
+class ExplainedError(Exception):
+    """An error in the user's program that has a page in the documentation, named after its class.
+
+    Its message is completed by the line of the user's program, unless that is in it already,
+    and by the name of the page.
+    """
+
+    page = ""  # the name of the page, where that is not the name of the class
+
+    def __init__(self, message: str, *more: Any):
+        page = f"\nSee docs/errors/{self.page or type(self).__name__}.md"
+        if page not in message:  # or this is an error made of another, or read by pickle
+            source = user_source()
+            if source is not None and str(source) not in message:
+                message += f"\n  at {source}: {source.text}".removesuffix(": ")
+            message += page
+        super().__init__(message, *more)
+
+
+class UnexpectedTracerError(ExplainedError, TypeError):
     """A value was used where its interpreter is not running.
 
     It was made inside a transformed function and carried out of it (a global, an attribute, a

@@ -1,18 +1,18 @@
-"""The errors that a user of arrays and tracers can meet."""
+"""The errors that a user of arrays and tracers can meet.
 
-from minijax_stage1.errors import UnexpectedTracerError
+Where JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
+class is both.
+"""
+
+from minijax_stage1.errors import ExplainedError, UnexpectedTracerError
 
 
-class MissingRuleError(NotImplementedError):
+class MissingRuleError(ExplainedError, NotImplementedError):
     """An interpreter has no rule for a primitive."""
 
 
-class ConcretizationTypeError(TypeError):
+class ConcretizationTypeError(ExplainedError, TypeError):
     """A concrete value was needed where the value is not known while the function is traced."""
-
-
-class TypePromotionError(ValueError):
-    """Operands have dtypes that do not meet by themselves."""
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -27,12 +27,42 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value was handed to something that needs its numbers, for instance numpy."""
 
 
+class TypePromotionError(ExplainedError, ValueError):
+    """Operands have dtypes that do not meet by themselves."""
+
+
+class ShapeMismatchError(ExplainedError, TypeError, ValueError):
+    """Arrays have shapes that do not fit each other, or not the shape that is asked for."""
+
+
+class TreeMismatchError(ExplainedError, TypeError, ValueError):
+    """Two pytrees that must have the same structure differ."""
+
+
+class MappedAxisError(ExplainedError, ValueError):
+    """The axes that `vmap` is to map over are not there, or differ in size."""
+
+
+class TangentTypeError(ExplainedError, TypeError, ValueError):
+    """A tangent or cotangent does not have the shape and dtype of what it belongs to."""
+
+
+class IntegerGradientError(ExplainedError, TypeError):
+    """A derivative with respect to integers, or of integers, was asked for."""
+
+
 __all__ = [
     "ConcretizationTypeError",
+    "ExplainedError",
+    "IntegerGradientError",
+    "MappedAxisError",
     "MissingRuleError",
+    "ShapeMismatchError",
+    "TangentTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TreeMismatchError",
     "TypePromotionError",
     "UnexpectedTracerError",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Op
-from minijax_stage2.errors import ConcretizationTypeError
+from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError
 from minijax_stage2.primitives import (
     DotDimensionNumbers,
     add_p,
@@ -226,7 +226,7 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
         permutation = range(ndim)[::-1]
     axes = canonical_axes("transpose", permutation, ndim)
     if len(axes) != ndim:
-        raise ValueError(
+        raise TypeError(
             f"transpose: expected a permutation of {ndim} axes, found {tuple(permutation)}"
         )
     return bind1(transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
@@ -245,7 +245,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     """`x` with another shape of the same size; one size may be -1, to be worked out.
 
     Raises:
-        ValueError: `x` does not have as many elements as `shape` asks for.
+        ShapeMismatchError: `x` does not have as many elements as `shape` asks for.
     """
     aval = typeof(x)
     new_sizes = _new_sizes(aval, ints("reshape: shape", shape))
@@ -260,7 +260,10 @@ def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
     if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
-        raise ValueError(f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}")
+        raise ShapeMismatchError(
+            f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}. The sizes must "
+            "multiply to the number of elements; one of them may be -1, which stands for the rest."
+        )
     return new_sizes
 
 
@@ -294,16 +297,20 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
     `how` is that of `dot_general`.
 
     Raises:
-        ValueError: an operand is a scalar, or the contracted sizes differ.
+        ShapeMismatchError: an operand is a scalar, or the contracted sizes differ.
     """
     a, b = typeof(x).shape, typeof(y).shape
     if not a or not b:
-        raise ValueError(f"matmul: operands must have at least one axis, found shapes {a}, {b}")
+        raise ShapeMismatchError(
+            f"matmul: operands must have at least one axis, found shapes {a}, {b}. Multiply by a "
+            "scalar with `*`."
+        )
     contract_y = builtins.max(len(b) - 2, 0)
     if a[-1] != b[contract_y]:
-        raise ValueError(
+        raise ShapeMismatchError(
             f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
-            f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}"
+            f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}. "
+            "Transpose one of them, or move its axes."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
         return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1.source import name_of
+from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
@@ -86,7 +87,7 @@ def require_inexact(caller: str, fun: Any, x: Any) -> None:
     """Raises the error due when an input to differentiate is not a real or complex number."""
     aval = typeof(x)
     if not is_inexact(aval.dtype):
-        raise TypeError(
+        raise IntegerGradientError(
             f"{caller}: the inputs of `{name_of(fun)}` to differentiate must be real or complex, "
             f"found {aval}. Convert them to floats, or choose other arguments by argnums."
         )
@@ -97,7 +98,7 @@ def require_inexact_results(caller: str, fun: Any, result: Any) -> None:
     for path, out in tree_flatten_with_path(result)[0]:
         aval = typeof(out)
         if not is_inexact(aval.dtype):
-            raise TypeError(
+            raise IntegerGradientError(
                 f"{caller}: result{keystr(path)} of `{name_of(fun)}` must be real or complex, "
                 f"found {aval}. Convert it to a float, or do not return it."
             )

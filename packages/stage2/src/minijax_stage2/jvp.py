@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
+from minijax_stage2.errors import IntegerGradientError, TangentTypeError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like, ints
 from minijax_stage2.promotion import cast, is_inexact
@@ -202,9 +203,10 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     paths_and_primals, in_tree = tree_flatten_with_path(primals)
     flat_tangents, tangents_tree = tree_flatten(tangents)
     if in_tree != tangents_tree:
-        raise TypeError(
+        raise TreeMismatchError(
             "jvp: primals and tangents must have the same tree structure: "
-            + explain_mismatch(primals, tangents)
+            f"{explain_mismatch(primals, tangents)}. Give a tangent for each primal, and for "
+            "nothing else."
         )
     caller = f"jvp of `{name_of(fun)}`"
     roles = [f"primals{keystr(path)}" for path, _ in paths_and_primals]
@@ -230,7 +232,7 @@ def check_tangent(
     """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
 
     Raises:
-        TypeError: shape or dtype do not fit.
+        TangentTypeError: shape or dtype do not fit.
     """
     if type(tangent) is Zero:
         return tangent
@@ -244,7 +246,7 @@ def check_tangent(
             return tangent
         if type(tangent) in python_scalars and not isinstance(tangent, complex):
             return cast(tangent, expected)
-    raise TypeError(
+    raise TangentTypeError(
         f"{caller}: the {kind} of {role}, of type {aval}, must have type {expected}; "
         f"found {found}. {_tangent_remedy(expected, kind)}"
     )
@@ -322,9 +324,10 @@ def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> 
     """Raises the error due when `argnums` does not fit a call with `count` arguments."""
     for i in argnums:
         if not -count <= i < count:
-            raise ValueError(
+            raise TypeError(
                 f"{caller}: argnums names argument {i!r} of `{name_of(fun)}`, which was called "
-                f"with {count} positional arguments"
+                f"with {count} positional arguments. Count from 0, and pass by position what is "
+                "differentiated."
             )
     if len({i % count for i in argnums}) < len(argnums):
         raise ValueError(
@@ -339,5 +342,7 @@ def int_to_float(x: Any) -> Any:
 def _rate_one(x: Any) -> Any:
     aval = typeof(x)
     if not is_inexact(aval.dtype):
-        raise TypeError(f"deriv: integers cannot grow smoothly, found {aval}; use floats")
+        raise IntegerGradientError(
+            f"deriv: integers cannot grow smoothly, found {aval}; use floats"
+        )
     return full_like(x, 1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.errors import ShapeMismatchError, TypePromotionError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
     NO_NUMBER,
@@ -100,15 +100,16 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape in which these shapes meet, by numpy's rule.
 
     Raises:
-        ValueError: two sizes of one axis differ and neither is 1.
+        ShapeMismatchError: two sizes of one axis differ and neither is 1.
     """
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         shown = " and ".join(map(str, shapes))
-        raise ValueError(
+        raise ShapeMismatchError(
             f"shapes {shown} do not broadcast: aligned from the right, the sizes of each axis "
-            "must be equal, or one of them 1"
+            "must be equal, or one of them 1. A new axis by reshape, or another order by "
+            "transpose, brings together what belongs together."
         ) from None
 
 
@@ -129,7 +130,7 @@ def _meeting_types(numbers: NumberTypes, *avals: ShapedArray) -> list[ShapedArra
     """What each operand has to become to meet the others; None: it is fit already."""
     numbers.check_meeting(*avals)
     meeting = _result_type(numbers, *avals)
-    shapes = {aval.shape for aval in avals if aval.shape}
+    shapes = dict.fromkeys(aval.shape for aval in avals if aval.shape)  # in order, for messages
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
     targets = [
         None
@@ -186,7 +187,7 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     """`x` repeated to `shape`, by numpy's rule.
 
     Raises:
-        ValueError: `x` does not broadcast to `shape`.
+        ShapeMismatchError: `x` does not broadcast to `shape`.
     """
     found = typeof(x).shape
     if found == shape:
@@ -200,5 +201,8 @@ def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
     """Which axes of `shape` those of `found` become when it is broadcast."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
-        raise ValueError(f"an array of shape {found} does not broadcast to shape {shape}")
+        raise ShapeMismatchError(
+            f"an array of shape {found} does not broadcast to shape {shape}: aligned from the "
+            "right, its sizes must be those of the shape, or 1. Reshape it, or give another shape."
+        )
     return tuple(range(lead, len(shape)))

@@ -76,6 +76,16 @@ class Tracer(ArrayOperators, Boxed):
     def __deepcopy__(self, memo: Any) -> "Tracer":
         return self
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        need = f"the number of a traced value is needed, to write it as {spec!r}"
+        remedy = "Write it without a format, or by minijax's debug.print, which waits for numbers."
+        return format(self._need_value(ConcretizationTypeError, need, remedy), spec)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        self._refuse(TracerArrayConversionError, "the numbers of a traced value are to be pickled")
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
@@ -95,20 +105,24 @@ class Tracer(ArrayOperators, Boxed):
             TracerIntegerConversionError, "a Python integer is needed of a traced value"
         )
 
-    def _need_value(self, error: type[ConcretizationTypeError], need: str) -> Any:
+    def _need_value(
+        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
+    ) -> Any:
         value = self.concrete()
         if value is unknown or self.interpreter.ended:
-            self._refuse(error, need)
+            self._refuse(error, need, remedy)
         return value
 
-    def _refuse(self, error: type[ConcretizationTypeError], need: str) -> NoReturn:
+    def _refuse(
+        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
+    ) -> NoReturn:
         if self.interpreter.ended:
             raise leaked_value_error(self, self.interpreter, self.source)
         known = self.concrete() is not unknown
         reason = "the result would lose its derivative" if known else self.why_unknown()
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        raise error(f"{need} at {here}:{line}but {reason}.\n{_REMEDY[error]}")
+        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy or _REMEDY[error]}")
 
 
 class PrimalTracer(Tracer):
@@ -140,9 +154,10 @@ _REMEDY: dict[type[ConcretizationTypeError], str] = {
     TracerBoolConversionError: "Use where(condition, x, y), or cond(condition, f, g, *operands) "
     "from stage 4 on, or let the branch depend on static values only.",
     TracerIntegerConversionError: "Pass the integer as a static "
-    "argument, by static_argnums or static_argnames of jit, or close over it.",
+    "argument, by static_argnums or static_argnames of jit, or close over it. To make integers "
+    "of other numbers use astype.",
     TracerArrayConversionError: "Use the functions of this package in place of numpy's, or move "
-    "the call of numpy out of the transformed function.",
+    "what needs the numbers out of the transformed function.",
     ConcretizationTypeError: "Keep it an array: the functions and operators of this package "
     "take scalars and arrays alike.",
 }

@@ -6,6 +6,7 @@ from typing import Any
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.argument_names import argument_name
+from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
@@ -148,8 +149,9 @@ def vmap(
         more axis where `out_axes` says.
 
     Raises:
-        ValueError: sizes of the mapped axes differ (the message lists argument, shape and
-            axis), an axis is out of range, or nothing is mapped.
+        MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
+            axis), an argument or a result has no such axis, or nothing is mapped.
+        TreeMismatchError: `in_axes` or `out_axes` is no prefix of what it is for.
 
     >>> import numpy as np
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
@@ -207,9 +209,10 @@ def _check_axes_are_ints(role: str, axes: Any) -> None:
 
 def _flat_in_axes(name: str, in_axes: Any, args: Any, kwargs: Any) -> list[BatchDim]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise ValueError(
+        raise MappedAxisError(
             f"vmap of `{name}`: in_axes has {len(in_axes)} entries, {in_axes}, but the call has "
-            f"{len(args)} positional arguments"
+            f"{len(args)} positional arguments. Give an entry for each of these, and none for "
+            "arguments by keyword."
         )
     dims = _broadcast_axes(f"vmap of `{name}`: in_axes", in_axes, args, "args")
     return dims + [0] * len(tree_flatten(kwargs)[0])
@@ -218,8 +221,8 @@ def _flat_in_axes(name: str, in_axes: Any, args: Any, kwargs: Any) -> list[Batch
 def _broadcast_axes(role: str, axes: Any, tree: Any, tree_name: str) -> list[BatchDim]:
     try:
         return broadcast_prefix(axes, tree, is_leaf=_is_none, name=tree_name)
-    except ValueError as error:
-        raise ValueError(f"{role} is not a prefix of {tree_name}: {error}") from None
+    except TreeMismatchError as error:
+        raise TreeMismatchError(f"{role} is not a prefix of {tree_name}: {error}") from None
 
 
 def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
@@ -227,7 +230,10 @@ def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
         return None
     aval = typeof_named(role, leaf)
     if not -aval.ndim <= axis < aval.ndim:
-        raise ValueError(f"{role} of type {aval} has no axis {axis} to map over")
+        raise MappedAxisError(
+            f"{role} of type {aval} has no axis {axis} to map over. Give it None in in_axes where "
+            "it is the same for all examples."
+        )
     return axis % aval.ndim
 
 
@@ -247,7 +253,7 @@ def _axis_size(
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
-        raise ValueError(
+        raise MappedAxisError(
             f"vmap of `{name}`: nothing is mapped; give in_axes an axis for at least one "
             "argument, or give axis_size"
         )
@@ -255,22 +261,25 @@ def _axis_size(
         rows.insert(0, ("axis_size", "", "", axis_size))  # type: ignore[arg-type]
     table = [("argument", "shape", "axis", "size"), *rows]
     lines = [f"    {a:<20} {b:<14} {c!s:<5} {d}" for a, b, c, d in table]
-    raise ValueError(
+    raise MappedAxisError(
         f"vmap: mapped axes differ in size\n{chr(10).join(lines)}\n"
-        f"  in call of `{name}` at {user_source()}"
+        f"  in call of `{name}` at {user_source()}\n"
+        "Choose axes of one size by in_axes, where None stands for an argument that is not mapped."
     )
 
 
 def _place(name: str, out: Any, dim: BatchDim, destination: BatchDim, size: int) -> Any:
     if destination is None:
         if dim is not None:
-            raise ValueError(
-                f"vmap of `{name}`: out_axes is None for a result that differs between examples"
+            raise MappedAxisError(
+                f"vmap of `{name}`: out_axes is None for a result that differs between examples. "
+                "Give out_axes an int there, the axis along which they are to lie."
             )
         return out
     ndim = typeof(out).ndim + (dim is None)
     if not -ndim <= destination < ndim:
-        raise ValueError(
-            f"vmap of `{name}`: out_axes {destination} is out of range for a result of {ndim} axes"
+        raise MappedAxisError(
+            f"vmap of `{name}`: out_axes {destination} is out of range for a result of {ndim} "
+            "axes, that of the examples among them"
         )
     return move_batch_dim(out, size, dim, destination % ndim)

@@ -4,9 +4,13 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
+from minijax_stage1.errors import ExplainedError
 
-class XLAError(RuntimeError):
+
+class XLAError(ExplainedError, RuntimeError):
     """Something that XLA could not do."""
+
+    page = "JaxRuntimeError"
 
 
 class CompileError(XLAError):

@@ -1,12 +1,13 @@
 """The verifier of jaxprs: every variable bound once and before its use, every type right."""
 
+from minijax_stage1.errors import ExplainedError
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import kind_of
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, inner_jaxprs
 
 
-class JaxprTypeError(TypeError):
+class JaxprTypeError(ExplainedError, TypeError):
     """A jaxpr is not well formed. Whoever made it is at fault, not the user."""
 
 

@@ -10,6 +10,7 @@ from minijax_stage4 import cond_rules as _cond_rules
 from minijax_stage4 import jit_rules as _jit_rules
 from minijax_stage4 import transpose_rules as _transpose_rules
 from minijax_stage4.cond import cond, cond_p
+from minijax_stage4.errors import NonlinearError
 from minijax_stage4.grad import grad, value_and_grad, vjp
 from minijax_stage4.jacobian import hessian, jacobian, jacrev
 from minijax_stage4.linearize import linearize
@@ -24,7 +25,6 @@ from minijax_stage4.partial_eval import (
 )
 from minijax_stage4.stop_gradient import stop_gradient, stop_gradient_p
 from minijax_stage4.transpose import (
-    NonlinearError,
     UndefPrimal,
     backward_pass,
     deftranspose,

@@ -23,6 +23,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
+from minijax_stage4.errors import BranchTypeError
 
 cond_p = Primitive("cond", holds_programs=True)
 
@@ -44,7 +45,8 @@ def cond(
         `pred`, where both do.
 
     Raises:
-        TypeError: `pred` is no scalar, or the results differ in structure or types.
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `pred` is no scalar.
 
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
     4.0
@@ -97,9 +99,10 @@ def _common_avals(
     false_fun, true_fun = functions
     false_tree, true_tree = false_fun.out_tree, true_fun.out_tree
     if false_tree != true_tree:
-        raise TypeError(
+        raise BranchTypeError(
             f"cond: `{name_of(true_fun.fun)}` and `{name_of(false_fun.fun)}` must return the same "
-            f"tree structure: {explain_mismatch(true_tree, false_tree)}"
+            f"tree structure: {explain_mismatch(true_tree, false_tree)}. Return the same tree "
+            "from both, with zeros where one has nothing."
         )
     pairs = list(zip(closed[0].out_avals, closed[1].out_avals, strict=True))
     target = [_join(a, b) for a, b in pairs]
@@ -111,7 +114,10 @@ def _common_avals(
             if target[i] is None
         ]
         table = "\n".join([f"    {'':<24} {'true_fun':<16} false_fun", *rows])
-        raise TypeError(f"cond: both functions must return the same types\n{table}")
+        raise BranchTypeError(
+            f"cond: both functions must return the same types\n{table}\n"
+            "Convert what differs, by astype or reshape."
+        )
     return [aval for aval in target if aval is not None]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
+from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import as_weak_as, is_inexact
@@ -13,6 +14,7 @@ from minijax_stage2.shaped_array import ShapedArray, typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage4.errors import ComplexGradientError, NonScalarGradientError
 from minijax_stage4.has_aux import WithAux
 from minijax_stage4.linearize import LinearProgram, linearize_flat
 from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
@@ -134,8 +136,11 @@ def grad(
         `has_aux`, a pair of that and the second part of what `fun` returns.
 
     Raises:
-        TypeError: the result of `fun` is not one real number, or an argument to differentiate
-            has an integer leaf, unless the options say otherwise.
+        NonScalarGradientError: the result of `fun` is not one number.
+        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an
+            integer, unless the options say otherwise.
+        ComplexGradientError: the result is complex and the options do not say so, or they do
+            and something is not complex.
 
     The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
     df/dx - i df/dy, the conjugate of the direction in which f grows.
@@ -169,9 +174,12 @@ def require_differentiable(
         what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
         aval = typeof_named(what, leaf)
         if holomorphic and aval.dtype.kind != "c":
-            raise TypeError(f"{what} must be complex where holomorphic=True, found {aval}")
+            raise ComplexGradientError(
+                f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or "
+                "leave out holomorphic."
+            )
         if not allow_int and not is_inexact(aval.dtype):
-            raise TypeError(
+            raise IntegerGradientError(
                 f"{what} has type {aval}, and integers have no gradient. Convert it to a float, "
                 "or choose other arguments by argnums."
             )
@@ -183,16 +191,19 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
     expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
     leaves, tree = tree_flatten(out)
     if len(leaves) != 1 or tree.num_nodes != 1:
-        raise TypeError(
+        raise NonScalarGradientError(
             f"{expected}, found a pytree of {len(leaves)} leaves, {tree}. To return more than "
             "what is differentiated return (out, aux) and give has_aux=True."
         )
     aval = typeof(out)
     if aval.shape:
-        raise TypeError(f"{expected}, found {aval}. Sum over it, or use vjp or jacrev.")
+        raise NonScalarGradientError(
+            f"{expected}, found {aval}. Sum over it, or use vjp or jacrev."
+        )
     if holomorphic != (aval.dtype.kind == "c") or not is_inexact(aval.dtype):
         remedy = "Convert it, or use vjp."
         if aval.dtype.kind == "c":
             remedy = "Return its real part; for a complex derivative give holomorphic=True to grad."
-        raise TypeError(f"{expected}, found {aval}. {remedy}")
+        error = ComplexGradientError if is_inexact(aval.dtype) else IntegerGradientError
+        raise error(f"{expected}, found {aval}. {remedy}")
     return full_like(out, 1)

@@ -10,6 +10,7 @@ from minijax_stage2.jacobian import require_inexact_results, standard_basis
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.tangent import Zero, instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten_with_path
+from minijax_stage4.errors import ComplexGradientError
 from minijax_stage4.grad import require_differentiable, vjp
 
 
@@ -55,14 +56,14 @@ def jacrev(
             aval = typeof(leaf)
             # Unless a function is holomorphic, a cotangent 1 tells only half of a derivative.
             if aval.dtype.kind == "c" and not holomorphic:
-                raise TypeError(
+                raise ComplexGradientError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {aval}. Use "
                     "jacfwd, or return its real and imaginary parts, or give holomorphic=True."
                 )
             if holomorphic and aval.dtype.kind != "c":
-                raise TypeError(
+                raise ComplexGradientError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be complex where "
-                    f"holomorphic=True, found {aval}."
+                    f"holomorphic=True, found {aval}. Convert it, or leave out holomorphic."
                 )
         rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
         if is_one(argnums):

@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Zero, explain_mismatch, typeof
+from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent, jvp_flat
 from minijax_stage2.promotion import is_inexact
@@ -105,9 +106,10 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...
     def f_jvp(*tangents: Any) -> Any:
         paths_and_tangents, tangents_tree = tree_flatten_with_path(tangents)
         if tangents_tree != in_tree:
-            raise TypeError(
+            raise TreeMismatchError(
                 f"linearized `{name_of(fun)}`: tangents must have the tree structure of the "
-                f"arguments: {explain_mismatch(primals, tangents)}"
+                f"arguments: {explain_mismatch(primals, tangents)}. Give a tangent for each of "
+                "them."
             )
         given = [
             check_tangent(f"linearized `{name_of(fun)}`", f"argument{keystr(path)}", aval, t)

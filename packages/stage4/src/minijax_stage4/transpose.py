@@ -10,7 +10,6 @@ from typing import Any
 
 from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import (
-    MissingRuleError,
     Primitive,
     ShapedArray,
     Zero,
@@ -20,6 +19,7 @@ from minijax_stage2 import (
     reduce_sum,
     typeof,
 )
+from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -33,10 +33,7 @@ from minijax_stage2.tree import (
 from minijax_stage3 import Jaxpr
 from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
-
-
-class NonlinearError(MissingRuleError):
-    """A program that is to be transposed is not linear."""
+from minijax_stage4.errors import NonlinearError
 
 
 class TransposeRules(Rules):
@@ -56,7 +53,8 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
     return NonlinearError(
         "the program to be transposed is not linear: it depends on its arguments through "
         f"operand{'s' if plural else ''} {' and '.join(map(str, operands))} of `{primitive}`, "
-        f"which is not linear in {'both together' if plural else 'it'}"
+        f"which is not linear in {'both together' if plural else 'it'}. To differentiate a "
+        "program use vjp or linearize, which transpose its derivative."
     )
 
 
@@ -234,9 +232,9 @@ def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: An
     """The leaves of a cotangent, checked against the results that it belongs to."""
     paths_and_leaves, tree = tree_flatten_with_path(ct)
     if tree != out_tree:
-        raise TypeError(
+        raise TreeMismatchError(
             f"{caller}: the cotangent must have the tree structure of the result: "
-            + explain_mismatch(out_tree, ct)
+            f"{explain_mismatch(out_tree, ct)}. Give a cotangent for each leaf of the result."
         )
     return [
         check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")

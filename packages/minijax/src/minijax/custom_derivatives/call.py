@@ -7,6 +7,7 @@ from typing import Any
 
 from minijax.arrays import tree_to_arrays
 from minijax.custom_derivatives.rules import custom_call
+from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch, typeof
@@ -105,7 +106,7 @@ class Call:
     def check_out_tree(self, role: str, tree: PyTreeDef) -> None:
         expected = getattr(self.flat, "out_tree", tree)
         if tree != expected:
-            raise TypeError(
+            raise TreeMismatchError(
                 f"{role} of `{name_of(self.fun)}` must return a result of the same structure as "
                 f"the function: {explain_mismatch(expected, tree, name='result')}"
             )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.custom_derivatives.custom_vjp import custom_vjp
+from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.loops import stage_body
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
@@ -35,7 +36,7 @@ class _Closure:
     def __call__(self, *args: Any) -> Any:
         leaves, tree = tree_flatten(args)
         if tree != self.in_tree:
-            raise TypeError(
+            raise TreeMismatchError(
                 "a converted closure takes arguments of the structure of its examples: "
                 + explain_mismatch(self.in_tree, tree, name="args")
             )

@@ -6,6 +6,7 @@ from typing import Any
 from minijax.custom_derivatives.call import Call, CustomFunction
 from minijax.custom_derivatives.rules import JvpRule
 from minijax.custom_derivatives.symbolic_zero import SymbolicZero, shown_to_rule, zero_from_primal
+from minijax.errors import TreeMismatchError
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, add, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
@@ -106,7 +107,7 @@ class custom_jvp(CustomFunction):
             call.check_out_tree(role, out_tree)
             paths, tangents_tree = tree_flatten_with_path(pair[1])
             if tangents_tree != out_tree:
-                raise TypeError(
+                raise TreeMismatchError(
                     f"{role} of `{name_of(call.fun)}` must return result and tangent of one "
                     f"structure: {explain_mismatch(out_tree, tangents_tree)}"
                 )

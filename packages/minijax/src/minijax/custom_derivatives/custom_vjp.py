@@ -6,6 +6,7 @@ from typing import Any
 from minijax.custom_derivatives.call import Call, CustomFunction
 from minijax.custom_derivatives.rules import VjpRule
 from minijax.custom_derivatives.symbolic_zero import CustomVJPPrimal, SymbolicZero, shown_to_rule
+from minijax.errors import TreeMismatchError
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
@@ -122,7 +123,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
         )
     found: list[Any] = []
     if not _fill(call.in_tree, result, found):
-        raise TypeError(
+        raise TreeMismatchError(
             f"{role} must return a tuple of the structure of the arguments, None where a "
             "cotangent is zero: "
             + explain_mismatch(call.in_tree, tree_structure(result), name="cotangents")
@@ -136,10 +137,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
             continue
         expected, given = aval.strip_weak_type(), typeof(ct)
         if given.shape != expected.shape or given.dtype != expected.dtype:
-            try:
-                ct = check_tangent(role, f"argument{keystr(path)}", aval, ct, "cotangent")
-            except TypeError as error:
-                raise ValueError(str(error)) from None
+            ct = check_tangent(role, f"argument{keystr(path)}", aval, ct, "cotangent")
         in_cts.append(ct)
     return in_cts
 

@@ -34,9 +34,10 @@ from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rule
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.errors import NonlinearError
 from minijax_stage4.jit_rules import transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
-from minijax_stage4.transpose import NonlinearError, UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
 Values = Sequence[Any]
 Dims = Sequence[BatchDim]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from minijax.config import Switch, config
-from minijax_stage1.errors import UnexpectedTracerError
+from minijax.errors import LeakedTracerError
 from minijax_stage2 import Tracer
 
 tracer_leaks = config.declare(
@@ -30,7 +30,7 @@ def checking_leaks() -> Iterator[None]:
     >>> with checking_leaks():
     ...     try:
     ...         minijax.jit(lambda x: kept.append(x))(1.0)
-    ...     except minijax.errors.UnexpectedTracerError as error:
+    ...     except minijax.errors.LeakedTracerError as error:
     ...         print(str(error).partition(":")[0])
     leaked tracers of the jit of `<lambda>`, which has ended
     >>> kept.clear()
@@ -59,7 +59,7 @@ def check_leaks() -> None:
     """Looks for tracers whose trace has ended, once everything that is due to go is gone.
 
     Raises:
-        UnexpectedTracerError: there are some; the message says where they were made, and what
+        LeakedTracerError: there are some; the message says where they were made, and what
             refers to them.
     """
     gc.collect()
@@ -70,7 +70,7 @@ def check_leaks() -> None:
             f"    {tracer!r} made at {tracer.source}, {_holder(tracer, leaked)}"
             for tracer in leaked
         ]
-        raise UnexpectedTracerError(
+        raise LeakedTracerError(
             f"leaked tracers of the {leaked[0].interpreter}, which has ended:\n"
             + "\n".join(lines)
             + "\nReturn values from the function, in place of keeping them."

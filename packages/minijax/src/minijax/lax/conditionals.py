@@ -7,6 +7,7 @@ import numpy as np
 
 import minijax_stage4 as stage4
 from minijax.arrays import tree_to_arrays
+from minijax.errors import BranchTypeError
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_to_jaxpr
@@ -58,7 +59,8 @@ def cond(
         The result of the function that is chosen. Under `vmap` over `pred` both run.
 
     Raises:
-        TypeError: `pred` is no scalar, or the results differ in structure or types.
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `pred` is no scalar.
 
     As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function an operand of its own.
 
@@ -116,7 +118,8 @@ def switch(
 
     Raises:
         ValueError: there are no functions.
-        TypeError: `index` is no integer scalar, or the results differ in structure or types.
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `index` is no integer scalar.
 
     >>> switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 10)
     Array(30, dtype=int32, weak_type=True)
@@ -191,9 +194,10 @@ def _common_types(
     first = functions[0]
     for other in functions[1:]:
         if other.out_tree != first.out_tree:
-            raise TypeError(
+            raise BranchTypeError(
                 f"switch: `{name_of(first.fun)}` and `{name_of(other.fun)}` must return the same "
-                f"tree structure: {explain_mismatch(first.out_tree, other.out_tree)}"
+                f"tree structure: {explain_mismatch(first.out_tree, other.out_tree)}. Return the "
+                "same tree from all, with zeros where one has nothing."
             )
     columns = list(zip(*(c.out_avals for c in closed), strict=True))
     target = [_meeting_type(avals) for avals in columns]
@@ -204,7 +208,11 @@ def _common_types(
             for path, i in tree_flatten_with_path(numbered)[0]
             if target[i] is None
         ]
-        raise TypeError("switch: all branches must return the same types\n" + "\n".join(rows))
+        table = "\n".join(rows)
+        raise BranchTypeError(
+            f"switch: all branches must return the same types\n{table}\n"
+            "Convert what differs, by astype or reshape."
+        )
     return [aval for aval in target if aval is not None]
 
 

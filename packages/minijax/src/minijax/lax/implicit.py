@@ -7,6 +7,7 @@ they close over becomes arguments of their programs, which interpreters see.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minijax.errors import TreeMismatchError
 from minijax.lax.loops import Avals, stage_body
 from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch
@@ -56,9 +57,9 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
 
 
 def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
-    """Raises the TypeError due when a function returns another structure than that of `name`."""
+    """Raises the error due when a function returns another structure than that of `name`."""
     if found != expected:
-        raise TypeError(
+        raise TreeMismatchError(
             f"{what} `{name_of(fun)}` must return the structure of {name}: "
             + explain_mismatch(expected, found, name="result")
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.arrays import tree_to_arrays
+from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.implicit import (
     Program,
@@ -54,8 +55,9 @@ from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rule
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
+from minijax_stage4.errors import NonlinearError
 from minijax_stage4.jit_rules import transpose_jaxpr
-from minijax_stage4.transpose import NonlinearError, UndefPrimal, nonlinear_in, transpose_rules
+from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
 
 
 class Equations(NamedTuple):
@@ -198,7 +200,7 @@ def _function(part: Program) -> Callable[[Any], Any]:
     def apply(x: Any) -> Any:
         leaves, tree = tree_flatten(x)
         if tree != part.out_tree:
-            raise TypeError(
+            raise TreeMismatchError(
                 "custom_linear_solve: the transpose of matvec takes an argument of the structure "
                 f"of b: {explain_mismatch(part.out_tree, tree, name='argument')}"
             )

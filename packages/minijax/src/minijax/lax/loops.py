@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.array import Array
+from minijax.errors import CarryTypeError
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.promotion import result_type
@@ -90,7 +91,7 @@ def stage_with_carry(
         init: the leaves of the carry at the start.
 
     Raises:
-        TypeError: structure or types of the two differ.
+        CarryTypeError: structure or types of the two differ.
     """
     init = list(init)
     while True:
@@ -98,9 +99,13 @@ def stage_with_carry(
         closed = stage(in_avals)
         out_tree = carry_tree_of()
         if out_tree != in_tree:
-            raise TypeError(
+            if is_counted(fun):
+                caller = "fori_loop"
+                in_tree, out_tree = (tree.children()[-1] for tree in (in_tree, out_tree))
+            raise CarryTypeError(
                 f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "
-                f"given: {explain_mismatch(in_tree, out_tree, name='carry')}"
+                f"given: {explain_mismatch(in_tree, out_tree, name='carry')}. Return the tree that "
+                "the loop starts with, or start with the tree that is returned."
             )
         out_avals = closed.out_avals[: len(init)]
         promoted = [
@@ -114,6 +119,11 @@ def stage_with_carry(
     return closed, init
 
 
+def is_counted(fun: Any) -> bool:
+    """Whether a body is that of `fori_loop`, whose user knows the last part of the carry only."""
+    return getattr(fun, "is_counted", False)
+
+
 def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals) -> None:
     differing = [
         i
@@ -122,13 +132,17 @@ def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_av
     ]
     if differing:
         paths = [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, in_avals))[0]]
+        if is_counted(fun):
+            caller, paths = "fori_loop", [path[1:] for path in paths]
         rows = [("", "in", "out")]
         rows += [
             (f"carry{keystr(paths[i])}", str(in_avals[i]), str(out_avals[i])) for i in differing
         ]
         table = "\n".join(f"    {name:<24} {x:<16} {y}" for name, x, y in rows)
-        raise TypeError(
-            f"{caller}: `{name_of(fun)}` must return a carry of the types that it is given\n{table}"
+        raise CarryTypeError(
+            f"{caller}: `{name_of(fun)}` must return a carry of the types that it is given\n"
+            f"{table}\n"
+            "Convert what differs, by astype or reshape, before the loop or in what is returned."
         )
 
 

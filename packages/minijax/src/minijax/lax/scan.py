@@ -215,6 +215,7 @@ def fori_loop(
             return (add(i, 1), body_fun(i, x)), None
 
         numbered.__name__ = name_of(body_fun)
+        numbered.is_counted = True  # type: ignore[attr-defined]
         (_, out), _ = scan(numbered, (int(lower), init_val), None, length, unroll=unroll or 1)
         return out
     if unroll is not None and unroll is not False and unroll != 1:
@@ -232,6 +233,7 @@ def fori_loop(
         return add(i, 1), end, body_fun(i, x)
 
     step.__name__ = name_of(body_fun)
+    step.is_counted = True  # type: ignore[attr-defined]
     start, stop = promote(lower, upper)
     _, _, out = while_loop(goes_on, step, (start, stop, init_val))
     return out
@@ -243,7 +245,10 @@ def fori_loop(
 def _bound(role: str, x: Any) -> ShapedArray:
     aval = typeof_named(f"fori_loop: {role}", x)
     if aval.shape or aval.dtype.kind not in "iu":
-        raise TypeError(f"fori_loop: {role} must be an integer, found {aval}")
+        raise TypeError(
+            f"fori_loop: {role} must be an integer, found {aval}. Convert it by int(...), or by "
+            "astype where it is traced."
+        )
     return aval
 
 

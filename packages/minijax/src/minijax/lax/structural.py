@@ -7,6 +7,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import declare
+from minijax.key_dtype import key_dtype
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
@@ -26,7 +27,9 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """
     if dtype is not None:
         dtype = dtype_of_numbers("full", dtype)
-        if isinstance(fill_value, python_scalars):
+        if dtype == key_dtype:
+            fill_value = _key_of(fill_value)
+        elif isinstance(fill_value, python_scalars):
             fill_value = dtype.type(fill_value)  # which staging keeps as a literal
         else:
             fill_value = stage2.astype(fill_value, dtype)
@@ -47,6 +50,15 @@ def full_like(
     if dtype is None:
         return as_weak_as(aval, full(shape, fill_value, aval.dtype))
     return full(shape, fill_value, dtype)
+
+
+def _key_of(value: Any) -> Any:
+    """A key both words of which are a number; a key stays as it is."""
+    from minijax.random.threefry import random_wrap
+
+    if typeof(value).dtype == key_dtype:
+        return value
+    return random_wrap(full((2,), value, np.uint32))
 
 
 def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:

@@ -10,7 +10,7 @@ from minijax.lax import logistic as sigmoid
 from minijax.lax import tanh
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
@@ -323,7 +323,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     x = jnp.asarray(x)
     shape = list(jnp.expand_dims(x, axis).shape)
     along = axis % len(shape)
-    shape[along] = num_classes
+    (shape[along],) = ints("one_hot: num_classes", num_classes)
     classes = lax.broadcasted_iota(x.dtype, shape, along)
     hot = jnp.equal(jnp.expand_dims(x, axis), classes)
     return lax.convert_element_type(hot, jnp.zeros((), dtype).dtype)

@@ -47,7 +47,7 @@ def array(
 
     Raises:
         TypeError: `object` holds something else.
-        ValueError: nested lists have different lengths.
+        ValueError: `object` is None, or nested lists have different lengths.
 
     >>> jnp.array([[1, 2], [3, 4]]), jnp.array([1, 2], dtype=jnp.float32)
     (Array([[1, 2],
@@ -56,6 +56,11 @@ def array(
     require_the_device("array", device, out_sharding)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
+    if object is None:
+        raise ValueError(
+            "array: expected numbers, found None. A function that ends without `return` gives "
+            "None; for a number that is missing use nan."
+        )
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):
         object = list(object)
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.errors import ConcretizationTypeError, NonConcreteBooleanIndexError
+from minijax.errors import (
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    NonConcreteSliceError,
+)
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.shaped_array import Shape, is_value
@@ -208,10 +212,10 @@ def _slice_entry(part: slice, size: int, position: int) -> Slice:
     try:
         bounds = slice(*[_bound(bound) for bound in (part.start, part.stop, part.step)])
     except ConcretizationTypeError:
-        raise IndexError(
+        raise NonConcreteSliceError(
             "the bounds of a slice decide a shape, so they must be known when the function is "
             f"traced; found {part} at position {position}. Where the size is known, "
-            "lax.dynamic_slice takes a start that is not; or select by where(condition, x, y)"
+            "lax.dynamic_slice takes a start that is not; or select by where(condition, x, y)."
         ) from None
     start, stop, step = bounds.indices(size)
     count = len(range(start, stop, step))

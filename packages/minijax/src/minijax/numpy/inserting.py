@@ -100,7 +100,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if known is None:
         raise ConcretizationTypeError(
             "insert: where values go decides a program, so the indices must be known when the "
-            "function is traced"
+            f"function is traced; {obj.why_unknown()}.\n"
+            "Make the indices static, or choose elements by where(condition, x, y)."
         )
     indices = np.asarray(known)
     indices = np.flatnonzero(indices) if indices.dtype == bool else indices

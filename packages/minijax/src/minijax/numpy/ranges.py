@@ -40,7 +40,7 @@ def arange(
     require_the_device("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
     bounds: Any = [
-        x if x is None and name != "start" else _known_number(f"arange: {name}", x)
+        x if x is None and name != "start" else _known_number(_role_of_bound(name, stop), x)
         for name, x in given.items()
     ]
     dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
@@ -48,6 +48,10 @@ def arange(
     if stop is None and step is None and numbers.dtype.kind in "iu":
         return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
     return arrays.array(numbers)
+
+
+def _role_of_bound(name: str, stop: Any) -> str:
+    return f"arange: {'stop' if name == 'start' and stop is None else name}"
 
 
 def _known_number(role: str, x: Any) -> Any:

@@ -188,7 +188,8 @@ def repeat(
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(
             "repeat: the repeats decide a shape, so they must be known when the function is "
-            "traced. Give total_repeat_length= where the size of the result is known."
+            f"traced; {repeats.why_unknown()}.\n"
+            "Give total_repeat_length= where the size of the result is known."
         )
     if known is None:
         return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)

@@ -367,7 +367,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     if known is None:
         raise ConcretizationTypeError(
             "trim_zeros: the numbers decide a shape, so they must be known when the function is "
-            f"traced; found {typeof(filt)}"
+            f"traced; found {typeof(filt)}, {filt.why_unknown()}.\n"
+            "Trim before the function is called, or choose elements by where(condition, x, y)."
         )
     numbers = np.asarray(known)
     axes = canonical_axes("trim_zeros", axis, numbers.ndim)

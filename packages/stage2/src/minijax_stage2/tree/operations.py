@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.tree.registry import find_node_type, is_namedtuple, namedtuple_node, registry
 from minijax_stage2.tree.treedef import (
     MAX_DEPTH,
@@ -221,7 +222,10 @@ def tree_transpose(
     expected = outer_treedef.compose(inner_treedef)
     if treedef != expected:
         mismatch = explain_mismatch(expected, pytree_to_transpose, name="pytree_to_transpose")
-        raise TypeError(f"tree_transpose: {mismatch}")
+        raise TreeMismatchError(
+            f"tree_transpose: {mismatch}. The tree must have the outer structure, with the inner "
+            "one in the place of each leaf."
+        )
     num_inner = inner_treedef.num_leaves
     return inner_treedef.unflatten(
         outer_treedef.unflatten(leaves[i::num_inner]) for i in range(num_inner)

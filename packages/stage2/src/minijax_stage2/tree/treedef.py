@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any
 
+from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.tree.path import keystr
 from minijax_stage2.tree.registry import NodeType, find_node_type, is_namedtuple, registry
 
@@ -70,11 +71,11 @@ class PyTreeDef:
         """Returns the tree of this structure that has the given leaves.
 
         Raises:
-            ValueError: the number of leaves is not `num_leaves`.
+            TreeMismatchError: the number of leaves is not `num_leaves`.
         """
         leaves = list(leaves)
         if len(leaves) != self._num_leaves:
-            raise ValueError(
+            raise TreeMismatchError(
                 f"tree_unflatten: expected {self._num_leaves} leaves, found {len(leaves)}, "
                 f"for the structure {self}"
             )
@@ -84,7 +85,7 @@ class PyTreeDef:
         """Returns the subtrees of `tree` that stand where this structure has leaves.
 
         Raises:
-            ValueError: `tree` does not begin with this structure; the message gives the path.
+            TreeMismatchError: `tree` does not begin with this structure; the message says where.
         """
         return flatten_up_to(self, tree, "tree")
 
@@ -196,7 +197,10 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
                 pending.extend(children)
                 continue
         mismatch = explain_mismatch(treedef, tree, name=name, prefix=True)
-        raise ValueError(f"trees differ in structure {mismatch}")
+        raise TreeMismatchError(
+            f"trees differ in structure {mismatch}. Bring both to one structure, or have is_leaf "
+            "stop above what differs."
+        )
     subtrees.reverse()
     return subtrees
 

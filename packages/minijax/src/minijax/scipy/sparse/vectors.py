@@ -8,6 +8,7 @@ from typing import Any
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays import tree_to_arrays
+from minijax.errors import TreeMismatchError
 from minijax_stage2 import explain_mismatch, tree_map, typeof
 from minijax_stage2.promotion import result_type
 from minijax_stage2.tree import tree_flatten, tree_leaves
@@ -90,7 +91,7 @@ def start_of(name: str, b: Any, x0: Any) -> tuple[Any, Any]:
     x0 = tree_map(jnp.zeros_like, b) if x0 is None else tree_to_arrays(x0)
     (b_leaves, b_tree), (x_leaves, x_tree) = tree_flatten(b), tree_flatten(x0)
     if b_tree != x_tree:
-        raise ValueError(
+        raise TreeMismatchError(
             f"{name}: x0 and b must have matching tree structure: "
             f"{explain_mismatch(b_tree, x_tree)}"
         )
