@@ -58,6 +58,7 @@ from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_pro
 from minijax.inspection.clearing import clear_caches
 from minijax.inspection.environment import print_environment_info
 from minijax.inspection.invalid_numbers import debug_infs, debug_nans
+from minijax.inspection.key_reuse import debug_key_reuse
 from minijax.inspection.leaks import check_tracer_leaks, checking_leaks
 from minijax.inspection.watching import disable_jit, explain_cache_misses, log_compiles
 from minijax.jit import jit
@@ -105,6 +106,7 @@ __all__ = [
     "custom_vjp",
     "debug",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
     "default_backend",
     "default_device",

@@ -15,6 +15,7 @@ import numpy as np
 from minijax.array import Array, of_library
 from minijax.config import Option, Switch
 from minijax.inspection.invalid_numbers import check_numbers
+from minijax.inspection.key_reuse import check_keys
 from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
 from minijax_stage1 import current_interpreter
@@ -130,6 +131,7 @@ class DeviceTrace(EvalTrace):
             outs = call(compile_primitive(primitive, in_avals, params), args, Array)
         if Switch.used:
             check_numbers(primitive, args, params, outs)
+            check_keys(primitive, args, params)
         return outs
 
 

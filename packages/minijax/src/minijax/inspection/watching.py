@@ -9,6 +9,11 @@ from typing import Any
 from minijax.config import Switch, config
 from minijax.evaluation import library_evaluation
 from minijax.inspection.invalid_numbers import looks_for_invalid_numbers
+from minijax.inspection.key_reuse import (
+    call_on_fresh_keys,
+    is_staging_for_keys,
+    looks_for_key_reuse,
+)
 from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax_stage1.interpreter import is_evaluating
 
@@ -78,8 +83,12 @@ def watched_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a call of a jitted function, if somebody looks; None if it goes as usual."""
     if function.is_users and _disable_jit.value:
         return (function._fun(*args, **kwargs),)
+    if looks_for_key_reuse() and not is_evaluating() and is_staging_for_keys():
+        return (function._fun(*args, **kwargs),)
     if not is_evaluating():
         return None
+    if looks_for_key_reuse() and (called := call_on_fresh_keys(function, args, kwargs)):
+        return called
     if looks_for_invalid_numbers():
         with library_evaluation():
             try:

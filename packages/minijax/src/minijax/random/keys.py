@@ -13,6 +13,7 @@ import minijax.key_dtype
 from minijax import lax
 from minijax.array import Array
 from minijax.evaluation import evaluated_by_library
+from minijax.inspection.key_reuse import cloned, note_key_use
 from minijax.lax.structural import sizes_of
 from minijax.number_types import x64
 from minijax.operation import operation
@@ -162,7 +163,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     if aval.shape:
         raise TypeError(f"fold_in: data is one number, found {aval}; map `fold_in` by vmap")
     count = to_uint64(lax.convert_element_type(data, UINT32))
-    new = threefry2x32(single_key("fold_in", key), count, KEY)
+    new = threefry2x32(single_key("fold_in", key, draws=False), count, KEY)
     return new if is_typed(key) else random_unwrap(new)
 
 
@@ -190,8 +191,8 @@ def as_keys(caller: str, keys: Any) -> Any:
     return random_wrap(keys)
 
 
-def single_key(caller: str, key: Any) -> Any:
-    """A single key of dtype `key<fry>`."""
+def single_key(caller: str, key: Any, draws: bool = True) -> Any:
+    """A single key of dtype `key<fry>`, from which `caller` draws unless it says otherwise."""
     keys = as_keys(caller, key)
     shape = typeof(keys).shape
     if shape:
@@ -199,7 +200,7 @@ def single_key(caller: str, key: Any) -> Any:
             f"{caller}: expected a single key, found keys of shape {shape}; map `{caller}` over "
             "them by vmap"
         )
-    return keys
+    return note_key_use(caller, keys) if draws and keys is key else keys
 
 
 # --8<-- [end:check]
@@ -275,7 +276,7 @@ def clone(key: Any) -> Any:
     Array(True, dtype=bool)
     """
     as_keys("clone", key)
-    return key if isinstance(key, Tracer | Array) else lax.full_like(key, key)
+    return cloned(key) if isinstance(key, Tracer | Array) else lax.full_like(key, key)
 
 
 __all__ = [
