@@ -36,6 +36,7 @@ BY_FAMILY = {
     "test_custom_derivatives",
     "test_differences",
     "test_einsum",
+    "test_errors",
     "test_elementwise",
     "test_fft",
     "test_implicit",
