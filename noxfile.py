@@ -70,22 +70,26 @@ def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
     session.install(*packages, *requirements)
 
 
-def pytest(session: nox.Session, path: str) -> None:
+def pytest(session: nox.Session, path: str, *options: str) -> None:
     """Runs pytest with the arguments after `--`; a path among them replaces the session's own."""
     chosen = any("/" in arg and Path(arg.partition("::")[0]).exists() for arg in session.posargs)
-    session.run("pytest", *(() if chosen else (path,)), *session.posargs)
+    session.run("pytest", *options, *(() if chosen else (path,)), *session.posargs)
 
 
 # Tests
 
+# The longest suites keep all cores busy.
+ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
+
 
 def tests_of(stage: Stage) -> str:
     name = f"tests-{stage.name}"
+    tools, options = ("test", ()) if stage is not LIBRARY else ("long-test", ON_ALL_CORES)
 
     def run(session: nox.Session) -> None:
-        install(session, stage, *group("test"))
+        install(session, stage, *group(tools))
         session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
-        pytest(session, f"packages/{stage.name}/tests")
+        pytest(session, f"packages/{stage.name}/tests", *options)
 
     run.__doc__ = f"Tests {stage.dist}, in an environment that has only what it needs."
     nox.session(name=name)(run)
@@ -99,14 +103,14 @@ TESTS = [tests_of(stage) for stage in STAGES]
 def tests_crossing(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests")
+    pytest(session, "tests", *ON_ALL_CORES)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
     """Tests what crosses packages in full: `tests-crossing` draws a share of the longer part."""
     install(session, LIBRARY, *group("crossing"))
-    session.run("pytest", "tests", "--share", "1", *session.posargs)
+    session.run("pytest", *ON_ALL_CORES, "tests", "--share", "1", *session.posargs)
 
 
 @nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])

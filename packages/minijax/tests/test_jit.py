@@ -109,7 +109,7 @@ class TestWarmCalls:
         assert {type(x) for x in jit(lambda x: (x, X))(X)} == {Array}
         assert type(jit(lambda: X)()) is Array
 
-    @pytest.mark.parametrize("x", ["a", object(), [None, "b"]], ids=repr)
+    @pytest.mark.parametrize("x", ["a", object(), [None, "b"]], ids=["text", "object", "list"])
     def test_what_is_no_array(self, x):
         g = jit(lambda x, y: y)
         g(1.0, 2.0)
