@@ -73,7 +73,7 @@ def test_every_function_of_a_module_has_an_example_that_runs(module):
         value = getattr(namespace, name)
         if not callable(value) or isinstance(value, types.GenericAlias):
             continue
-        if not value.__module__.startswith("minijax"):  # jnp.floating, jnp.save: they are numpy's
+        if not value.__module__.startswith("minijax"):  # jnp.save is numpy's, Device is jaxlib's
             continue
         names = {**vars(namespace), **GIVEN}
         test = parser.get_doctest(inspect.getdoc(value) or "", names, name, None, None)

@@ -49,7 +49,12 @@ def checking_leaks() -> Iterator[None]:
 
 @contextmanager
 def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
-    """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks."""
+    """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks.
+
+    >>> with minijax.check_tracer_leaks():
+    ...     minijax.grad(lambda x: x * x)(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
     with checking_leaks() if new_val else tracer_leaks.override(False):
         yield
 

@@ -69,7 +69,15 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
 
 @contextmanager
 def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only."""
+    """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only.
+
+    What is different from earlier calls is written to stderr where a function is traced again.
+
+    >>> square = minijax.jit(lambda x: x * x)
+    >>> with minijax.explain_cache_misses():
+    ...     square(3.0)  # for the first time, which is said, too
+    Array(9., dtype=float32, weak_type=True)
+    """
     with _explain_cache_misses.override(new_val):
         yield
 

@@ -50,6 +50,11 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
     Raises:
         ValueError: JAX knows no such implementation.
         NotImplementedError: JAX does, but there is only "threefry2x32" here.
+
+    >>> with minijax.default_prng_impl("threefry2x32"):
+    ...     minijax.random.key(42)
+    Array((), dtype=key<fry>) overlaying:
+     [ 0 42]
     """
     with _default_impl.override(new_val):
         yield
@@ -61,6 +66,10 @@ def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
 
     Raises:
         NotImplementedError: it is `False`, by which JAX draws other numbers.
+
+    >>> with minijax.threefry_partitionable(True):
+    ...     minijax.random.uniform(minijax.random.key(42)) < 1
+    Array(True, dtype=bool)
     """
     with _partitionable.override(new_val):
         yield

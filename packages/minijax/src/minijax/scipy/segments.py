@@ -118,8 +118,8 @@ def detrend(
         NotImplementedError: `overwrite_data` is given.
         ValueError: there is no such `type`, or a piece begins outside of the signal.
 
-    >>> print(detrend(jnp.array([1.0, 3.0, 5.0])))
-    [0. 0. 0.]
+    >>> print(detrend(jnp.array([1.0, 3.0, 8.0]), type="constant"))
+    [-3. -1.  4.]
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data must be None")
