@@ -169,15 +169,19 @@ class JittedFunction:
         return f"<jit of {self._fun!r}>"
 
 
-class JittedMethod:
+class JittedMethod(functools.partial[Any]):
     """A jitted function of which the first argument is given: the instance whose method it is."""
 
-    def __init__(self, function: JittedFunction, instance: Any):
-        self.__func__ = function
-        self.__self__ = instance
+    @property
+    def __func__(self) -> Any:
+        return self.func
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__func__(self.__self__, *args, **kwargs)
+    @property
+    def __self__(self) -> Any:
+        return self.args[0]
+
+    def __get__(self, instance: Any, owner: Any = None) -> "JittedMethod":
+        return self  # wherever it is kept: it has its instance
 
     def __eq__(self, other: Any) -> bool:
         return (
