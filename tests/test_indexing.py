@@ -242,6 +242,7 @@ def test_numbers_are_converted_as_in_jax():
         same(x.at[0].set(1.5), y.at[0].set(1.5))
     with pytest.warns(FutureWarning, match="int32"):
         mnp.ones(3, np.int32).at[0].set(1.5)
+    same(mnp.ones(3, bool).at[0].apply(mnp.invert), jnp.ones(3, bool).at[0].apply(jnp.invert))
     same(mnp.full(3, 2.0)[0], jnp.full(3, 2.0)[0])
     same(mnp.asarray(2.0)[None], jnp.asarray(2.0)[None])
 

@@ -177,7 +177,8 @@ def _update(
     wrap_negative_indices: bool = True,
 ) -> Any:
     scatter_mode = GatherScatterMode.from_any(mode)
-    _warn_if_lossy(typeof(x), typeof(values))
+    if not callable(kind):
+        _warn_if_lossy(typeof(x), typeof(values))
     shape = typeof(x).shape
     x, entries, operands = parse_index(x, index)
     with_axes = typeof(x).shape  # one more for each boolean scalar in the index
