@@ -24,6 +24,7 @@ MODULES = [
 HELPERS = {
     "TYPE_CHECKING",
     "hide_frames_of",
+    "hiding_frames",
     "Any",
     "Axes",
     "Callable",

@@ -18,6 +18,7 @@ from minijax.inspection.invalid_numbers import check_numbers
 from minijax.inspection.key_reuse import check_keys
 from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
+from minijax.tracebacks import hide_frames
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
@@ -167,12 +168,17 @@ def evaluated_by_library(function: Function) -> Function:
 
     @functools.wraps(function)
     def in_library(*args: Any, **kwargs: Any) -> Any:
-        if current_interpreter() is not evaluator:
-            return function(*args, **kwargs)
-        with library_evaluation():
-            result = function(*args, **kwargs)
-        if Switch.used and tracer_leaks.value:
-            check_leaks()
-        return result
+        is_inside = current_interpreter() is not evaluator
+        try:
+            if is_inside:
+                return function(*args, **kwargs)
+            with library_evaluation():
+                result = function(*args, **kwargs)
+            if Switch.used and tracer_leaks.value:
+                check_leaks()
+            return result
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return in_library  # type: ignore[return-value]

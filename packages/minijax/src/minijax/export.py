@@ -24,6 +24,7 @@ from minijax.export_format import (
 )
 from minijax.exported_call import PortableProgram, constant_p
 from minijax.stages import Traced
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
 from minijax_stage3 import Jaxpr, JaxprEqn, backend
@@ -155,6 +156,7 @@ def export(
     if platforms is not None and list(platforms) != ["cpu"]:
         raise ValueError(f"export: platforms has to be None or ['cpu'], found {platforms!r}")
 
+    @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         return _exported(fun_jit.trace(*args, **kwargs))
 

@@ -17,6 +17,7 @@ from minijax.config import Switch, config
 from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.inspection.watching import logging_time, watched_call
 from minijax.number_types import library_number_types
+from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import NumberTypes
@@ -53,38 +54,43 @@ class JittedFunction(Stage3JittedFunction):
 
     # --8<-- [start:call]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Switch.used and (watched := watched_call(self, args, kwargs)):
-            return watched[0]
-        if not is_evaluating():
-            if self._inside is not None:
-                return self._inside(*args, **kwargs)
-            return self._bind(args, kwargs)
-        # A call with nothing but Arrays is recognised by their types. Most calls have one argument
-        # or two, which is worth not making lists for.
-        executors = self._executors_with[library_number_types()]
-        if not kwargs:
-            if len(args) == 1:
-                (x,) = args
-                if type(x) is Array:
-                    execute = executors.get(x.aval)
-                    if execute is not None:
-                        return execute([x.buffer])
-            elif len(args) == 2:
-                x, y = args
-                if type(x) is Array and type(y) is Array:
-                    execute = executors.get((x.aval, y.aval))
-                    if execute is not None:
-                        return execute([x.buffer, y.buffer])
-            elif args and type(args[0]) is Array:
-                try:
-                    execute = executors[tuple([x.aval for x in args])]
-                    buffers = [x.buffer for x in args]
-                except (AttributeError, KeyError):  # another is no Array, or the types are new
-                    pass
-                else:
-                    return execute(buffers)
-        execute, buffers = self._prepare(args, kwargs)
-        return execute(buffers)
+        evaluating = is_evaluating()
+        try:
+            if Switch.used and (watched := watched_call(self, args, kwargs)):
+                return watched[0]
+            if not evaluating:
+                if self._inside is not None:
+                    return self._inside(*args, **kwargs)
+                return self._bind(args, kwargs)
+            # A call with nothing but Arrays is recognised by their types. Most calls have one
+            # argument or two, which is worth not making lists for.
+            executors = self._executors_with[library_number_types()]
+            if not kwargs:
+                if len(args) == 1:
+                    (x,) = args
+                    if type(x) is Array:
+                        execute = executors.get(x.aval)
+                        if execute is not None:
+                            return execute([x.buffer])
+                elif len(args) == 2:
+                    x, y = args
+                    if type(x) is Array and type(y) is Array:
+                        execute = executors.get((x.aval, y.aval))
+                        if execute is not None:
+                            return execute([x.buffer, y.buffer])
+                elif args and type(args[0]) is Array:
+                    try:
+                        execute = executors[tuple([x.aval for x in args])]
+                        buffers = [x.buffer for x in args]
+                    except (AttributeError, KeyError):  # another is no Array, or types are new
+                        pass
+                    else:
+                        return execute(buffers)
+            execute, buffers = self._prepare(args, kwargs)
+            return execute(buffers)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     # --8<-- [end:call]
 
@@ -99,6 +105,7 @@ class JittedFunction(Stage3JittedFunction):
         avals: list[Any] = []
         numbers = library_number_types()
         types = leaf_types[numbers]
+        has_others = False
         try:
             for position, x in enumerate(args):
                 cls = x.__class__
@@ -116,7 +123,8 @@ class JittedFunction(Stage3JittedFunction):
                 key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
             execute = self._executors_with[numbers].get(tuple(key))
         except (KeyError, TypeError, OverflowError):
-            # A tree, or what is no argument at all, which stage 3 says better.
+            has_others = True  # a tree, or what is no argument at all, which stage 3 says better
+        if has_others:  # not in the handler, so that no error there comes with this one
             return self._prepare_trees(args, kwargs)
         if execute is None:
             execute, buffers = self._prepare_trees(args, kwargs)
@@ -164,6 +172,7 @@ class JittedFunction(Stage3JittedFunction):
         compilation = Compilation(traced, self._options)
         return stages.Traced(compilation, in_tree, self._names(args, kwargs))
 
+    @hiding_frames
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Traces the function for the types of these arguments, and writes it in StableHLO.
 
@@ -183,6 +192,7 @@ class JittedFunction(Stage3JittedFunction):
         """For how many kinds of arguments the function is compiled; the name is JAX's."""
         return len(self._executors)
 
+    @hiding_frames
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result for arguments of these types, with a `ShapeDtypeStruct` for each array."""
         return self.trace(*args, **kwargs).out_info
@@ -196,13 +206,18 @@ class DonatingFunction(JittedFunction):
         self._donating: dict[Kind, DonatingExecutor] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Switch.used and (watched := watched_call(self, args, kwargs)):
-            return watched[0]
-        if not is_evaluating():  # a part of a larger program has no memory of its own
-            return super().__call__(*args, **kwargs)
-        with library_evaluation():
-            execute, leaves, in_avals = self._prepare_donation(args, kwargs)
-            return execute(leaves, in_avals)
+        evaluating = is_evaluating()
+        try:
+            if Switch.used and (watched := watched_call(self, args, kwargs)):
+                return watched[0]
+            if not evaluating:  # a part of a larger program has no memory of its own
+                return super().__call__(*args, **kwargs)
+            with library_evaluation():
+                execute, leaves, in_avals = self._prepare_donation(args, kwargs)
+                return execute(leaves, in_avals)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def clear_cache(self) -> None:
         super().clear_cache()

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from types import CodeType
 from typing import Any
 
+from minijax.tracebacks import hiding_frames
 from minijax_stage1 import current_interpreter, source
 from minijax_stage1.source import Source, name_of
 from minijax_stage2.flat_function import require_function
@@ -95,6 +96,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     require_function("named_call", fun)
     scope = name or name_of(fun)
 
+    @hiding_frames
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(scope):

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from minijax.tracebacks import hiding_frames
+from minijax_stage2 import tree
 from minijax_stage2.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -11,7 +13,6 @@ from minijax_stage2.tree import (
     KeyPath,
     PyTreeDef,
     SequenceKey,
-    all_leaves,
     keystr,
     register_dataclass,
     register_pytree_node,
@@ -19,20 +20,23 @@ from minijax_stage2.tree import (
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
-    tree_all,
-    tree_broadcast,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_leaves_with_path,
-    tree_map,
-    tree_map_with_path,
-    tree_reduce,
-    tree_structure,
-    tree_transpose,
-    tree_unflatten,
     treedef_tuple,
 )
+
+# These call functions of the user's: those given to them, and those of registered classes.
+all_leaves = hiding_frames(tree.all_leaves)
+tree_all = hiding_frames(tree.tree_all)
+tree_broadcast = hiding_frames(tree.tree_broadcast)
+tree_flatten = hiding_frames(tree.tree_flatten)
+tree_flatten_with_path = hiding_frames(tree.tree_flatten_with_path)
+tree_leaves = hiding_frames(tree.tree_leaves)
+tree_leaves_with_path = hiding_frames(tree.tree_leaves_with_path)
+tree_map = hiding_frames(tree.tree_map)
+tree_map_with_path = hiding_frames(tree.tree_map_with_path)
+tree_reduce = hiding_frames(tree.tree_reduce)
+tree_structure = hiding_frames(tree.tree_structure)
+tree_transpose = hiding_frames(tree.tree_transpose)
+tree_unflatten = hiding_frames(tree.tree_unflatten)
 
 KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey
 
@@ -78,6 +82,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
+@hiding_frames
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
     tree: Any,

@@ -20,9 +20,8 @@ def operator_of(function: Callable[[Any, Any], Any]) -> Method:
     return operate
 
 
-def equality_of(function: Callable[[Any, Any], Any]) -> Method:
+def equality_of(operate: Method) -> Method:
     """`x == y` or `x != y`; with a list Python itself would find it unequal, without a look."""
-    operate = operator_of(function)
 
     def compare(self: Any, other: Any) -> Any:
         if isinstance(other, list | tuple):
@@ -92,7 +91,7 @@ class ArrayOperators:
     __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
     __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
     __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
-    __eq__, __ne__ = equality_of(f.eq), equality_of(f.ne)
+    __eq__, __ne__ = equality_of(operator_of(f.eq)), equality_of(operator_of(f.ne))
     __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 

@@ -9,11 +9,13 @@ from typing import Any
 from minijax.arrays import tree_to_arrays
 from minijax.axis_names import axis_of
 from minijax.evaluation import evaluated_by_library
+from minijax.tracebacks import hiding_frames
 from minijax_stage2.tree import tree_leaves
 from minijax_stage3 import backend as xla
 
 
 # --8<-- [start:platform_dependent]
+@hiding_frames
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.manipulation import expand_dims, ndim, shape, squeeze
+from minijax.tracebacks import hiding_frames
 from minijax.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
@@ -149,6 +150,7 @@ def _check_outs(
 
 
 # --8<-- [start:apply_along_axis]
+@hiding_frames
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
@@ -180,6 +182,7 @@ def apply_along_axis(
 # --8<-- [end:apply_along_axis]
 
 
+@hiding_frames
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]) -> Any:
     """`func(a, axis)` applied for one axis after the other, which it may leave out.
 

@@ -11,13 +11,10 @@ from minijax.devices import device_put
 from minijax.numpy.at import at
 from minijax.numpy.indexing import getitem, iterate
 from minijax.numpy.views import byteswap, view
+from minijax.tracebacks import hide_frames
 from minijax_stage2 import typeof
-from minijax_stage2.operators import (
-    array_methods,
-    equality_of,
-    operator_of,
-    reflected_operator_of,
-)
+from minijax_stage2.operators import Method, array_methods, equality_of
+from minijax_stage2.shaped_array import has_type
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": jnp.add,
@@ -43,6 +40,21 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "gt": jnp.greater,
     "ge": jnp.greater_equal,
 }
+
+
+def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -> Method:
+    """`x.__op__(y)` or `y.__rop__(x)`, as in stage 2; our frames are hidden in what it raises."""
+
+    def operate(self: Any, other: Any) -> Any:
+        if not has_type(other):
+            return NotImplemented
+        try:
+            return function(other, self) if is_reflected else function(self, other)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return operate
 
 
 def _compress(
@@ -163,10 +175,11 @@ METHODS: dict[str, Any] = {
 }
 
 for name, function in (OPERATORS | COMPARISONS).items():
-    METHODS[f"__{name}__"] = operator_of(function)
+    METHODS[f"__{name}__"] = _operator(function)
 for name, function in OPERATORS.items():
-    METHODS[f"__r{name}__"] = reflected_operator_of(function)
-METHODS["__eq__"], METHODS["__ne__"] = equality_of(jnp.equal), equality_of(jnp.not_equal)
+    METHODS[f"__r{name}__"] = _operator(function, is_reflected=True)
+for name in ("__eq__", "__ne__"):
+    METHODS[name] = equality_of(METHODS[name])
 
 # What Arrays have of their own.
 OF_TRACERS: dict[str, Any] = {

@@ -23,6 +23,7 @@ from minijax.numpy.index_parsing import (
 from minijax.numpy.index_plan import indices_of, plan_index
 from minijax.numpy.indexing import get, reverse, shape_of_cut, take_window, window_of
 from minijax.operation import operation
+from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import broadcast_to, cast, result_type
 from minijax_stage2.shaped_array import Shape
@@ -72,6 +73,7 @@ class _IndexUpdateRef:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
+    @hiding_frames
     def get(
         self,
         *,
@@ -142,6 +144,7 @@ class _IndexUpdateRef:
         """With the larger of `x[index]` and `values`."""
         return _update("max", self.array, self.index, values, **options)
 
+    @hiding_frames
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
         """With `func`, an elementwise function, applied as often as an index occurs.
 
@@ -177,31 +180,35 @@ def _update(
     wrap_negative_indices: bool = True,
 ) -> Any:
     scatter_mode = GatherScatterMode.from_any(mode)
-    if not callable(kind):
-        _warn_if_lossy(typeof(x), typeof(values))
-    shape = typeof(x).shape
-    x, entries, operands = parse_index(x, index)
-    with_axes = typeof(x).shape  # one more for each boolean scalar in the index
-    has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
-    is_bounded = is_inside(entries, with_axes, wrap_negative_indices) and not operands
-    if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):
-        moved, known = starts_as_operands(entries, operands, with_axes)
-        pattern = pattern_of(tuple(moved))
-        if pattern.is_basic:
-            return _update_window(x, values, *known, pattern=pattern, kind=kind)
-    moved, known = ints_as_operands(entries, operands)
-    out = _scattered(
-        x,
-        values,
-        *known,
-        pattern=pattern_of(tuple(moved)),
-        kind=kind,
-        mode=scatter_mode,
-        wraps=wrap_negative_indices,
-        unique_indices=unique_indices,
-        indices_are_sorted=indices_are_sorted,
-    )
-    return out if with_axes == shape else lax.reshape(out, shape)
+    try:
+        if not callable(kind):
+            _warn_if_lossy(typeof(x), typeof(values))
+        shape = typeof(x).shape
+        x, entries, operands = parse_index(x, index)
+        with_axes = typeof(x).shape  # one more for each boolean scalar in the index
+        has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
+        is_bounded = is_inside(entries, with_axes, wrap_negative_indices) and not operands
+        if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):
+            moved, known = starts_as_operands(entries, operands, with_axes)
+            pattern = pattern_of(tuple(moved))
+            if pattern.is_basic:
+                return _update_window(x, values, *known, pattern=pattern, kind=kind)
+        moved, known = ints_as_operands(entries, operands)
+        out = _scattered(
+            x,
+            values,
+            *known,
+            pattern=pattern_of(tuple(moved)),
+            kind=kind,
+            mode=scatter_mode,
+            wraps=wrap_negative_indices,
+            unique_indices=unique_indices,
+            indices_are_sorted=indices_are_sorted,
+        )
+        return out if with_axes == shape else lax.reshape(out, shape)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 @operation(static=("pattern", "kind"))

@@ -21,6 +21,7 @@ from minijax.numpy.manipulation import (
 from minijax.numpy.ranges import arange, linspace
 from minijax.numpy.selection import nonzero
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax.transformations import vmap
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
@@ -124,6 +125,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     return stack([lax.broadcasted_iota(dtype, sizes, axis) for axis in range(len(sizes))])
 
 
+@hiding_frames
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
 ) -> Any:

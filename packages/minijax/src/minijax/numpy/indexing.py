@@ -28,6 +28,7 @@ from minijax.numpy.index_parsing import (
 )
 from minijax.numpy.index_plan import indices_of, plan_index
 from minijax.operation import operation
+from minijax.tracebacks import hide_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import Shape, no_numbers
@@ -37,14 +38,19 @@ from minijax_stage3.array import new_buffer
 # --8<-- [start:getitem]
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`."""
-    if type(index) is int and is_evaluating():
-        shape = typeof(x).shape
-        if shape:
-            return _element(x, bounded(index, shape[0]))
-    is_mask = type(index) in (np.ndarray, Array) and index.dtype == np.bool_
-    if is_mask and type(x) is Array and x.dtype not in no_numbers:
-        return _masked(x, np.asarray(index))
-    return get(x, index)
+    evaluating = is_evaluating()
+    try:
+        if type(index) is int and evaluating:
+            shape = typeof(x).shape
+            if shape:
+                return _element(x, bounded(index, shape[0]))
+        is_mask = type(index) in (np.ndarray, Array) and index.dtype == np.bool_
+        if is_mask and type(x) is Array and x.dtype not in no_numbers:
+            return _masked(x, np.asarray(index))
+        return get(x, index)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 @operation

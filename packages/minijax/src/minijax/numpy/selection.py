@@ -23,6 +23,7 @@ from minijax.numpy.taking import (
     unravel_index,
 )
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import cast, promote
@@ -276,6 +277,7 @@ def _chosen(a: Any, choices: list[Any]) -> Any:
     return lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
 
 
+@hiding_frames
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """Element by element the function of the last condition that holds, applied to `x`.
 

@@ -14,6 +14,7 @@ from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, resh
 from minijax.numpy.reductions import sum as sum_of
 from minijax.numpy.selection import nonzero
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.promotion import cast
@@ -305,6 +306,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return triu_indices(rows, k, columns)
 
 
+@hiding_frames
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:
