@@ -397,12 +397,14 @@ def test_types_that_differ_are_shown_in_a_table():
 
     with pytest.raises(TypeError) as info:
         cond(True, true_branch, false_branch, np.arange(2))
-    assert str(info.value).splitlines() == [
+    *table, remedy, _, _ = str(info.value).splitlines()
+    assert table == [
         "cond: both functions must return the same types",
         "                             true_fun         false_fun",
         "    result[0]                i64[2]           f32[]",
         "    result[1]                f64[3]           f64[3,1]",
     ]
+    assert remedy == "Convert what differs, by astype or reshape."
 
 
 @pytest.mark.parametrize(
