@@ -129,6 +129,7 @@ TABLE = {
     "set": lambda lib: lib.numpy.ones(3).at[:2].set(ones3),
     "sum": lambda lib: lib.numpy.sum(ones3, axis=2),
     "None": lambda lib: lib.numpy.array(None),
+    "None among numbers": lambda lib: lib.numpy.array([1.0, None]),
     "a string": lambda lib: lib.numpy.array("word"),
     "no function": lambda lib: lib.jit(None),
     "a list that is static": lambda lib: lib.jit(lambda x: x, static_argnums=0)([1]),

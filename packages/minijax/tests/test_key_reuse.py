@@ -141,3 +141,11 @@ def test_no_distribution_uses_its_key_twice(key):
     ):
         used = keys_of(consts_as_invars(make_jaxpr(draw)(key).jaxpr)).operands
         assert used[-1] is not None
+
+
+def test_the_setting_has_the_name_that_jax_gives_it(key):
+    assert minijax.config.jax_debug_key_reuse
+    with minijax.config.override(debug_key_reuse=False):
+        both(key)
+    with pytest.raises(KeyReuseError):
+        both(key)

@@ -47,7 +47,7 @@ def array(
 
     Raises:
         TypeError: `object` holds something else.
-        ValueError: `object` is None, or nested lists have different lengths.
+        ValueError: `object` is or holds None, or nested lists have different lengths.
 
     >>> jnp.array([[1, 2], [3, 4]]), jnp.array([1, 2], dtype=jnp.float32)
     (Array([[1, 2],
@@ -56,11 +56,6 @@ def array(
     require_the_device("array", device, out_sharding)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
-    if object is None:
-        raise ValueError(
-            "array: expected numbers, found None. A function that ends without `return` gives "
-            "None; for a number that is missing use nan."
-        )
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):
         object = list(object)
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
@@ -71,9 +66,21 @@ def array(
     if isinstance(out, Tracer):
         out = out if dtype is None else lax.convert_element_type(out, dtype)
     else:
-        out = arrays.array(out, dtype)
+        try:
+            out = arrays.array(out, dtype)
+        except TypeError:
+            _refuse_none(object)
+            raise
     lacking = ndmin - typeof(out).ndim
     return expand_dims(out, range(lacking)) if lacking > 0 else out
+
+
+def _refuse_none(object: Any) -> None:
+    if any(x is None for x in tree_leaves(object, is_leaf=lambda x: x is None)):
+        raise ValueError(
+            "array: expected numbers, found None. A function that ends without `return` gives "
+            "None; for a number that is missing use nan."
+        ) from None
 
 
 def _is_no_number(leaf: Any) -> bool:
