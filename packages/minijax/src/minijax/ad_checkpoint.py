@@ -9,7 +9,7 @@ import numpy as np
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.evaluation import evaluated_by_library
-from minijax.lax.dependence import calls
+from minijax.lax.dependence import through, through_call
 from minijax.lax.loops import call_text, region, stage_body
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
@@ -57,7 +57,7 @@ from minijax_stage4.transpose import UndefPrimal, transpose_rules
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
 checkpoint_p = Primitive("checkpoint", holds_programs=True)
-calls.add(checkpoint_p)
+through[checkpoint_p] = through_call
 
 
 # --8<-- [start:checkpoint]

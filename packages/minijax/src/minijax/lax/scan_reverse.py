@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from minijax.lax.dependence import cotangent_ins, unknown_outs
 from minijax.lax.loops import Flags, cut, until_stable
 from minijax.lax.scan import scan_p
-from minijax.lax.scan_rules import scan_type, split_operands
+from minijax.lax.scan_rules import carry_through, scan_type, split_operands
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
@@ -67,22 +67,12 @@ class _Halves(NamedTuple):
         return [*constant, *consts, *carry, *stacked, *xs]
 
 
-def _unknown_carry(unknown_ins: Flags, params: dict[str, Any]) -> Flags:
-    """Which of the carry is unknown, at the start or from a later round on."""
-    of_consts, of_carry, of_xs = split_operands(unknown_ins, params)
-
-    def after_a_round(flags: Flags) -> Flags:
-        return unknown_outs(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
-
-    return until_stable(of_carry, after_a_round)
-
-
 def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     of_consts, _, of_xs = split_operands(unknown_ins, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    of_carry = _unknown_carry(unknown_ins, params)
+    of_carry = carry_through(unknown_outs, unknown_ins, params)
     must = (*of_carry, *[False] * num_results)
     parts: PartialJaxprs = split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
     all_outs = parts.known.outvars
@@ -205,7 +195,7 @@ partial_eval_jaxpr_rules[scan_p] = _partial_eval_eqn
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A scan in the other direction, over the cotangents."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
-    if all(_unknown_carry(linear, params)):
+    if all(carry_through(unknown_outs, linear, params)):
         return _transpose_linear(cts, args, params)
     # Something is carried that is not linear, such as a counter. It runs ahead.
     halves = _halves(linear, params)

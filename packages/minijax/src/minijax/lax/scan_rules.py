@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.dependence import tangent_outs
+from minijax.lax.dependence import Depends, tangent_outs, through
 from minijax.lax.loops import (
     Avals,
     Flags,
@@ -47,6 +47,26 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
     """Constants, carry, elements."""
     first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
     return items[:first], items[first:last], items[last:]
+
+
+def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """What of the carry depends on the operands chosen, at the start or from a later round on."""
+    of_consts, of_carry, of_xs = split_operands(ins, params)
+
+    def after_a_round(flags: Flags) -> Flags:
+        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+
+    return until_stable(of_carry, after_a_round)
+
+
+def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    of_consts, _, of_xs = split_operands(ins, params)
+    of_carry = carry_through(depends, ins, params)
+    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
+    return (*of_carry, *outs[len(of_carry) :])
+
+
+through[scan_p] = _through
 
 
 # --8<-- [start:types]
@@ -157,12 +177,10 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    of_consts, of_carry, of_xs = split_operands(nonzero, params)
+    of_consts, _, of_xs = split_operands(nonzero, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    of_carry = until_stable(
-        of_carry, lambda flags: tangent_outs(jaxpr, (*of_consts, *flags, *of_xs))[:num_carry]
-    )
+    of_carry = carry_through(tangent_outs, nonzero, params)
     must = (*of_carry, *[False] * num_results)
     program, more, out_nonzero = jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
     consts, init, xs = split_operands(primals, params)

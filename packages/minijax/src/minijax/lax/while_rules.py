@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.lax.dependence import tangent_outs, unknown_outs
+from minijax.lax.dependence import Depends, tangent_outs, through, unknown_outs
 from minijax.lax.loops import (
     Avals,
     Flags,
@@ -104,25 +104,30 @@ lowering_rules[while_p] = _lower
 # --8<-- [end:types]
 
 
+def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """What of the carry depends on the operands chosen; all of it where the condition does."""
+    of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
+    of_carry = until_stable(
+        of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
+    )
+    (of_condition,) = depends(params["cond_jaxpr"], (*of_cond, *of_carry))
+    return tuple([of_condition or flag for flag in of_carry])
+
+
+through[while_p] = _through
+
+
 # --8<-- [start:jvp]
 def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    cond_jaxpr: Jaxpr,
-    body_jaxpr: Jaxpr,
-    cond_consts: int,
-    body_consts: int,
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """The carry and those of its tangents that are not zero in some round, side by side."""
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts = params["cond_consts"], params["body_consts"]
     of_cond, of_body, init = _split(primals, cond_consts, body_consts)
     _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
     consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
-
-    nonzero = until_stable(
-        tuple(type(t) is not Zero for t in init_dots),
-        lambda flags: tangent_outs(body_jaxpr, (*consts_nonzero, *flags)),
-    )
+    nonzero = _through(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
     program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
@@ -244,17 +249,6 @@ vmap_rules[while_p] = _vmap
 
 
 # --8<-- [start:partial_eval]
-def _unknown_carry(unknown_ins: Sequence[bool], params: dict[str, Any]) -> Flags | None:
-    """Which of the carry depends on unknown values; None where the condition does."""
-    counts = params["cond_consts"], params["body_consts"]
-    of_cond, of_body, unknown = _split(tuple(unknown_ins), *counts)
-    unknown = until_stable(
-        unknown, lambda flags: unknown_outs(params["body_jaxpr"], (*of_body, *flags))
-    )
-    (of_condition,) = unknown_outs(params["cond_jaxpr"], (*of_cond, *unknown))
-    return None if of_condition else unknown
-
-
 def _partial_eval(
     trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
@@ -262,8 +256,8 @@ def _partial_eval(
 
     What the rest needs of each round cannot be kept: nobody knows how many rounds there will be.
     """
-    unknown = _unknown_carry(list(map(trace.is_unknown, args)), params)
-    if unknown is None or all(unknown):
+    unknown = _through(unknown_outs, tuple(map(trace.is_unknown, args)), params)
+    if all(unknown):
         return trace.stage(while_p, args, params)
     known_params, used = _smaller_loop(params, [not u for u in unknown])
     _, operands = partition(used, args)
@@ -276,8 +270,8 @@ def _partial_eval(
 
 
 def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    unknown = _unknown_carry(unknown_ins, eqn.params)
-    if unknown is None or all(unknown):
+    unknown = _through(unknown_outs, tuple(unknown_ins), eqn.params)
+    if all(unknown):
         return PartialEqns(None, eqn)
     known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
     _, operands = partition(used, eqn.invars)
