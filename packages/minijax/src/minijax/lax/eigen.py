@@ -61,6 +61,11 @@ def eigh(
 
     Returns:
         The eigenvectors, in columns, and the eigenvalues. Not numbers where LAPACK fails.
+
+    >>> a = jnp.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> v, w = lax.linalg.eigh(a)
+    >>> [f"{x:.2f}" for x in w], bool(jnp.allclose(v * w @ v.T, a, atol=1e-5))
+    (['1.00', '3.00'], True)
     """
     if implementation is not None:
         raise NotImplementedError("eigh: implementation must be None")
@@ -159,6 +164,11 @@ def eig(
     Returns:
         The eigenvalues, then the left, then the right eigenvectors, each in columns. Not numbers
         where LAPACK fails.
+
+    >>> a = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)
+    >>> bool(jnp.allclose(a @ v, v * w, atol=1e-5))
+    True
     """
     if implementation is not None:
         raise NotImplementedError("eig: implementation must be None")
@@ -260,6 +270,11 @@ def schur(
 
     Returns:
         `t` and, if asked for, `z`. Not numbers where LAPACK fails.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> t, z = lax.linalg.schur(a)
+    >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))
+    True
     """
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: eigenvalues are not sorted")

@@ -44,6 +44,12 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
         `l`, whose diagonal is all ones and left out, below the diagonal and `u` from there on, in
         one matrix; the row with which each row was exchanged, one after the other; and the
         permutation that comes out: `x[permutation]` is `l @ u`. Not numbers where LAPACK fails.
+
+    >>> a = jnp.array([[1.0, 2.0], [4.0, 8.5]])
+    >>> factors, pivots, permutation = lax.linalg.lu(a)
+    >>> factors, permutation
+    (Array([[ 4.   ,  8.5  ],
+           [ 0.25 , -0.125]], dtype=float32), Array([1, 0], dtype=int32))
     """
     x = matrices_of("lu", x)
     factors, pivots = bind(lu_p, x)
@@ -129,6 +135,9 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     Arguments:
         pivots: ints, along the last axis; other axes are batch axes.
         permutation_size: how many rows there are.
+
+    >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2], jnp.int32), 3)
+    Array([2, 0, 1], dtype=int32)
     """
     return bind1(lu_pivots_to_permutation_p, pivots, permutation_size=permutation_size)
 

@@ -51,6 +51,11 @@ def qr(
 
     Returns:
         `q`, `r`, and with `pivoting` the permutation of the columns.
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = lax.linalg.qr(a, full_matrices=False)
+    >>> bool(jnp.allclose(q @ r, a, atol=1e-5))
+    True
     """
     x = matrices_of("qr", x)
     if not pivoting:
@@ -62,14 +67,27 @@ def qr(
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """The reflections that make an upper triangle of `a`, below that, and their factors."""
+    """The reflections that make an upper triangle of `a`, below that, and their factors.
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> reflections, taus = lax.linalg.geqrf(a)
+    >>> q = lax.linalg.householder_product(reflections, taus)
+    >>> bool(jnp.allclose(q @ jnp.triu(reflections), a, atol=1e-5))
+    True
+    """
     packed, taus = bind(geqrf_p, matrices_of("geqrf", a))
     return packed, taus
 
 
 @operation
 def householder_product(a: Any, taus: Any) -> Any:
-    """The product of the reflections that the columns of `a` and the factors `taus` stand for."""
+    """The product of the reflections that the columns of `a` and the factors `taus` stand for.
+
+    >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> q = lax.linalg.householder_product(reflections, taus)
+    >>> bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-5))
+    True
+    """
     return bind1(householder_product_p, a, taus)
 
 

@@ -40,6 +40,11 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
     Raises:
         ValueError: the matrices are not square, or empty.
+
+    >>> a = jnp.arange(9.0).reshape(3, 3)
+    >>> reflections, taus = lax.linalg.hessenberg(a)
+    >>> reflections.shape, taus.shape
+    ((3, 3), (2,))
     """
     packed, taus = bind(hessenberg_p, matrices_of("hessenberg", a, square=True))
     return packed, taus
@@ -89,6 +94,11 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
     Raises:
         ValueError: the matrices are not square, or empty.
+
+    >>> a = jnp.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0], [2.0, 0.0, 5.0]])
+    >>> _, diagonal, beside, _ = lax.linalg.tridiagonal(a)
+    >>> f"{jnp.sum(diagonal):.2f}", beside.shape
+    ('12.00', (2,))
     """
     packed, d, e, taus = bind(tridiagonal_p, matrices_of("tridiagonal", a, True), lower=lower)
     return packed, d, e, taus
@@ -135,6 +145,11 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
     Raises:
         ValueError: shapes do not fit.
+
+    >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> q = lax.linalg.ormqr(reflections, taus, jnp.eye(2))
+    >>> bool(jnp.allclose(q, lax.linalg.householder_product(reflections, taus), atol=1e-5))
+    True
     """
     meeting = result_type(*map(typeof, (a, taus, c)))
     a, taus, c = (cast(x, meeting) for x in (a, taus, c))

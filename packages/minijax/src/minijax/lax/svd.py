@@ -55,6 +55,10 @@ def svd(
     Returns:
         `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. Not numbers where LAPACK
         fails.
+
+    >>> u, s, vt = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]))
+    >>> [f"{x:.2f}" for x in s]
+    ['3.00', '2.00']
     """
     if algorithm is not None:
         raise NotImplementedError("svd: algorithm must be None")

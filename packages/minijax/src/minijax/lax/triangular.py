@@ -53,6 +53,11 @@ def triangular_solve(
 
     Raises:
         TypeError, ValueError: shapes or dtypes do not fit.
+
+    >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([[2.0], [9.0]])
+    >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+    Array([[1.],
+           [2.]], dtype=float32)
     """
     meeting = result_type(typeof(a), typeof(b))
     a = matrices_of("triangular_solve", cast(a, meeting), square=True)
@@ -158,6 +163,10 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
     Returns:
         The matrices; not numbers where one of `x` is not positive definite.
+
+    >>> lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     x = matrices_of("cholesky", x, square=True)
     if symmetrize_input:

@@ -43,6 +43,10 @@ def symmetric_product(
     Raises:
         ValueError: shapes do not fit.
         TypeError: the matrices are complex.
+
+    >>> a, c = jnp.array([[1.0, 2.0]]), jnp.array([[10.0]])
+    >>> lax.linalg.symmetric_product(a, c, alpha=2.0, beta=1.0)
+    Array([[20.]], dtype=float32)
     """
     caller = "symmetric_product"
     meeting = result_type(typeof(a_matrix), typeof(c_matrix))
@@ -76,6 +80,11 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
     Raises:
         ValueError: shapes do not fit.
         TypeError: they are complex.
+
+    >>> r = lax.linalg.cholesky_update(2.0 * jnp.eye(2), jnp.array([1.0, 0.0]))
+    >>> (r.T @ r).round(3)
+    Array([[5., 0.],
+           [0., 4.]], dtype=float32)
     """
     caller = "cholesky_update"
     meeting = result_type(typeof(r_matrix), typeof(w_vector))

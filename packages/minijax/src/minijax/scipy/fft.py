@@ -121,6 +121,9 @@ def dct(
     Raises:
         NotImplementedError: `type` is not 2.
         ValueError: there is no such `norm`.
+
+    >>> minijax.scipy.fft.dct(jnp.ones(4)).round(3)
+    Array([8., 0., 0., 0.], dtype=float32)
     """
     _check("dct", type, norm)
     return _along(_dct, x, n, axis, norm)
@@ -130,7 +133,12 @@ def dct(
 def idct(
     x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Any:
-    """The numbers whose `dct` is `x`; the arguments are the same."""
+    """The numbers whose `dct` is `x`; the arguments are the same.
+
+    >>> x = jnp.array([1.0, 2.0, 3.0])
+    >>> bool(jnp.allclose(minijax.scipy.fft.idct(minijax.scipy.fft.dct(x)), x))
+    True
+    """
     _check("idct", type, norm)
     return _along(_idct, x, n, axis, norm)
 
@@ -143,7 +151,12 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Any:
-    """`dct` along several axes: those given, or the last ones that `s` has sizes for, or all."""
+    """`dct` along several axes: those given, or the last ones that `s` has sizes for, or all.
+
+    >>> minijax.scipy.fft.dctn(jnp.ones((2, 2))).round(3)
+    Array([[16.,  0.],
+           [ 0.,  0.]], dtype=float32)
+    """
     _check("dctn", type, norm)
     return _along_all("dctn", _dct, x, s, axes, norm)
 
@@ -156,7 +169,12 @@ def idctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Any:
-    """`idct` along several axes; the arguments are those of `dctn`."""
+    """`idct` along several axes; the arguments are those of `dctn`.
+
+    >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> bool(jnp.allclose(minijax.scipy.fft.idctn(minijax.scipy.fft.dctn(x)), x))
+    True
+    """
     _check("idctn", type, norm)
     return _along_all("idctn", _idct, x, s, axes, norm)
 

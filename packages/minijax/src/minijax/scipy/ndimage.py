@@ -68,6 +68,11 @@ def map_coordinates(
     Raises:
         NotImplementedError: there is no such `order` or `mode`.
         ValueError: there are not as many coordinates as axes.
+
+    >>> image = jnp.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> places = jnp.array([[0.0, 0.5], [1.0, 0.5]])
+    >>> minijax.scipy.ndimage.map_coordinates(image, places, order=1)
+    Array([1. , 1.5], dtype=float32)
     """
     input = to_array(input)
     shape, dtype = typeof(input).shape, typeof(input).dtype

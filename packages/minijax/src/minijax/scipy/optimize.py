@@ -23,6 +23,11 @@ class OptimizeResults(NamedTuple):
     approximation of the inverse of its second derivatives. `success` says whether the gradient is
     small enough; `status` is 0 then, 1 after too many iterations, and more where a line search
     failed. `nfev`, `njev` and `nit` count evaluations, gradients and iterations.
+
+    >>> f = lambda x: jnp.sum((x - 1) ** 2)
+    >>> found = minijax.scipy.optimize.minimize(f, jnp.zeros(2), method="BFGS")
+    >>> isinstance(found, minijax.scipy.optimize.OptimizeResults), found.nit > 0
+    (True, Array(True, dtype=bool))
     """
 
     x: Any

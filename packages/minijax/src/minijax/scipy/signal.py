@@ -76,6 +76,10 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
 
     Raises:
         ValueError: there is no such `mode`, or the shapes do not fit.
+
+    >>> x, y = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])
+    >>> minijax.scipy.signal.fftconvolve(x, y).round(2)
+    Array([ 1., 12., 23., 30.], dtype=float32)
     """
     x, y = _operands("fftconvolve", in1, in2, mode)
     ndim = typeof(x).ndim
@@ -127,6 +131,9 @@ def convolve(
 
     Raises:
         ValueError: there is no such `mode` or `method`, or the shapes do not fit.
+
+    >>> minijax.scipy.signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0]))
+    Array([ 1., 12., 23., 30.], dtype=float32)
     """
     if method == "fft":
         return fftconvolve(in1, in2, mode)
@@ -143,7 +150,12 @@ def correlate(
     method: str = "auto",
     precision: PrecisionLike = None,
 ) -> Any:
-    """The correlation: `convolve` with `in2` in reverse order and conjugated."""
+    """The correlation: `convolve` with `in2` in reverse order and conjugated.
+
+    >>> x, y = jnp.array([1.0, 2.0, 4.0]), jnp.array([-1.0, 1.0])
+    >>> minijax.scipy.signal.correlate(x, y, mode="valid")
+    Array([1., 2.], dtype=float32)
+    """
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
 
@@ -161,6 +173,10 @@ def convolve2d(
     Raises:
         NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
         ValueError: an argument is no matrix.
+
+    >>> minijax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.array([[1.0, 10.0]]))
+    Array([[ 1., 11., 10.],
+           [ 1., 11., 10.]], dtype=float32)
     """
     if boundary != "fill" or fillvalue != 0:
         raise NotImplementedError("convolve2d: boundary must be 'fill', and fillvalue 0")

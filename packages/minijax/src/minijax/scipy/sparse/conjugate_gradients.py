@@ -173,5 +173,11 @@ def bicgstab(
     maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solves `A x = b` for any `A`, by biconjugate gradients; the arguments are those of `cg`."""
+    """Solves `A x = b` for any `A`, by biconjugate gradients; the arguments are those of `cg`.
+
+    >>> a, b = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([4.0, 6.0])
+    >>> x, _ = minijax.scipy.sparse.linalg.bicgstab(lambda x: a @ x, b)
+    >>> x.round(3)
+    Array([1., 2.], dtype=float32)
+    """
     return _solution("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, symmetric=False)

@@ -191,6 +191,11 @@ def gmres(
     Raises:
         ValueError: `x0` has another structure or other shapes than `b`, or `A` is not square, or
             there is no such `solve_method`.
+
+    >>> a, b = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([4.0, 6.0])
+    >>> x, _ = minijax.scipy.sparse.linalg.gmres(lambda x: a @ x, b)
+    >>> x.round(3)
+    Array([1., 2.], dtype=float32)
     """
     b, x0 = start_of("gmres", b, x0)
     matvec, better = as_function("gmres: A", A), as_function("gmres: M", M)

@@ -15,7 +15,11 @@ def _is_probability(p: Any) -> Any:
 
 @operation
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    >>> f"{minijax.scipy.stats.bernoulli.logpmf(1, 0.3):.3f}"
+    '-1.204'
+    """
     k, p, loc = real_arrays("bernoulli.logpmf", k, p, loc)
     x = k - loc
     return jnp.where((x < 0) | (x > 1), -math.inf, xlogy(x, p) + xlog1py(1 - x, -p))
@@ -23,13 +27,21 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.bernoulli.pmf(1, 0.3):.3f}"
+    '0.300'
+    """
     return jnp.exp(logpmf(k, p, loc))
 
 
 @operation
 def cdf(k: Any, p: Any) -> Any:
-    """The probability of numbers up to `k`."""
+    """The probability of numbers up to `k`.
+
+    >>> f"{minijax.scipy.stats.bernoulli.cdf(1, 0.3):.3f}"
+    '1.000'
+    """
     k, p = real_arrays("bernoulli.cdf", k, p)
     is_bad = jnp.isnan(k) | ~_is_probability(p)
     return jnp.where(is_bad, math.nan, jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1)))
@@ -37,7 +49,11 @@ def cdf(k: Any, p: Any) -> Any:
 
 @operation
 def ppf(q: Any, p: Any) -> Any:
-    """The smallest number that is not exceeded with probability `q`."""
+    """The smallest number that is not exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.bernoulli.ppf(0.25, 0.3):.3f}"
+    '0.000'
+    """
     q, p = real_arrays("bernoulli.ppf", q, p)
     out = jnp.where(q <= 1 - p, jnp.zeros_like(q), 1)
     return jnp.where(_is_probability(p) & _is_probability(q), out, math.nan)

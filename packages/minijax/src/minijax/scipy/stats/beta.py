@@ -15,7 +15,11 @@ from minijax.scipy.special import betainc, betaln, xlog1py, xlogy
 
 @operation
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.beta.logpdf(0.25, 2.0, 3.0):.3f}"
+    '0.523'
+    """
     x, a, b, loc, scale = real_arrays("beta.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     logs = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - jnp.log(scale)
@@ -25,33 +29,53 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.beta.pdf(0.25, 2.0, 3.0):.3f}"
+    '1.688'
+    """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
 @operation
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.beta.cdf(0.25, 2.0, 3.0):.3f}"
+    '0.262'
+    """
     x, a, b, loc, scale = real_arrays("beta.cdf", x, a, b, loc, scale)
     return betainc(a, b, lax.clamp(0.0, (x - loc) / scale, 1.0))
 
 
 @operation
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> f"{minijax.scipy.stats.beta.logcdf(0.25, 2.0, 3.0):.3f}"
+    '-1.340'
+    """
     return jnp.log(cdf(x, a, b, loc, scale))
 
 
 @operation
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.beta.sf(0.25, 2.0, 3.0):.3f}"
+    '0.738'
+    """
     x, a, b, loc, scale = real_arrays("beta.sf", x, a, b, loc, scale)
     return betainc(b, a, 1 - lax.clamp(0.0, (x - loc) / scale, 1.0))
 
 
 @operation
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> f"{minijax.scipy.stats.beta.logsf(0.25, 2.0, 3.0):.3f}"
+    '-0.303'
+    """
     return jnp.log(sf(x, a, b, loc, scale))
 
 

@@ -11,7 +11,11 @@ from minijax.scipy.special import betaln
 
 @operation
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    >>> f"{minijax.scipy.stats.betabinom.logpmf(2, 5, 2.0, 3.0):.3f}"
+    '-1.435'
+    """
     k, n, a, b, loc = real_arrays("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k) - loc
     ways = -(jnp.log1p(n) + betaln(n - y + 1, y + 1))
@@ -23,7 +27,11 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.betabinom.pmf(2, 5, 2.0, 3.0):.3f}"
+    '0.238'
+    """
     return jnp.exp(logpmf(k, n, a, b, loc))
 
 

@@ -11,7 +11,11 @@ from minijax.scipy.special import gammaln, xlog1py, xlogy
 
 @operation
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    >>> f"{minijax.scipy.stats.binom.logpmf(2, 5, 0.4):.3f}"
+    '-1.062'
+    """
     k, n, p, loc = real_arrays("binom.logpmf", k, n, p, loc)
     y = k - loc
     ways = gammaln(n + 1) - (gammaln(y + 1) + gammaln(n - y + 1))
@@ -23,7 +27,11 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.binom.pmf(2, 5, 0.4):.3f}"
+    '0.346'
+    """
     return jnp.exp(logpmf(k, n, p, loc))
 
 

@@ -13,7 +13,11 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.cauchy.logpdf(1.0):.3f}"
+    '-1.838'
+    """
     x, loc, scale = real_arrays("cauchy.logpdf", x, loc, scale)
     distance = (x - loc) / scale
     return -(jnp.log(math.pi * scale) + jnp.log1p(distance * distance))
@@ -21,47 +25,75 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.cauchy.pdf(1.0):.3f}"
+    '0.159'
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.cauchy.cdf(1.0):.3f}"
+    '0.750'
+    """
     x, loc, scale = real_arrays("cauchy.cdf", x, loc, scale)
     return 0.5 + 1 / math.pi * jnp.arctan((x - loc) / scale)
 
 
 @operation
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> f"{minijax.scipy.stats.cauchy.logcdf(1.0):.3f}"
+    '-0.288'
+    """
     return jnp.log(cdf(x, loc, scale))
 
 
 @operation
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.cauchy.sf(1.0):.3f}"
+    '0.250'
+    """
     x, loc, scale = real_arrays("cauchy.sf", x, loc, scale)
     return cdf(-x, -loc, scale)
 
 
 @operation
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> f"{minijax.scipy.stats.cauchy.logsf(1.0):.3f}"
+    '-1.386'
+    """
     x, loc, scale = real_arrays("cauchy.logsf", x, loc, scale)
     return logcdf(-x, -loc, scale)
 
 
 @operation
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `q`."""
+    """The number that is not exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.cauchy.ppf(0.25):.3f}"
+    '-1.000'
+    """
     q, loc, scale = real_arrays("cauchy.ppf", q, loc, scale)
     return jnp.tan(math.pi * q - math.pi / 2) * scale + loc
 
 
 @operation
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is exceeded with probability `q`."""
+    """The number that is exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.cauchy.isf(0.25):.3f}"
+    '1.000'
+    """
     q, loc, scale = real_arrays("cauchy.isf", q, loc, scale)
     return jnp.tan(math.pi / 2 - math.pi * q) * scale + loc
 

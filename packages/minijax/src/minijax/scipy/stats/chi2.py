@@ -15,7 +15,11 @@ from minijax.scipy.special import gammainc, gammaincc
 
 @operation
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.chi2.logpdf(2.0, 3.0):.3f}"
+    '-1.572'
+    """
     x, df, loc, scale = real_arrays("chi2.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
     kernel = (df / 2 - 1) * jnp.log(y) - y / 2
@@ -25,33 +29,53 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.chi2.pdf(2.0, 3.0):.3f}"
+    '0.208'
+    """
     return jnp.exp(logpdf(x, df, loc, scale))
 
 
 @operation
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.chi2.cdf(2.0, 3.0):.3f}"
+    '0.428'
+    """
     x, df, loc, scale = real_arrays("chi2.cdf", x, df, loc, scale)
     return gammainc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
 
 
 @operation
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> f"{minijax.scipy.stats.chi2.logcdf(2.0, 3.0):.3f}"
+    '-0.850'
+    """
     return jnp.log(cdf(x, df, loc, scale))
 
 
 @operation
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.chi2.sf(2.0, 3.0):.3f}"
+    '0.572'
+    """
     x, df, loc, scale = real_arrays("chi2.sf", x, df, loc, scale)
     return gammaincc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
 
 
 @operation
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> f"{minijax.scipy.stats.chi2.logsf(2.0, 3.0):.3f}"
+    '-0.558'
+    """
     return jnp.log(sf(x, df, loc, scale))
 
 

@@ -22,6 +22,9 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
     Raises:
         ValueError: the sizes of `x` and `alpha` do not fit.
+
+    >>> f"{minijax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1.0, 3.0])):.3f}"
+    '0.652'
     """
     x, alpha = (to_array(to_inexact(operand)) for operand in meet(x, alpha))
     if typeof(alpha).ndim != 1:
@@ -43,7 +46,11 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
 @operation
 def pdf(x: Any, alpha: Any) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([1.0, 3.0])):.3f}"
+    '1.920'
+    """
     return jnp.exp(logpdf(x, alpha))
 
 

@@ -13,46 +13,74 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.expon.logpdf(1.0):.3f}"
+    '-1.000'
+    """
     x, loc, scale = real_arrays("expon.logpdf", x, loc, scale)
     return jnp.where(x < loc, -math.inf, -((x - loc) / scale + jnp.log(scale)))
 
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.expon.pdf(1.0):.3f}"
+    '0.368'
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.expon.cdf(1.0):.3f}"
+    '0.632'
+    """
     x, loc, scale = real_arrays("expon.cdf", x, loc, scale)
     return jnp.where(x < loc, 0, -jnp.expm1((loc - x) / scale))
 
 
 @operation
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> f"{minijax.scipy.stats.expon.logcdf(1.0):.3f}"
+    '-0.459'
+    """
     return jnp.log1p(-sf(x, loc, scale))
 
 
 @operation
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.expon.sf(1.0):.3f}"
+    '0.368'
+    """
     return jnp.exp(logsf(x, loc, scale))
 
 
 @operation
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> f"{minijax.scipy.stats.expon.logsf(1.0):.3f}"
+    '-1.000'
+    """
     x, loc, scale = real_arrays("expon.logsf", x, loc, scale)
     return jnp.where(x < loc, 0, (loc - x) / scale)
 
 
 @operation
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `q`."""
+    """The number that is not exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.expon.ppf(0.25):.3f}"
+    '0.288'
+    """
     q, loc, scale = real_arrays("expon.ppf", q, loc, scale)
     return jnp.where((q >= 0) & (q <= 1), loc - scale * jnp.log1p(-q), math.nan)
 

@@ -11,7 +11,11 @@ from minijax.scipy.special import xlog1py
 
 @operation
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    >>> f"{minijax.scipy.stats.geom.logpmf(3, 0.4):.3f}"
+    '-1.938'
+    """
     k, p, loc = real_arrays("geom.logpmf", k, p, loc)
     x = k - loc
     return jnp.where(x <= 0, -math.inf, xlog1py(x - 1, -p) + jnp.log(p))
@@ -19,7 +23,11 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.geom.pmf(3, 0.4):.3f}"
+    '0.144'
+    """
     return jnp.exp(logpmf(k, p, loc))
 
 

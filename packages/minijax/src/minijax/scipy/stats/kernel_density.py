@@ -57,6 +57,11 @@ class gaussian_kde:
     Raises:
         ValueError: there are fewer than two numbers, or the weights do not fit.
         NotImplementedError: the samples are complex.
+
+    >>> density = minijax.scipy.stats.gaussian_kde(jnp.array([-1.0, 0.0, 1.0]))
+    >>> near, far = density(jnp.array([0.0, 9.0]))
+    >>> bool(near > far)
+    True
     """
 
     neff: Any

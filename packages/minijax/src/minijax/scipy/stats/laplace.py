@@ -12,20 +12,32 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.laplace.logpdf(1.0):.3f}"
+    '-1.693'
+    """
     x, loc, scale = real_arrays("laplace.logpdf", x, loc, scale)
     return -(jnp.abs(x - loc) / scale + jnp.log(2 * scale))
 
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.laplace.pdf(1.0):.3f}"
+    '0.184'
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.laplace.cdf(1.0):.3f}"
+    '0.816'
+    """
     x, loc, scale = real_arrays("laplace.cdf", x, loc, scale)
     distance = (x - loc) / scale
     return jnp.where(distance <= 0, 0.5 * jnp.exp(distance), 1 - 0.5 * jnp.exp(-distance))

@@ -13,7 +13,11 @@ from minijax.scipy.special import expit, logit
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.logpdf(1.0):.3f}"
+    '-1.627'
+    """
     x, loc, scale = real_arrays("logistic.logpdf", x, loc, scale)
     half = (x - loc) / scale / 2
     return -2 * jnp.logaddexp(half, -half) - jnp.log(scale)
@@ -21,34 +25,54 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.pdf(1.0):.3f}"
+    '0.197'
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.cdf(1.0):.3f}"
+    '0.731'
+    """
     x, loc, scale = real_arrays("logistic.cdf", x, loc, scale)
     return expit((x - loc) / scale)
 
 
 @operation
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.sf(1.0):.3f}"
+    '0.269'
+    """
     x, loc, scale = real_arrays("logistic.sf", x, loc, scale)
     return expit(-((x - loc) / scale))
 
 
 @operation
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `x`."""
+    """The number that is not exceeded with probability `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.ppf(0.25):.3f}"
+    '-1.099'
+    """
     x, loc, scale = real_arrays("logistic.ppf", x, loc, scale)
     return logit(x) * scale + loc
 
 
 @operation
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is exceeded with probability `x`."""
+    """The number that is exceeded with probability `x`.
+
+    >>> f"{minijax.scipy.stats.logistic.isf(0.25):.3f}"
+    '1.099'
+    """
     x, loc, scale = real_arrays("logistic.isf", x, loc, scale)
     return -logit(x) * scale + loc
 

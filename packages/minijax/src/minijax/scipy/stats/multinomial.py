@@ -22,6 +22,9 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
 
     Raises:
         ValueError: `x` and `n` are no integers.
+
+    >>> f"{minijax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6])):.3f}"
+    '-0.839'
     """
     (p,) = real_arrays("multinomial.logpmf", p)
     x, n = map(to_array, promote(x, n))
@@ -34,7 +37,11 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
 
 @operation
 def pmf(x: Any, n: Any, p: Any) -> Any:
-    """The probability of `x`."""
+    """The probability of `x`.
+
+    >>> f"{minijax.scipy.stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6])):.3f}"
+    '0.432'
+    """
     return jnp.exp(logpmf(x, n, p))
 
 

@@ -24,6 +24,10 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
 
     Raises:
         ValueError: `cov` does not fit `mean`.
+
+    >>> x, mean, cov = jnp.zeros(2), jnp.zeros(2), jnp.eye(2)
+    >>> f"{minijax.scipy.stats.multivariate_normal.logpdf(x, mean, cov):.3f}"
+    '-1.838'
     """
     if allow_singular is not None:
         raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
@@ -52,7 +56,12 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
 
 @operation
 def pdf(x: Any, mean: Any, cov: Any) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> x, mean, cov = jnp.zeros(2), jnp.zeros(2), jnp.eye(2)
+    >>> f"{minijax.scipy.stats.multivariate_normal.pdf(x, mean, cov):.3f}"
+    '0.159'
+    """
     return jnp.exp(logpdf(x, mean, cov))
 
 

@@ -11,7 +11,11 @@ from minijax.scipy.special import gammaln, xlogy
 
 @operation
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`; that of 1 is `p` each time."""
+    """The logarithm of the probability of `k`; that of 1 is `p` each time.
+
+    >>> f"{minijax.scipy.stats.nbinom.logpmf(2, 3, 0.4):.3f}"
+    '-1.979'
+    """
     k, n, p, loc = real_arrays("nbinom.logpmf", k, n, p, loc)
     y = k - loc
     ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
@@ -20,7 +24,11 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.nbinom.pmf(2, 3, 0.4):.3f}"
+    '0.138'
+    """
     return jnp.exp(logpmf(k, n, p, loc))
 
 

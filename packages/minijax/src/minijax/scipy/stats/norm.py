@@ -21,7 +21,11 @@ def _standard(x: Any, loc: Any, scale: Any) -> Any:
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.norm.logpdf(1.0):.3f}"
+    '-1.419'
+    """
     x, loc, scale = map(to_inexact, promote(x, loc, scale))
     variance = lax.square(scale)
     log_normaliser = lax.log(lax.mul(2 * math.pi, variance))
@@ -31,44 +35,72 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.norm.pdf(1.0):.3f}"
+    '0.242'
+    """
     return lax.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.norm.cdf(1.0):.3f}"
+    '0.841'
+    """
     return ndtr(_standard(x, loc, scale))
 
 
 @operation
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`, exact also where that is nearly 0."""
+    """The logarithm of `cdf`, exact also where that is nearly 0.
+
+    >>> f"{minijax.scipy.stats.norm.logcdf(1.0):.3f}"
+    '-0.173'
+    """
     return log_ndtr(_standard(x, loc, scale))
 
 
 @operation
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.norm.sf(1.0):.3f}"
+    '0.159'
+    """
     return ndtr(lax.neg(_standard(x, loc, scale)))
 
 
 @operation
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`, exact also where that is nearly 0."""
+    """The logarithm of `sf`, exact also where that is nearly 0.
+
+    >>> f"{minijax.scipy.stats.norm.logsf(1.0):.3f}"
+    '-1.841'
+    """
     return log_ndtr(lax.neg(_standard(x, loc, scale)))
 
 
 @operation
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `q`."""
+    """The number that is not exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.norm.ppf(0.25):.3f}"
+    '-0.674'
+    """
     q, loc, scale = map(to_inexact, promote(q, loc, scale))
     return lax.add(lax.mul(ndtri(q), scale), loc)
 
 
 @operation
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is exceeded with probability `q`."""
+    """The number that is exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.norm.isf(0.25):.3f}"
+    '0.674'
+    """
     q, loc, scale = map(to_inexact, promote(q, loc, scale))
     return ppf(lax.sub(1.0, q), loc, scale)
 

@@ -12,7 +12,11 @@ from minijax_stage2 import typeof
 
 @operation
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    >>> f"{minijax.scipy.stats.poisson.logpmf(2, 3.0):.3f}"
+    '-1.496'
+    """
     k, mu, loc = real_arrays("poisson.logpmf", k, mu, loc)
     x = k - loc
     logs = xlogy(x, mu) - gammaln(x + 1) - mu
@@ -21,13 +25,21 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 @operation
 def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    >>> f"{minijax.scipy.stats.poisson.pmf(2, 3.0):.3f}"
+    '0.224'
+    """
     return jnp.exp(logpmf(k, mu, loc))
 
 
 @operation
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """The probability of numbers up to `k`."""
+    """The probability of numbers up to `k`.
+
+    >>> f"{minijax.scipy.stats.poisson.cdf(2, 3.0):.3f}"
+    '0.423'
+    """
     k, mu, loc = real_arrays("poisson.cdf", k, mu, loc)
     x = k - loc
     return jnp.where(x < 0, 0, gammaincc(jnp.floor(1 + x), mu))
@@ -43,7 +55,11 @@ def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
 
 @operation
 def entropy(mu: Any, loc: Any = 0) -> Any:
-    """The entropy, a sum over the likely numbers, or a series where these are too many."""
+    """The entropy, a sum over the likely numbers, or a series where these are too many.
+
+    >>> f"{minijax.scipy.stats.poisson.entropy(3.0):.3f}"
+    '1.931'
+    """
     mu, loc = inexact_arrays(mu, loc)
     shape = jnp.broadcast_shapes(typeof(mu).shape, typeof(loc).shape)
     few = _entropy_of_terms(mu, 35, jnp.ceil(mu + 20))

@@ -52,6 +52,9 @@ def mode(
 
     Raises:
         NotImplementedError: another `nan_policy` is asked for.
+
+    >>> minijax.scipy.stats.mode(jnp.array([1, 3, 3, 2]))
+    ModeResult(mode=Array(3, dtype=int32), count=Array(2, dtype=int32))
     """
     _require_propagate("mode", nan_policy)
     x = jnp.atleast_1d(to_array(a))
@@ -147,6 +150,9 @@ def sem(
 
     Raises:
         ValueError: there is no such `nan_policy`.
+
+    >>> f"{minijax.scipy.stats.sem(jnp.array([1.0, 3.0])):.2f}"
+    '1.00'
     """
     (x,) = inexact_arrays(a)
     if nan_policy == "propagate":

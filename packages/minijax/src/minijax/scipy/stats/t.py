@@ -14,7 +14,11 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.t.logpdf(1.0, 4.0):.3f}"
+    '-1.539'
+    """
     x, df, loc, scale = real_arrays("t.logpdf", x, df, loc, scale)
     distance = (x - loc) / scale
     half = df / 2
@@ -25,7 +29,11 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.t.pdf(1.0, 4.0):.3f}"
+    '0.215'
+    """
     return jnp.exp(logpdf(x, df, loc, scale))
 
 

@@ -32,7 +32,11 @@ def _log_mass(a: Any, b: Any) -> Any:
 
 @operation
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.logpdf(0.5, -1.0, 2.0):.3f}"
+    '-0.844'
+    """
     x, a, b, loc, scale = real_arrays("truncnorm.logpdf", x, a, b, loc, scale)
     out = logpdf_of_normal(x, loc, scale) - _log_mass(a, b)
     distance = (x - loc) / scale
@@ -42,13 +46,21 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.pdf(0.5, -1.0, 2.0):.3f}"
+    '0.430'
+    """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
 @operation
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.logcdf(0.5, -1.0, 2.0):.3f}"
+    '-0.429'
+    """
     x, a, b, loc, scale = real_arrays("truncnorm.logcdf", x, a, b, loc, scale)
     x, a, b = jnp.broadcast_arrays(x, a, b)
     x = (x - loc) / scale
@@ -63,20 +75,32 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.cdf(0.5, -1.0, 2.0):.3f}"
+    '0.651'
+    """
     return jnp.exp(logcdf(x, a, b, loc, scale))
 
 
 @operation
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.logsf(0.5, -1.0, 2.0):.3f}"
+    '-1.052'
+    """
     x, a, b, loc, scale = real_arrays("truncnorm.logsf", x, a, b, loc, scale)
     return logcdf(-x, -b, -a, -loc, scale)
 
 
 @operation
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`."""
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.truncnorm.sf(0.5, -1.0, 2.0):.3f}"
+    '0.349'
+    """
     return jnp.exp(logsf(x, a, b, loc, scale))
 
 

@@ -10,20 +10,32 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.uniform.logpdf(0.5, 0.0, 4.0):.3f}"
+    '-1.386'
+    """
     x, loc, scale = real_arrays("uniform.logpdf", x, loc, scale)
     return jnp.where((x > loc + scale) | (x < loc), -math.inf, -jnp.log(scale))
 
 
 @operation
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.uniform.pdf(0.5, 0.0, 4.0):.3f}"
+    '0.250'
+    """
     return jnp.exp(logpdf(x, loc, scale))
 
 
 @operation
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers up to `x`."""
+    """The probability of numbers up to `x`.
+
+    >>> f"{minijax.scipy.stats.uniform.cdf(0.5, 0.0, 4.0):.3f}"
+    '0.125'
+    """
     x, loc, scale = real_arrays("uniform.cdf", x, loc, scale)
     inside = [x < loc, x > loc + scale, (x >= loc) & (x <= loc + scale)]
     return jnp.select(inside, [jnp.zeros_like(x), jnp.ones_like(x), (x - loc) / scale])
@@ -31,7 +43,11 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `q`."""
+    """The number that is not exceeded with probability `q`.
+
+    >>> f"{minijax.scipy.stats.uniform.ppf(0.25, 0.0, 4.0):.3f}"
+    '1.000'
+    """
     q, loc, scale = real_arrays("uniform.ppf", q, loc, scale)
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
 

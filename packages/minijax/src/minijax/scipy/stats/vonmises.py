@@ -11,7 +11,11 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, kappa: Any) -> Any:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    >>> f"{minijax.scipy.stats.vonmises.logpdf(0.5, 2.0):.3f}"
+    '-0.907'
+    """
     x, kappa = real_arrays("vonmises.logpdf", x, kappa)
     logs = kappa * (jnp.cos(x) - 1) - jnp.log(2 * math.pi * lax.bessel_i0e(kappa))
     return jnp.where(kappa > 0, logs, math.nan)
@@ -19,7 +23,11 @@ def logpdf(x: Any, kappa: Any) -> Any:
 
 @operation
 def pdf(x: Any, kappa: Any) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.vonmises.pdf(0.5, 2.0):.3f}"
+    '0.404'
+    """
     return jnp.exp(logpdf(x, kappa))
 
 

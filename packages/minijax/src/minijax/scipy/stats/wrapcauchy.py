@@ -10,7 +10,11 @@ from minijax.operation import operation
 
 @operation
 def logpdf(x: Any, c: Any) -> Any:
-    """The logarithm of the density at `x`; `c` lies between 0 and 1."""
+    """The logarithm of the density at `x`; `c` lies between 0 and 1.
+
+    >>> f"{minijax.scipy.stats.wrapcauchy.logpdf(0.5, 0.3):.3f}"
+    '-1.359'
+    """
     x, c = real_arrays("wrapcauchy.logpdf", x, c)
     logs = jnp.log(1 - c * c) - math.log(2 * math.pi) - jnp.log(1 + c * c - 2 * c * jnp.cos(x))
     inside = jnp.where((x >= 0) & (x <= 2 * math.pi), logs, -math.inf)
@@ -19,7 +23,11 @@ def logpdf(x: Any, c: Any) -> Any:
 
 @operation
 def pdf(x: Any, c: Any) -> Any:
-    """The density at `x`."""
+    """The density at `x`.
+
+    >>> f"{minijax.scipy.stats.wrapcauchy.pdf(0.5, 0.3):.3f}"
+    '0.257'
+    """
     return jnp.exp(logpdf(x, c))
 
 
