@@ -107,6 +107,10 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
     """The devices of this process, or of the one with the given number.
 
+    Arguments:
+        process_index: the number of a process; by default this one's, 0.
+        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+
     Raises:
         ValueError: there is no such process.
         RuntimeError: there are no devices of the kind `backend`.
@@ -161,6 +165,12 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def device_count(backend: str | None = None) -> int:
     """How many devices there are, in all processes together.
 
+    Arguments:
+        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
     >>> examples = 12
     >>> examples // minijax.device_count()
     12
@@ -170,6 +180,12 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """How many devices this process has.
+
+    Arguments:
+        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
 
     >>> minijax.device_count() // minijax.local_device_count() == minijax.process_count()
     True
@@ -188,6 +204,12 @@ def default_backend() -> str:
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those that compute together: 0, for it is alone.
 
+    Arguments:
+        backend: the kind of devices that it has, "cpu".
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
     >>> if minijax.process_index() == 0:
     ...     print("said once, however many processes compute")
     said once, however many processes compute
@@ -198,6 +220,12 @@ def process_index(backend: str | None = None) -> int:
 
 def process_count(backend: str | None = None) -> int:
     """How many processes compute together: 1.
+
+    Arguments:
+        backend: the kind of devices that they have, "cpu".
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
 
     >>> every_nth = range(100)[minijax.process_index() :: minijax.process_count()]
     >>> len(every_nth)
@@ -272,6 +300,12 @@ def device_get(x: Any) -> Any:
 
     They are read-only views where the device shares its memory with numpy, as a CPU does.
     Leaves that are no arrays stay what they are, and so do keys, which numpy does not know.
+
+    Arguments:
+        x: a pytree.
+
+    Returns:
+        A pytree of the same structure.
 
     Raises:
         TracerArrayConversionError: a leaf is a tracer.

@@ -63,6 +63,15 @@ leaf_types = _LeafTypes()  # for calls that have to be fast
 def enable_x64(new_val: bool = True) -> Iterator[None]:
     """Sets `config.enable_x64` for the block of a `with`, in this thread only.
 
+    Numbers of Python and numpy keep their 64 bits there, and dtypes of 64 bits that are asked for
+    are not narrowed.
+
+    Arguments:
+        new_val: whether there are 64 bits.
+
+    Raises:
+        TypeError: it is no bool.
+
     >>> import minijax.numpy as jnp
     >>> with enable_x64(True):
     ...     jnp.arange(3.0)
@@ -76,6 +85,12 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
 def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     """Sets `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
 
+    Under "strict" arrays of different dtypes do not meet, but for Python's numbers, which have no
+    dtype of their own.
+
+    Raises:
+        ValueError: it is something else.
+
     >>> import minijax.numpy as jnp
     >>> with numpy_dtype_promotion("strict"):
     ...     jnp.arange(3) + 1
@@ -88,6 +103,9 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
 @contextmanager
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
+
+    It says what becomes of operands of different numbers of axes: they meet as numpy's do, with or
+    without a warning, or are an error.
 
     Raises:
         ValueError: it is something else.

@@ -51,6 +51,9 @@ def named_scope(name: str) -> Iterator[None]:
     Names of parts within parts are joined by slashes. Profilers show them, and so does
     `jit(f).lower(x).compile().as_text()`, in what it says of each operation.
 
+    Arguments:
+        name: the name of the part.
+
     Raises:
         TypeError: `name` is no string.
 

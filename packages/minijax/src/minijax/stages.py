@@ -21,6 +21,10 @@ from minijax_stage3 import aot as stage3
 class ArgInfo(NamedTuple):
     """The type of an argument, and whether its memory may be reused.
 
+    Attributes:
+        aval: the type, whose shape and dtype it has.
+        donated: whether the program may write results where the argument was.
+
     >>> lowered = minijax.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
     >>> (info,), _ = lowered.args_info
     >>> info.shape, info.dtype, info.donated

@@ -41,6 +41,9 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
     Every result is looked at, which takes time. Where something in a compiled program is not a
     number, the program runs once more, step by step, to find which step computed it.
 
+    Raises:
+        TypeError: `new_val` is no bool.
+
     >>> import minijax.numpy as jnp
     >>> with debug_nans(True):
     ...     try:
@@ -59,6 +62,9 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
 
     Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
     was computed.
+
+    Raises:
+        TypeError: `new_val` is no bool.
 
     >>> with minijax.debug_infs(True):
     ...     try:

@@ -37,6 +37,9 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     `switch` and `map`, as far as they know the values that they depend on: a debugger steps through
     them, and `print` shows values.
 
+    Raises:
+        TypeError: `disable` is no bool.
+
     >>> import minijax
     >>> with disable_jit():
     ...     minijax.jit(lambda x: print(f"{x=}"))(3)
@@ -52,6 +55,9 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
 
     What is traced and compiled there, and how long that took, is logged as warnings of the loggers
     below "minijax", which Python writes to stderr unless it is told otherwise.
+
+    Raises:
+        TypeError: `new_val` is no bool.
 
     >>> import logging
     >>> handler = logging.Handler()

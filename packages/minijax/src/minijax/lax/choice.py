@@ -84,6 +84,11 @@ def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """`x`, but `min` where it is smaller, and `max` where it is larger.
 
+    Arguments:
+        min: the lower bound, a scalar or an array that meets `x`.
+        x: the array.
+        max: the upper bound. Where it is below `min`, the result is `max`.
+
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """

@@ -63,6 +63,10 @@ def all_gather(
         tiled: whether they stand one after the other along an axis that is there already, and
             not along a new one.
 
+    Raises:
+        NameError: there is no axis of that name.
+        NotImplementedError: `axis_index_groups` is given.
+
     >>> minijax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -102,6 +106,11 @@ def psum_scatter(
         axis_index_groups: None.
         tiled: whether that axis stays, shorter; otherwise there must be one element for each
             example, and it goes.
+
+    Raises:
+        NameError: there is no axis of that name.
+        ValueError: the axis cannot be divided evenly among the examples.
+        NotImplementedError: `axis_index_groups` is given.
 
     >>> x = jnp.array([[1, 2], [10, 20]])
     >>> minijax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(x)
@@ -175,6 +184,11 @@ def all_to_all(
             there must be one element for each example along `split_axis`, which goes, and
             `concat_axis` is new.
 
+    Raises:
+        NameError: there is no axis of that name.
+        ValueError: the axis cannot be divided evenly among the examples.
+        NotImplementedError: `axis_index_groups` is given.
+
     >>> exchange = lambda x: lax.all_to_all(x, "i", split_axis=0, concat_axis=0)
     >>> minijax.vmap(exchange, axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 3],
@@ -199,6 +213,16 @@ def all_to_all(
 
 def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Exchanges the axis of the examples with an axis of `x`, of the same size.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        axis_name: the name of the axis.
+        axis: the axis of `x`, with one element for each example.
+        axis_index_groups: None.
+
+    Raises:
+        NameError: there is no axis of that name.
+        ValueError: the sizes differ.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> minijax.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(x)
@@ -266,6 +290,15 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
 
 def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     """Gives each example the value of the one whose index `perm` holds in its place.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        axis_name: the name of the axis.
+        perm: the index of an example for each example, each of them once.
+
+    Raises:
+        NameError: there is no axis of that name.
+        ValueError: `perm` is no permutation.
 
     >>> turn = lambda x: lax.pshuffle(x, "i", [2, 0, 1])
     >>> minijax.vmap(turn, axis_name="i")(jnp.array([10, 20, 30]))

@@ -117,6 +117,12 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 def axis_index(axis_name: Axis) -> Any:
     """The index of the example along the axis; of several axes, as of one that joins them.
 
+    Returns:
+        An integer scalar; one number for each example.
+
+    Raises:
+        NameError: there is no axis of that name.
+
     >>> minijax.vmap(lambda x: x + 10 * lax.axis_index("i"), axis_name="i")(jnp.array([1, 1, 1]))
     Array([ 1, 11, 21], dtype=int32)
     """
@@ -129,6 +135,12 @@ def axis_index(axis_name: Axis) -> Any:
 
 def axis_size(axis_name: Axis) -> int:
     """How many examples there are along the axis; of several axes, the product.
+
+    Returns:
+        An int, which is known when the function is traced.
+
+    Raises:
+        NameError: there is no axis of that name.
 
     >>> minijax.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([2.0, 4.0]))
     Array([1., 2.], dtype=float32)

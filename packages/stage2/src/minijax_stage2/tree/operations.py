@@ -94,6 +94,10 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     """Returns the leaves of a tree, the first part of `tree_flatten`'s result.
 
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+
     >>> tree_leaves({"b": [1, (2, None)], "a": 3})
     [3, 1, 2]
     >>> tree_leaves([(1, 2), (3, 4)], is_leaf=lambda node: isinstance(node, tuple))
@@ -104,6 +108,10 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """Returns the structure of a tree, the second part of `tree_flatten`'s result.
+
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
 
     >>> tree_structure({"a": [1, 2]}) == tree_structure({"a": ["x", "y"]})
     True
@@ -150,6 +158,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all leaves are true; a tree without leaves is.
+
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
 
     >>> tree_all({"a": [True, 1], "b": False}), tree_all([])
     (False, True)

@@ -68,6 +68,11 @@ def tree_leaves_with_path(
 ) -> list[tuple[KeyPath, Any]]:
     """Returns the pairs of `tree_flatten_with_path`, without the structure.
 
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+        is_leaf_takes_path: call `is_leaf(path, node)` instead.
+
     >>> for path, leaf in tree_leaves_with_path({"layers": [{"w": 1.0}, {"w": 2.0}]}):
     ...     print(keystr(path), leaf)
     ['layers'][0]['w'] 1.0
