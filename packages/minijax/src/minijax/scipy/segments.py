@@ -140,7 +140,7 @@ def detrend(
 def _without_line(x: Any) -> Any:
     size = typeof(x).shape[-1]
     x = x - jnp.mean(x, -1, keepdims=True)
-    times = np.arange(size) - (size - 1) / 2
-    length = np.sqrt(np.sum(times**2)) or 1.0  # of a single sample, 0
-    unit = jnp.asarray(times / length, real_dtype(x))
-    return x - jnp.sum(unit * x, -1, keepdims=True) * unit
+    numbers = np.arange(size) - (size - 1) / 2
+    squares = np.sum(numbers**2) or 1.0  # of a single sample, 0
+    times = jnp.asarray(numbers, real_dtype(x))
+    return x - jnp.sum(times * x, -1, keepdims=True) / float(squares) * times
