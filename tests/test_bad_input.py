@@ -366,7 +366,8 @@ KEYWORDS = {
 OF_THE_OUTSIDE = {  # what is found only as it runs: devices, and what other libraries hand over
     "minijax.devices": (RuntimeError,),
     "minijax.dlpack": (BufferError,),
-    "minijax.lax.parallel": (NameError,),  # a named axis, which a caller's vmap gives
+    "minijax.lax.exchanges": (NameError,),  # a named axis, which a caller's vmap gives
+    "minijax.lax.parallel": (NameError,),
 }
 
 
