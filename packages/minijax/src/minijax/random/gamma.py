@@ -154,6 +154,18 @@ declare(
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of the beta distribution with parameters `a` and `b`.
 
+    Arguments:
+        key: the key.
+        a: the first parameter, positive; a number, or what broadcasts to `shape`.
+        b: the second parameter, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> x = random.beta(random.key(0), 2.0, 3.0, (1000,))
     >>> f"{jnp.mean(x):.1f}"
     '0.4'
@@ -198,6 +210,17 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
 def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of the chi-square distribution with `df` degrees of freedom.
 
+    Arguments:
+        key: the key.
+        df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> x = random.chisquare(random.key(0), 4.0, shape=(1000,))
     >>> f"{jnp.mean(x):.0f}"
     '4'
@@ -211,6 +234,18 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
 @operation(static=("shape", "dtype"))
 def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of the F distribution with these degrees of freedom.
+
+    Arguments:
+        key: the key.
+        dfnum: the degrees of freedom of the numerator; a number, or what broadcasts to `shape`.
+        dfden: those of the denominator; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
 
     >>> random.f(random.key(0), 5.0, jnp.array([8.0, 9.0]), (3, 2)).shape
     (3, 2)
@@ -228,6 +263,17 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of Student's t distribution with `df` degrees of freedom.
 
+    Arguments:
+        key: the key.
+        df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> random.t(random.key(0), jnp.array([3.0, 30.0]), (4, 2)).shape
     (4, 2)
     """
@@ -242,6 +288,17 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
 @operation(static=("shape", "dtype"))
 def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers whose density falls as `exp(-abs(x) ** p)`.
+
+    Arguments:
+        key: the key.
+        p: the power, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
 
     >>> x = random.generalized_normal(random.key(0), 8.0, (1000,))
     >>> bool(jnp.all(jnp.abs(x) < 1.5))
@@ -258,6 +315,17 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
 @operation(static=("d", "shape", "dtype"))
 def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
     """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely.
+
+    Arguments:
+        key: the key.
+        d: the number of dimensions.
+        p: the order of the norm, from 1 on; 2 is the usual length, infinity the largest coordinate.
+        shape: the shape of the result without its last axis, which has the coordinates.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> points = random.ball(random.key(0), d=2, shape=(100,))
     >>> points.shape, bool(jnp.all(jnp.linalg.norm(points, axis=1) <= 1))

@@ -27,6 +27,15 @@ from minijax_stage2.promotion import is_inexact
 def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the exponential distribution with mean 1.
 
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
     >>> x = random.exponential(random.key(0), (1000,))
     >>> bool(jnp.all(x >= 0)), f"{jnp.mean(x):.1f}"
     (True, '1.0')
@@ -39,6 +48,15 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 @operation(static=("shape", "dtype"))
 def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the Laplace distribution with mean 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.laplace(random.key(0), (1000,))
     >>> f"{jnp.mean(jnp.abs(x)):.1f}"
@@ -54,6 +72,15 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the logistic distribution with mean 0 and scale 1.
 
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
     >>> x = random.logistic(random.key(0), (1000,))
     >>> f"{jnp.mean(nn.sigmoid(x)):.1f}"
     '0.5'
@@ -66,6 +93,15 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 @operation(static=("shape", "dtype"))
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the Cauchy distribution with median 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.cauchy(random.key(0), (1000,))
     >>> f"{jnp.median(x):.1f}"
@@ -118,6 +154,17 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
 def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of the Pareto distribution with shape parameter `b`, from 1 on.
 
+    Arguments:
+        key: the key.
+        b: the shape parameter, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> x = random.pareto(random.key(0), 3.0, (1000,))
     >>> bool(jnp.all(x >= 1)), f"{jnp.median(x):.1f}"
     (True, '1.3')
@@ -130,6 +177,17 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
 @operation(static=("shape", "dtype"))
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`.
+
+    Arguments:
+        key: the key.
+        scale: the scale, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
 
     >>> x = random.rayleigh(random.key(0), 2.0, (1000,))
     >>> f"{jnp.mean(x**2):.0f}"
@@ -162,6 +220,19 @@ def triangular(
 ) -> Any:
     """Numbers of the distribution that rises from `left` to `mode` and falls to `right`.
 
+    Arguments:
+        key: the key.
+        left: the lowest number; a number, or what broadcasts to `shape`.
+        mode: the most likely number; a number, or what broadcasts to `shape`.
+        right: the highest number; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> x = random.triangular(random.key(0), 0.0, 1.0, 4.0, (1000,))
     >>> bool(jnp.all((x >= 0) & (x <= 4))), f"{jnp.mean(x):.1f}"
     (True, '1.7')
@@ -180,6 +251,17 @@ def triangular(
 @operation(static=("shape", "dtype"))
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """How many trials it takes to succeed once, with probability `p` in each; integers.
+
+    Arguments:
+        key: the key.
+        p: the probability, above 0 and up to 1; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of integers; the default int if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, `p` does not broadcast to `shape`, or `dtype` is not one
+            of integers.
 
     >>> random.geometric(random.key(0), 0.25, (6,))
     Array([1, 1, 4, 3, 2, 7], dtype=int32)

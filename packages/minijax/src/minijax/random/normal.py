@@ -96,6 +96,17 @@ def truncated_normal(
 def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`.
 
+    Arguments:
+        key: the key.
+        sigma: the standard deviation; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
     >>> x = random.lognormal(random.key(0), 0.5, (1000,))
     >>> f"{jnp.std(jnp.log(x)):.1f}"
     '0.5'
@@ -108,6 +119,15 @@ def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any
 @operation(static=("shape", "dtype"))
 def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.maxwell(random.key(0), (1000,))
     >>> f"{jnp.mean(x**2):.0f}"
@@ -144,6 +164,17 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
 
     (J. Michael and others, "Generating random variates using transformations with multiple
     roots", 1976.)
+
+    Arguments:
+        key: the key.
+        mean: the mean, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
 
     >>> x = random.wald(random.key(0), 2.0, (1000,))
     >>> bool(jnp.all(x > 0))
