@@ -112,7 +112,8 @@ def test_a_deep_network_takes_less_memory():
 @pytest.mark.parametrize("name", ["none", "none given", "dots_saveable", "everything_saveable"])
 @pytest.mark.parametrize("network", ["scan", "unrolled"])
 def test_a_deep_network_takes_no_more_memory_than_jaxs(network, name):
-    ws, x = np.full((8, 32, 128), 0.1, np.float32), np.ones((128, 32), np.float32)
+    ws, x = np.full((8, 32, 128), 0.1, np.float32), np.ones((512, 32), np.float32)
+    ws = ws if network == "scan" else list(ws)
 
     def bytes_of_step(lib, jnp):
         policies = {k: make(lib.checkpoint_policies) for k, make in POLICIES.items()}
@@ -123,8 +124,8 @@ def test_a_deep_network_takes_no_more_memory_than_jaxs(network, name):
             if network == "scan":
                 x, _ = lib.lax.scan(lambda x, w: (f(x, w), None), x, ws)
             else:
-                for i in range(len(ws)):
-                    x = f(x, ws[i])
+                for w in ws:
+                    x = f(x, w)
             return jnp.sum(x * x)
 
         compiled = lib.jit(lib.grad(loss)).lower(ws, x).compile()
