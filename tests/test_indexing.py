@@ -309,3 +309,26 @@ def test_a_program_for_an_index_is_no_longer_than_jaxs():
         lambda x, i: x.at[:, i].add(1.0),
     ):
         assert length(minijax, f, X, 1) <= length(jax, f, X, 1)
+
+
+@pytest.mark.parametrize("is_weak", [True, False])
+def test_an_array_that_is_changed_everywhere_keeps_its_type(is_weak):
+    """As where something of it is left; and numbers of Python fit numbers that are as weak."""
+
+    def of(lib):
+        x = lib.numpy.where(True, 1.0, 0.0) if is_weak else lib.numpy.ones((), np.float32)
+        x = lib.numpy.broadcast_to(x, (2,))
+        return [
+            x.at[:].set(2.0),
+            x.at[...].set(2),
+            x.at[:1].set(3.0)[:1].at[0].set(4.0),
+            x.at[:].set(np.float32(2)),
+            x.at[:].add(1.0),
+            x.at[:].multiply(np.float32(2)),
+            x.at[:].apply(lambda x: 0 * x + 1.0),
+        ]
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for found, expected in zip(of(minijax), of(jax), strict=True):
+            assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
+            np.testing.assert_array_equal(found, expected)

@@ -10,6 +10,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.evaluation import evaluated_by_library
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import (
     Pattern,
@@ -25,7 +26,7 @@ from minijax.numpy.indexing import get, reverse, shape_of_cut, take_window, wind
 from minijax.operation import operation
 from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.promotion import broadcast_to, cast, result_type
+from minijax_stage2.promotion import as_weak_as, broadcast_to, cast, result_type
 from minijax_stage2.shaped_array import Shape
 
 CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
@@ -182,7 +183,7 @@ def _update(
     scatter_mode = GatherScatterMode.from_any(mode)
     try:
         if not callable(kind):
-            _warn_if_lossy(typeof(x), typeof(values))
+            _warn_if_lossy(x, values)
         shape = typeof(x).shape
         x, entries, operands = parse_index(x, index)
         with_axes = typeof(x).shape  # one more for each boolean scalar in the index
@@ -222,8 +223,8 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
         old = take_window(x, starts, sizes)
         new = kind(old) if callable(kind) else SCATTERS[kind][0](old, new)
     new = broadcast_to(cast(new, aval), tuple(sizes))
-    if tuple(sizes) == aval.shape:
-        return new
+    if tuple(sizes) == aval.shape:  # nothing of x is left but its type
+        return as_weak_as(aval, lax.convert_element_type(new, aval.dtype))
     return lax.dynamic_update_slice(x, new, starts, allow_negative_indices=False)
 
 
@@ -289,13 +290,15 @@ def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequen
     return lax.reshape(broadcast_to(values, shape), sizes)
 
 
-def _warn_if_lossy(x: ShapedArray, values: ShapedArray) -> None:
-    if result_type(x, values).dtype != x.dtype:
+@evaluated_by_library
+def _warn_if_lossy(x: Any, values: Any) -> None:
+    dtype, given = typeof(x).dtype, typeof(values).dtype
+    if result_type(typeof(x), typeof(values)).dtype != dtype:
         warnings.warn(
-            f"values of dtype {values.dtype} are put into an array of dtype {x.dtype}, which does "
-            f"not hold them exactly; convert them by astype({str(x.dtype)!r}), or the array",
+            f"values of dtype {given} are put into an array of dtype {dtype}, which does "
+            f"not hold them exactly; convert them by astype({str(dtype)!r}), or the array",
             FutureWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
