@@ -71,6 +71,166 @@ def test_schurs_decomposition():
     assert_same(function, MATRIX)
 
 
+def test_matrices_of_vectors():
+    v, w = RNG.normal(size=(2, 4)), RNG.normal(size=(2, 3))
+    numbers = np.arange(4)
+
+    def function(lib):
+        of = lib.scipy.linalg
+
+        def loss(v, w):
+            made = of.circulant(v), of.hankel(v, w), of.companion(v), of.leslie(v, w)
+            return sum((m**2 * m.shape[-1]).sum() for m in made) + (of.fiedler(v) ** 2).sum()
+
+        return lambda v, w, i: [
+            [of.circulant(x) for x in (v, v[0], i, v[0, :1], v[0, :0])],
+            [of.hankel(*xs) for xs in ((v,), (v, w), (i, w), (w, i), (v[0, :1], w), (w[0], v[0]))],
+            [of.companion(x) for x in (v, i + 1, v[0, :2], v * 1j)],
+            [of.fiedler(x) for x in (v, i, v * 1j)],
+            [of.leslie(*xs) for xs in ((v, w), (i, i[1:]), (v, w[0]), (v[0], w), (i, w[0]))],
+            lib.grad(loss, argnums=(0, 1))(v, w),
+        ]
+
+    assert_same(function, v, w, numbers)
+
+
+@pytest.mark.parametrize("x64", [True, False])
+def test_matrices_of_a_size(x64):
+    def function(lib):
+        of = lib.scipy.linalg
+        return lambda: [
+            [of.dft(n) for n in (0, 1, 2, 7)],
+            [of.dft(5, scale) for scale in ("sqrtn", "n")],
+            of.dft(3, dtype=np.complex64),
+            [of.hadamard(n) for n in (1, 2, 16)],
+            [of.hadamard(4, dtype) for dtype in (np.float32, complex, np.int8)],
+            [of.helmert(n) for n in (1, 2, 5)],
+            [of.helmert(n, full=True) for n in (1, 4)],
+            [of.hilbert(n) for n in (0, 1, 5)],
+            [of.pascal(n) for n in (0, 1, 6)],
+            [of.pascal(5, kind) for kind in ("symmetric", "lower", "upper")],
+        ]
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        assert_same(function, tolerance=1e-5)
+    np.testing.assert_array_equal(minijax.scipy.linalg.pascal(20)[9, 9], 48620)  # exactly
+
+
+def test_polar_decompositions():
+    wide, complex_matrices = MATRIX[:3], MATRIX + 1j * RNG.normal(size=(2, 4, 4))
+
+    def function(lib):
+        of = lib.scipy.linalg
+
+        def loss(x):
+            u, p = of.polar(x, method="svd")
+            return (u * np.arange(4)).sum() + (p**2).sum()
+
+        return lambda x, w, z: [
+            of.polar(x),
+            of.polar(x, "left", method="svd"),
+            of.polar(w, side="left"),
+            of.polar(w.T),
+            of.polar(w, method="svd"),
+            of.polar(z),
+            lib.grad(loss)(x),
+        ]
+
+    assert_same(function, MATRIX, wide, complex_matrices, tolerance=1e-8)
+
+
+def test_forms_of_hessenberg_and_products_with_orthogonal_matrices():
+    tall = RNG.normal(size=(5, 3))
+
+    def function(lib):
+        of = lib.scipy.linalg
+        return lambda x, z, t: [
+            of.hessenberg(x),
+            of.hessenberg(z, calc_q=True),
+            of.hessenberg(lib.numpy.stack([x, x.T]), calc_q=True),
+            of.hessenberg(x[:1, :1], calc_q=True),
+            of.hessenberg(x[:2, :2], calc_q=True),
+            of.qr_multiply(x, x),
+            of.qr_multiply(t, t.T),
+            of.qr_multiply(t, t[:3, :2], mode="left"),
+            of.qr_multiply(t, t[:, 0]),
+            of.qr_multiply(t, t[0], mode="left"),
+            of.qr_multiply(t, t.T, pivoting=True),
+            of.qr_multiply(z, z, conjugate=True),
+        ]
+
+    assert_same(function, MATRIX, MATRIX + 1j * MATRIX.T, tall)
+
+
+def test_functions_of_matrices_by_their_eigenvalues():
+    def function(lib):
+        of = lib.scipy.linalg
+        return lambda x, z: [
+            of.funm(x, lib.numpy.exp),
+            of.funm(z, lambda x: x**3 - 2),
+            of.funm(x @ x.T, lib.numpy.log, disp=False),
+            of.funm(z, lib.numpy.sin, disp=False),
+            of.funm(lib.numpy.eye(3), lib.numpy.exp, disp=False),
+        ]
+
+    assert_same(function, MATRIX, MATRIX + 1j * MATRIX.T, tolerance=1e-9)
+
+
+def test_triangles_of_real_decompositions():
+    of = minijax.scipy.linalg
+    blocks, vectors = of.schur(MATRIX)
+    t, z = of.rsf2csf(blocks, vectors)
+    jaxs = jax.scipy.linalg.rsf2csf(np.asarray(blocks), np.asarray(vectors))
+    assert [t.dtype, z.dtype] == [x.dtype for x in jaxs]
+    assert np.any(np.tril(blocks, -1))  # there are pairs of eigenvalues
+    np.testing.assert_allclose(np.tril(t, -1), 0, atol=1e-12)
+    np.testing.assert_allclose(z @ t @ np.conj(z.T), MATRIX, atol=1e-12)
+    np.testing.assert_allclose(np.conj(z.T) @ z, np.eye(4), atol=1e-12)
+    found, expected = (np.sort_complex(np.diag(np.asarray(x)).round(8)) for x in (t, jaxs[0]))
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("method", ["schur", "eigen"])
+def test_equations_of_sylvester(method):
+    b, c = RNG.normal(size=(3, 3)), RNG.normal(size=(4, 3))
+
+    def function(lib):
+        def of(*matrices):
+            return lib.scipy.linalg.solve_sylvester(*matrices, method=method)
+
+        return lambda a, b, c: [
+            of(a, b, c),
+            of(a + 1j * a.T, b, c),
+            of(np.arange(16).reshape(4, 4) % 7, b, c),
+            of(a * np.array([1.0, 2.0])[:, None, None], b, c),
+            of(a, -a, a),  # which has no one solution
+        ]
+
+    assert_same(function, MATRIX, b, c, tolerance=1e-8)
+
+
+def test_eigenvalues_of_tridiagonal_matrices():
+    d, e = RNG.normal(size=6), RNG.normal(size=5)
+
+    def function(lib):
+        def of(*args, **how):
+            return lib.scipy.linalg.eigh_tridiagonal(*args, eigvals_only=True, **how)
+
+        return lambda d, e: [
+            of(d, e),
+            of(d, e, select="i", select_range=(1, 3)),
+            of(d.astype(np.float32), e.astype(np.float32)),
+            of(d + 0j, e * lib.numpy.exp(1j * d[:5])),
+            of(d[:1], e[:0]),
+        ]
+
+    assert_same(function, d, e, tolerance=1e-6)
+    for chosen in ({}, {"select": "i", "select_range": (2, 4)}):
+        values, vectors = minijax.scipy.linalg.eigh_tridiagonal(d, e, **chosen)
+        matrix = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+        np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -78,6 +238,32 @@ def test_schurs_decomposition():
         (lambda of: of.expm_frechet(MATRIX, MATRIX[:3, :3]), ValueError),
         (lambda of: of.schur(MATRIX, "triangle"), ValueError),
         (lambda of: of.sqrtm(MATRIX, 2), NotImplementedError),
+        (lambda of: of.hankel(1.0), ValueError),
+        (lambda of: of.companion(MATRIX[0, :1]), ValueError),
+        (lambda of: of.leslie(MATRIX[0], MATRIX[0]), ValueError),
+        (lambda of: of.leslie(MATRIX[0, :1], MATRIX[0, :0]), ValueError),
+        (lambda of: of.dft(3, "half"), ValueError),
+        (lambda of: of.dft(3, dtype="float32"), ValueError),
+        (lambda of: of.hadamard(3), ValueError),
+        (lambda of: of.hadamard(0), ValueError),
+        (lambda of: of.helmert(0), ValueError),
+        (lambda of: of.pascal(3, "middle"), ValueError),
+        (lambda of: of.polar(MATRIX, "both"), ValueError),
+        (lambda of: of.polar(MATRIX, method="newton"), ValueError),
+        (lambda of: of.polar(MATRIX[0]), ValueError),
+        (lambda of: of.hessenberg(MATRIX[:3]), ValueError),
+        (lambda of: of.qr_multiply(MATRIX, MATRIX, "middle"), ValueError),
+        (lambda of: of.qr_multiply(MATRIX, MATRIX[:, :3]), ValueError),
+        (lambda of: of.qr_multiply(MATRIX, MATRIX[:3], "left"), ValueError),
+        (lambda of: of.funm(MATRIX[:3], np.exp), ValueError),
+        (lambda of: of.solve_sylvester(MATRIX, MATRIX, MATRIX, method="lu"), ValueError),
+        (lambda of: of.solve_sylvester(MATRIX, MATRIX, MATRIX[:, :3]), ValueError),
+        (lambda of: of.solve_sylvester(MATRIX[:3], MATRIX, MATRIX), ValueError),
+        (
+            lambda of: of.eigh_tridiagonal(MATRIX[0], MATRIX[1, :3], select="v"),
+            NotImplementedError,
+        ),
+        (lambda of: of.eigh_tridiagonal(MATRIX[0], MATRIX[1, :3], select="b"), ValueError),
     ],
 )
 def test_bad_arguments(call, error):

@@ -14,8 +14,12 @@ from minijax.lax.lu import square_factors
 from minijax.lax.matrices import eye, inverse_permutation, matrices_of, mT, permute_rows, triu
 from minijax.numpy.products import meet
 from minijax.operation import operation
-from minijax.scipy.matrix_functions import expm, expm_frechet, schur, sqrtm
-from minijax.scipy.patterned_matrices import block_diag, toeplitz
+from minijax.scipy.factorizations import *  # noqa: F403
+from minijax.scipy.factorizations import __all__ as _factorizations
+from minijax.scipy.matrix_functions import expm, expm_frechet, funm, rsf2csf, schur, sqrtm
+from minijax.scipy.special_matrices import *  # noqa: F403
+from minijax.scipy.special_matrices import __all__ as _special_matrices
+from minijax.scipy.sylvester import solve_sylvester
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -332,7 +336,8 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 
 __all__ = [
-    "block_diag",
+    *_factorizations,
+    *_special_matrices,
     "cho_factor",
     "cho_solve",
     "cholesky",
@@ -340,15 +345,17 @@ __all__ = [
     "eigh",
     "expm",
     "expm_frechet",
+    "funm",
     "inv",
     "lu",
     "lu_factor",
     "lu_solve",
     "qr",
+    "rsf2csf",
     "schur",
     "solve",
+    "solve_sylvester",
     "solve_triangular",
     "sqrtm",
     "svd",
-    "toeplitz",
 ]

@@ -235,9 +235,86 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 # --8<-- [end:sqrtm]
 
+
+@operation(static="check_finite")
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """Schur's decomposition with a triangle, from the one of a real matrix that may have blocks.
+
+    Arguments:
+        T: the triangle with blocks, as `schur` returns it.
+        Z: what it is multiplied with on both sides.
+        check_finite: makes no difference.
+
+    Returns:
+        `t` and `z`, which are complex, with `z @ t @ z^H` as before.
+
+    Raises:
+        ValueError: the matrices are not square.
+    """
+    t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
+    z = _product(matrices_of("rsf2csf: Z", Z, square=True), w)
+    return t, z
+
+
+# --8<-- [start:funm]
+@operation(static=("func", "disp"))
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of a matrix: what a function of numbers is for its eigenvalues.
+
+    Where eigenvalues are the same, or nearly, the result is not exact.
+
+    Arguments:
+        A: a square matrix.
+        func: the function of a complex number.
+        disp: whether to leave out how large the error may be.
+
+    Returns:
+        The matrix, which is complex; with `disp=False` also an estimate of its relative error.
+
+    Raises:
+        ValueError: `A` is no square matrix.
+
+    >>> print(funm(jnp.array([[1.0, 2.0], [0.0, 3.0]]), lambda x: x * x).real)
+    [[1. 8.]
+     [0. 9.]]
+    """
+    a = matrices_of("funm", A, square=True)
+    if typeof(a).ndim != 2:
+        raise ValueError(f"funm: takes one square matrix, found {typeof(a)}")
+    t, z = schur(a, output="complex")
+    values = jnp.diagonal(t)
+    gaps = values - values[:, None]
+    index = jnp.arange(typeof(t).shape[-1])
+    distance = index - index[:, None]
+
+    def diagonal(p: Any, f: Any) -> Any:
+        """What f has at distance p from the diagonal, from what is nearer: f and t commute."""
+        lacking = _product(t, f) - _product(f, t)
+        found = lacking / jnp.where(gaps == 0, 1, gaps)
+        return jnp.where(distance == p, found, f)
+
+    f = jnp.diag(jnp.vectorize(func)(values).astype(t.dtype))
+    f = lax.fori_loop(1, len(index), diagonal, f)
+    out = _product(_product(z, f), jnp.conj(z.T))
+    if disp:
+        return out
+    eps = jnp.finfo(t.dtype).eps
+    sizes = jnp.abs(gaps)
+    above = distance > 0
+    least = jnp.min(jnp.where(above, sizes, jnp.abs(t[0, 0])))
+    least = jnp.where(least == 0, eps, least)
+    error = eps / least * jnp.linalg.norm(jnp.where(above, t, 0), 1)
+    error = jnp.clip(error, eps, 1)
+    return out, jnp.where(jnp.all(jnp.isfinite(f)), error, jnp.inf)
+
+
+# --8<-- [end:funm]
+
 __all__ = [
     "expm",
     "expm_frechet",
+    "funm",
+    "rsf2csf",
     "schur",
     "sqrtm",
 ]

@@ -1,0 +1,186 @@
+"""Decompositions of matrices that are made of others: `polar`, `hessenberg`, `qr_multiply`, and
+the eigenvalues of tridiagonal matrices.
+"""
+
+from typing import Any
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.lax.matrices import matrices_of, mH, triu
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import to_inexact
+
+
+@operation(static=("side", "method", "eps", "max_iterations"))
+def polar(
+    a: Any,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Any, Any]:
+    """The polar decomposition: a matrix with orthonormal columns (or rows), and a positive one.
+
+    Arguments:
+        a: the matrices.
+        side: "right" for `a = u @ p`, "left" for `a = p @ u`.
+        method: "qdwh" or "svd", which are one here: both are computed from singular values.
+        eps, max_iterations: make no difference.
+
+    Returns:
+        `u` and `p`.
+
+    Raises:
+        ValueError: there is no such `side` or `method`, or `a` has less than two axes.
+
+    >>> a = jnp.array([[0.0, -2.0], [3.0, 0.0]])
+    >>> u, p = polar(a)
+    >>> bool(jnp.allclose(u @ p, a)), bool(jnp.allclose(u.T @ u, jnp.eye(2), atol=1e-5))
+    (True, True)
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: side must be 'right' or 'left', found {side!r}")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"polar: method must be 'qdwh' or 'svd', found {method!r}")
+    u, s, vh = lax.linalg.svd(matrices_of("polar", a), full_matrices=False)
+    factor = mH(vh) if side == "right" else u
+    return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], mH(factor))
+
+
+@operation(static=("calc_q", "overwrite_a", "check_finite"))
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The decomposition of square matrices into `q @ h @ q^H`, with zeros below `h`'s subdiagonal.
+
+    Arguments:
+        a: the matrices.
+        calc_q: whether `q` is returned, too.
+        overwrite_a, check_finite: make no difference.
+
+    Returns:
+        `h`, or `h` and `q`.
+
+    Raises:
+        ValueError: the matrices are not square.
+
+    >>> a = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
+    >>> h, q = hessenberg(a, calc_q=True)
+    >>> bool(jnp.abs(h[2, 0]) < 1e-6), bool(jnp.allclose(q @ h @ q.T, a, atol=1e-4))
+    (True, True)
+    """
+    a = matrices_of("hessenberg", a, square=True)
+    size = typeof(a).shape[-1]
+    if size < 2:  # there is nothing to reflect
+        return (a, jnp.ones_like(a)) if calc_q else a
+    packed, taus = lax.linalg.hessenberg(a)
+    h = triu(packed, -1)
+    if not calc_q:
+        return h
+    inner = lax.linalg.householder_product(packed[..., 1:, :-1], taus)
+    q = jnp.broadcast_to(jnp.eye(size, dtype=a.dtype), a.shape).at[..., 1:, 1:].set(inner)
+    return h, q
+
+
+@operation(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Any, ...]:
+    """The product of a matrix with `q` of the QR decomposition, and `r`.
+
+    Arguments:
+        a: the matrices that are decomposed, with as few columns of `q` as suffice.
+        c: the matrices, or a vector, to multiply.
+        mode: "right" for `c @ q`, "left" for `q @ c`.
+        pivoting: whether columns are permuted, so that the diagonal of `r` decreases.
+        conjugate: whether `q` is conjugated before.
+        overwrite_a, overwrite_c: make no difference.
+
+    Returns:
+        The product, `r`, and with `pivoting` the permutation.
+
+    Raises:
+        ValueError: there is no such `mode`, or the shapes do not fit.
+    """
+    if mode not in ("right", "left"):
+        raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")
+    a, c = (to_inexact(x) for x in meet(a, c))
+    q, *rest = lax.linalg.qr(matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False)
+    q = jnp.conj(q) if conjugate else q
+    met = typeof(q).shape[-2 if mode == "right" else -1]
+    is_row = mode == "right" or typeof(c).ndim == 1
+    if typeof(c).ndim == 0 or typeof(c).shape[-1 if is_row else -2] != met:
+        raise ValueError(
+            f"qr_multiply: q is {typeof(q)}, and c {typeof(c)} does not fit on its {mode} side: "
+            f"expected {met} numbers there"
+        )
+    return (jnp.matmul(c, q) if mode == "right" else jnp.matmul(q, c), *rest)
+
+
+@operation(static=("eigvals_only", "select", "select_range", "tol"))
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Any = None,
+) -> Any:
+    """The eigenvalues, ascending, and eigenvectors of a symmetric tridiagonal matrix.
+
+    Arguments:
+        d: its diagonal, a vector.
+        e: what stands above its diagonal, a vector that is one shorter. What stands below is that
+            conjugated.
+        eigvals_only: whether only eigenvalues are returned.
+        select: "a" for all, "i" for those of the numbers in `select_range`.
+        select_range: with "i", the numbers of the first and of the last eigenvalue.
+        tol, key: make no difference.
+
+    Returns:
+        The eigenvalues, or these and the eigenvectors in columns.
+
+    Raises:
+        NotImplementedError: `select` is "v", for how many there are depends on values.
+        ValueError: there is no such `select` or no such numbers, or the shapes do not fit.
+
+    >>> print(eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True))
+    [1. 3.]
+    """
+    if select == "v":
+        raise NotImplementedError("eigh_tridiagonal: select must be 'a' or 'i', found 'v'")
+    if select not in ("a", "i"):
+        raise ValueError(f"eigh_tridiagonal: select must be 'a', 'i' or 'v', found {select!r}")
+    d, e = (to_inexact(x) for x in meet(d, e))
+    (size, *batch), of_e = typeof(d).shape or (0, 0), typeof(e).shape
+    if batch or of_e != (size - 1,):
+        raise ValueError(
+            "eigh_tridiagonal: d must be a vector, and e one that is one shorter; found "
+            f"{typeof(d)} and {typeof(e)}"
+        )
+    chosen = None
+    if select == "i":
+        first, last = select_range or (0, size)
+        if not 0 <= first <= last < size:
+            raise ValueError(
+                "eigh_tridiagonal: with select='i', select_range must be two numbers of "
+                f"eigenvalues from 0 to {size - 1}, in order; found {select_range}"
+            )
+        chosen = (int(first), int(last) + 1)
+    matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1)  # whose lower triangle is looked at
+    vectors, values = lax.linalg.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
+    return values if eigvals_only else (values, vectors)
+
+
+__all__ = ["eigh_tridiagonal", "hessenberg", "polar", "qr_multiply"]

@@ -1,0 +1,346 @@
+"""Matrices made of blocks, or that few numbers determine: these along diagonals, or a size."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import inexact_arrays
+from minijax.numpy.dtypes import default_float
+from minijax.numpy.products import meet
+from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+
+@operation
+def block_diag(*arrs: Any) -> Any:
+    """A matrix with these matrices along its diagonal, and zeros elsewhere.
+
+    Raises:
+        ValueError: one of them has more than two axes.
+
+    >>> minijax.scipy.linalg.block_diag(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
+    Array([[1, 2, 0],
+           [0, 0, 3],
+           [0, 0, 4]], dtype=int32)
+    """
+    if not arrs:
+        return jnp.zeros((1, 0))
+    for arr in arrs:
+        if typeof(arr).ndim > 2:
+            raise ValueError(f"block_diag: expected at most two axes, found {typeof(arr)}")
+    blocks = [x if typeof(x).ndim == 2 else lax.reshape(x, (1, -1)) for x in meet(*arrs)]
+    width = sum(typeof(x).shape[1] for x in blocks)
+    rows, start = [], 0
+    for block in blocks:
+        columns = typeof(block).shape[1]
+        config = [(0, 0, 0), (start, width - start - columns, 0)]
+        rows.append(lax.pad(block, lax.full((), 0, typeof(block).dtype), config))
+        start += columns
+    return lax.concatenate(rows, 0)
+
+
+@operation
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
+
+    Each diagonal holds one number. Axes before the last are batch axes.
+
+    >>> minijax.scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 8, 9]))
+    Array([[1, 8, 9],
+           [2, 1, 8],
+           [3, 2, 1]], dtype=int32)
+    """
+    if r is None:
+        r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
+    c, r = (jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(c, r))
+    return jnp.vectorize(_toeplitz, signature="(m),(n)->(m,n)")(c, r)
+
+
+def _toeplitz(c: Any, r: Any) -> Any:
+    m, n = typeof(c).shape[0], typeof(r).shape[0]
+    if m == 0 or n == 0:
+        return lax.full((m, n), 0, typeof(c).dtype)
+    first = lax.slice(c, [0], [1])
+    row = lax.concatenate([first, lax.slice(r, [1], [n])], 0)
+    if m == 1:
+        return lax.expand_dims(row, [0])
+    # From the last number of the column to the last of the row, over and over: rows that are one
+    # number shorter than that begin one number earlier each.
+    numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
+    size = m + n - 1
+    over = lax.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
+    rows = lax.reshape(lax.slice(over, [m - 1], [m - 1 + m * (size - 1)]), (m, size - 1))
+    return lax.slice(rows, [0, 0], [m, n])
+
+
+@operation
+def circulant(c: Any) -> Any:
+    """The matrix with `c` as its first column, each column the one before turned by one place.
+
+    Axes before the last are batch axes.
+
+    >>> print(circulant(jnp.array([1, 2, 3])))
+    [[1 3 2]
+     [2 1 3]
+     [3 2 1]]
+    """
+    (c,) = _vectors(c)
+    turned = jnp.concatenate([c[..., :1], jnp.flip(c[..., 1:], -1)], -1)
+    return toeplitz(c, turned)
+
+
+@operation
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with `c` as its first column, `r` as its last row, but for the number both share.
+
+    Each diagonal from the right to the left holds one number. Axes before the last are batch axes.
+
+    Arguments:
+        c: the first column.
+        r: the last row, whose first number is not looked at; zeros if not given.
+
+    Raises:
+        ValueError: `c` has no axis.
+
+    >>> print(hankel(jnp.array([1, 2, 3]), jnp.array([0, 4, 5])))
+    [[1 2 3]
+     [2 3 4]
+     [3 4 5]]
+    """
+    if not typeof(c).ndim:
+        raise ValueError(f"hankel: c must have an axis, found {typeof(c)}")
+    c, r = _vectors(c, jnp.zeros_like(c) if r is None else r)
+
+    def of_vectors(c: Any, r: Any) -> Any:
+        width = typeof(r).shape[0]
+        numbers = jnp.concatenate([c, r[1:]])
+        return jnp.flip(toeplitz(numbers[width - 1 :], jnp.flip(numbers[:width])), -1)
+
+    return jnp.vectorize(of_vectors, signature="(m),(n)->(m,n)")(c, r)
+
+
+@operation
+def companion(a: Any) -> Any:
+    """The matrix whose eigenvalues are the roots of a polynomial.
+
+    Arguments:
+        a: the coefficients, that of the highest power first. Axes before the last are batch axes.
+
+    Raises:
+        ValueError: there are fewer than two coefficients.
+
+    >>> print(companion(jnp.array([1.0, -3.0, 2.0])))
+    [[ 3. -2.]
+     [ 1.  0.]]
+    """
+    (a,) = _vectors(*inexact_arrays(a))
+    size = typeof(a).shape[-1] - 1
+    if size < 1:
+        raise ValueError(f"companion: a must hold at least two coefficients, found {typeof(a)}")
+    row = -a[..., None, 1:] / a[..., None, :1]
+    rest = jnp.eye(size - 1, size, dtype=a.dtype)
+    return jnp.concatenate([row, jnp.broadcast_to(rest, (*a.shape[:-1], *rest.shape))], -2)
+
+
+@operation
+def fiedler(a: Any) -> Any:
+    """The matrix of the distances of numbers from each other. Axes before the last are batch axes.
+
+    >>> print(fiedler(jnp.array([1, 4, 6])))
+    [[0 3 5]
+     [3 0 2]
+     [5 2 0]]
+    """
+    (a,) = _vectors(a)
+    return jnp.abs(jnp.expand_dims(a, -1) - jnp.expand_dims(a, -2))
+
+
+@operation
+def leslie(f: Any, s: Any) -> Any:
+    """The matrix that says how many of each age there are a year later.
+
+    Arguments:
+        f: for each age how many are born by one, the first row.
+        s: for each age but the last, which part survives it, below the diagonal.
+
+    Raises:
+        ValueError: there are fewer than two ages, or `s` is not one shorter than `f`.
+
+    >>> print(leslie(jnp.array([0.0, 2.0, 1.0]), jnp.array([0.5, 0.25])))
+    [[0.   2.   1.  ]
+     [0.5  0.   0.  ]
+     [0.   0.25 0.  ]]
+    """
+    f, s = _vectors(f, s)
+    size = typeof(f).shape[-1]
+    if size < 2 or typeof(s).shape[-1] != size - 1:
+        raise ValueError(
+            "leslie: f must hold at least two numbers, and s one number less; found "
+            f"{typeof(f)} and {typeof(s)}"
+        )
+    lead = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])
+    first = jnp.broadcast_to(f[..., None, :], (*lead, 1, size))
+    below = jnp.where(jnp.eye(size - 1, size, dtype=bool), s[..., :, None], 0)
+    return jnp.concatenate([first, jnp.broadcast_to(below, (*lead, size - 1, size))], -2)
+
+
+def _vectors(*operands: Any) -> list[Any]:
+    """The operands with a dtype in common, scalars as vectors of one number."""
+    return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(*operands)]
+
+
+# Matrices of a size.
+
+
+def _size(caller: str, n: Any, least: int = 0) -> int:
+    (size,) = ints(f"{caller}: n", n)
+    if size < least:
+        raise ValueError(f"{caller}: n must be at least {least}, found {size}")
+    return size
+
+
+@operation(static=("n", "scale", "dtype"))
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """The matrix by which to multiply `n` numbers for their discrete Fourier transform.
+
+    Arguments:
+        n: the size.
+        scale: what it is divided by: None, "sqrtn" the root of `n`, or "n".
+        dtype: a complex dtype; the default one if not given.
+
+    Raises:
+        ValueError: there is no such `scale`, or `dtype` is not complex.
+
+    >>> print(dft(4).real.astype(int))
+    [[ 1  1  1  1]
+     [ 1  0 -1  0]
+     [ 1 -1  1 -1]
+     [ 1  0 -1  0]]
+    """
+    size = _size("dft", n)
+    divisors = {None: 1.0, "sqrtn": math.sqrt(size), "n": float(size)}
+    if scale not in divisors:
+        raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n', found {scale!r}")
+    default = np.result_type(default_float(), np.complex64)
+    found = dtype_of_numbers("dft", default if dtype is None else dtype)
+    if found.kind != "c":
+        raise ValueError(f"dft: dtype must be complex, found {found}")
+    numbers = lax.iota(np.int32, size)
+    # Whole turns are left out while numbers are integers, for the others are exact then.
+    turns = jnp.outer(numbers, numbers) % max(size, 1) / max(size, 1)
+    angles = (-2 * math.pi * turns).astype(np.zeros(0, found).real.dtype)
+    return lax.complex(jnp.cos(angles), jnp.sin(angles)) / max(divisors[scale], 1.0)
+
+
+@operation(static=("n", "dtype"))
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """Hadamard's matrix of ones and minus ones, whose rows are at right angles to each other.
+
+    Arguments:
+        n: the size, a power of 2.
+        dtype: of the result; the default int if not given.
+
+    Raises:
+        ValueError: `n` is no power of 2.
+
+    >>> print(hadamard(4))
+    [[ 1  1  1  1]
+     [ 1 -1  1 -1]
+     [ 1  1 -1 -1]
+     [ 1 -1 -1  1]]
+    """
+    size = _size("hadamard", n)
+    if size < 1 or size & (size - 1):
+        raise ValueError(f"hadamard: n must be a positive power of 2, found {size}")
+    numbers = lax.iota(np.int32, size)
+    shared = lax.population_count(numbers[:, None] & numbers)
+    return (1 - 2 * (shared % 2)).astype(dtype)
+
+
+@operation(static=("n", "full"))
+def helmert(n: int, full: bool = False) -> Any:
+    """Helmert's matrix: its rows have length 1, sum 0, and right angles to each other.
+
+    Arguments:
+        n: the size.
+        full: whether to put a row of equal numbers before the others, which makes it square.
+
+    Raises:
+        ValueError: `n` is less than 1.
+
+    >>> print(helmert(3).round(2))
+    [[ 0.71 -0.71  0.  ]
+     [ 0.41  0.41 -0.82]]
+    """
+    size = _size("helmert", n, 1)
+    column = lax.iota(default_float(), size)
+    row = column[:, None]
+    below = jnp.where(column < row, 1, jnp.where(column == row, -row, 0))
+    out = (below / jnp.sqrt(row * (row + 1))).at[0].set(1 / math.sqrt(size))
+    return out if full else out[1:]
+
+
+@operation(static="n")
+def hilbert(n: int) -> Any:
+    """Hilbert's matrix of `1 / (i + j + 1)`, which is nearly singular.
+
+    >>> print(hilbert(2))
+    [[1.         0.5       ]
+     [0.5        0.33333334]]
+    """
+    numbers = lax.iota(default_float(), _size("hilbert", n))
+    return 1 / (numbers[:, None] + numbers + 1)
+
+
+@operation(static=("n", "kind"))
+def pascal(n: int, kind: str | None = None) -> Any:
+    """The matrix of binomial coefficients, in float32.
+
+    Arguments:
+        n: the size.
+        kind: "symmetric", also if not given, with `i + j` over `i`; "lower" with `i` over `j`, and
+            "upper", its transpose.
+
+    Raises:
+        ValueError: there is no such `kind`.
+
+    >>> print(pascal(3))
+    [[1. 1. 1.]
+     [1. 2. 3.]
+     [1. 3. 6.]]
+    """
+    size = _size("pascal", n)
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(f"pascal: kind must be 'symmetric', 'lower' or 'upper', found {kind!r}")
+    with np.errstate(over="ignore"):  # what float32 has no number for becomes infinite
+        if kind in ("lower", "upper"):  # each number is the sum of two in the row before
+            rows = [np.eye(1, size)[0]]
+            for _ in range(size - 1):
+                rows.append(rows[-1] + np.append(0, rows[-1][:-1]))
+        else:
+            rows = [np.ones(size)]
+            for _ in range(size - 1):
+                rows.append(np.cumsum(rows[-1]))
+        out = np.array(rows[:size]).reshape(size, size).astype(np.float32)
+    return jnp.asarray(out.T if kind == "upper" else out)
+
+
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "dft",
+    "fiedler",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
