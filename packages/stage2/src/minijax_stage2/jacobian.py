@@ -11,7 +11,7 @@ from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -69,15 +69,20 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int) -> list[Any]:
     """The derivative of each result with respect to one input, the input's axes last."""
     aval = typeof(inputs[which])
+    out_avals: list[ShapedArray] = []
 
     def push_forward(tangent: Any) -> list[Any]:
         tangents = [tangent if i == which else Zero.like(x) for i, x in enumerate(inputs)]
         outs, out_tangents = jvp_flat(flat_fun, inputs, tangents, fun)
         require_inexact_results("jacfwd", fun, tree_unflatten(flat_fun.out_tree, outs))
+        out_avals[:] = map(typeof, outs)
         return [instantiate(t) for t in out_tangents]
 
-    outs = vmap(push_forward, out_axes=-1)(standard_basis(aval))
-    return [reshape(out, typeof(out).shape[:-1] + aval.shape) for out in outs]
+    blocks = vmap(push_forward, out_axes=-1)(standard_basis(aval))
+    return [
+        as_weak_as(out, reshape(block, out.shape + aval.shape))
+        for out, block in zip(out_avals, blocks, strict=True)
+    ]
 
 
 # --8<-- [end:jacfwd]

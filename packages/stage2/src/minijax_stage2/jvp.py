@@ -227,16 +227,23 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
 
 
 def check_tangent(
-    caller: str, role: str, aval: ShapedArray, tangent: Any, kind: str = "tangent"
+    caller: str,
+    role: str,
+    aval: ShapedArray,
+    tangent: Any,
+    kind: str = "tangent",
+    expected: ShapedArray | None = None,
 ) -> Any:
     """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
+
+    Its type has to be `expected`, which is that of tangents of such a primal if not given.
 
     Raises:
         TangentTypeError: shape or dtype do not fit.
     """
     if type(tangent) is Zero:
         return tangent
-    expected = tangent_type(aval)
+    expected = expected or tangent_type(aval)
     found = typeof_named(f"{caller}: the {kind} of {role}", tangent)
     if expected.dtype == float0:
         if found.dtype == float0 and found.shape == expected.shape:

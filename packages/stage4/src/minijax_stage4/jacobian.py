@@ -4,10 +4,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
 from minijax_stage2.jacobian import require_inexact_results, standard_basis
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
+from minijax_stage2.shaped_array import float0
 from minijax_stage2.tangent import Zero, instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 from minijax_stage4.errors import ComplexGradientError
@@ -27,7 +30,7 @@ def jacrev(
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
         holomorphic: as for `grad`.
-        allow_int: as for `grad`.
+        allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
 
     Returns:
         What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
@@ -65,7 +68,7 @@ def jacrev(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` must be complex where "
                     f"holomorphic=True, found {aval}. Convert it, or leave out holomorphic."
                 )
-        rows = [_rows(f_vjp, flat_out, out_tree, which) for which in range(len(flat_out))]
+        rows = [_rows(f_vjp, inputs, flat_out, out_tree, i) for i in range(len(flat_out))]
         if is_one(argnums):
             rows = [row[0] for row in rows]
         return tree_unflatten(out_tree, rows)
@@ -73,16 +76,26 @@ def jacrev(
     return jacobian
 
 
-def _rows(f_vjp: Callable[..., Any], outs: Sequence[Any], out_tree: Any, which: int) -> Any:
-    """The derivative of one result with respect to all inputs, the result's axes first."""
+def _rows(
+    f_vjp: Callable[..., Any], inputs: Any, outs: Sequence[Any], out_tree: Any, which: int
+) -> Any:
+    """The derivative of one result with respect to all inputs, the result's axes first.
+
+    That with respect to integers is zero, in their dtype.
+    """
     aval = typeof(outs[which])
     zeros = [instantiate(Zero(tangent_type(typeof(out)))) for out in outs]
 
     def pull(ct: Any) -> Any:
         return f_vjp(tree_unflatten(out_tree, [*zeros[:which], ct, *zeros[which + 1 :]]))
 
-    rows = vmap(pull)(standard_basis(aval))
-    return tree_map(lambda row: reshape(row, aval.shape + typeof(row).shape[1:]), rows)
+    def block(x: Any, row: Any) -> Any:
+        shape = aval.shape + typeof(row).shape[1:]
+        if typeof(row).dtype == float0:
+            return np.zeros(shape, typeof(x).dtype)
+        return reshape(row, shape)
+
+    return tree_map(block, inputs, vmap(pull)(standard_basis(aval)))
 
 
 jacobian = jacrev

@@ -19,9 +19,11 @@ from minijax_stage2 import (
     reduce_sum,
     typeof,
 )
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import (
@@ -32,8 +34,9 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3 import Jaxpr
 from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
-from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage3.staging import abstractify
 from minijax_stage4.errors import NonlinearError
+from minijax_stage4.partial_eval import PartialVal, partial_eval
 
 
 class TransposeRules(Rules):
@@ -194,41 +197,73 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter; a `ShapedArray` may stand for one.
+        primals: arguments, of which only the types matter; whatever has a shape and a dtype may
+            stand for one. All of them and all results are integers, or none is.
 
     Returns:
-        A function from a cotangent of the result to the tuple of cotangents of the arguments.
+        A function from a cotangent of the result to the tuple of cotangents of the arguments,
+        which are integers where these are.
 
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
-        TypeError: a cotangent does not fit the result.
+        TypeError: a cotangent does not fit the result, or some but not all are integers.
 
     >>> import numpy as np
     >>> from minijax_stage2 import reduce_sum
     >>> linear_transpose(reduce_sum, np.zeros(3))(2.0)
     (array([2., 2., 2.]),)
     """
-    leaves, in_tree = tree_flatten(primals)
-    in_avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in leaves]
     require_function("linear_transpose", fun)
+    leaves, in_tree = tree_flatten(primals)
+    names = lambda: argument_names(fun, primals, {})  # noqa: E731
+    in_avals = abstractify("linear_transpose", fun, names, leaves, types=True)
     flat_fun = FlatFunction(fun, in_tree)
-    closed = trace_to_jaxpr(flat_fun, in_avals, "linear_transpose", fun)
-    program, consts = consts_as_invars(closed.jaxpr), closed.consts
-    undefined = [UndefPrimal(aval) for aval in in_avals]
+    unknown = list(map(PartialVal.unknown, in_avals))
+    jaxpr, outs, consts = partial_eval(flat_fun, unknown, fun)
+    program = consts_as_invars(jaxpr)
+    undefined = list(map(UndefPrimal, in_avals))
+    out_avals = [out.aval for out in outs]
+    type_of_ct = _type_of_cotangents(fun, in_avals, out_avals)
 
     def transposed(ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
-        cts = flat_cotangents(caller, flat_fun.out_tree, closed.out_avals, ct)
+        cts = flat_cotangents(caller, flat_fun.out_tree, out_avals, ct, type_of_ct)
+        cts = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
         in_cts = backward_pass(program, [*consts, *undefined], cts)[len(consts) :]
-        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
+        return tree_unflatten(
+            in_tree,
+            [
+                instantiate(Zero(type_of_ct(aval)) if type(ct) is Zero else ct)
+                for aval, ct in zip(in_avals, in_cts, strict=True)
+            ],
+        )
 
     return transposed
+
+
+def _type_of_cotangents(
+    fun: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> Callable[[ShapedArray], ShapedArray]:
+    """The cotangents of a linear function of integers are integers, too."""
+    kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *out_avals)}
+    if len(kinds) == 2:
+        raise TypeError(
+            f"linear_transpose: arguments and results of `{name_of(fun)}` must all be integers, or "
+            f"all real or complex; found arguments {list(in_avals)}, results {list(out_avals)}"
+        )
+    return (lambda aval: aval) if kinds == {False} else tangent_type
 
 
 # --8<-- [end:linear_transpose]
 
 
-def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
+def flat_cotangents(
+    caller: str,
+    out_tree: Any,
+    out_avals: Sequence[Any],
+    ct: Any,
+    type_of_ct: Callable[[ShapedArray], ShapedArray] = tangent_type,
+) -> list[Any]:
     """The leaves of a cotangent, checked against the results that it belongs to."""
     paths_and_leaves, tree = tree_flatten_with_path(ct)
     if tree != out_tree:
@@ -237,6 +272,8 @@ def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: An
             f"{explain_mismatch(out_tree, ct)}. Give a cotangent for each leaf of the result."
         )
     return [
-        check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")
+        check_tangent(
+            caller, f"the result{keystr(path)}", aval, leaf, "cotangent", type_of_ct(aval)
+        )
         for aval, (path, leaf) in zip(out_avals, paths_and_leaves, strict=True)
     ]
