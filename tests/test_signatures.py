@@ -68,12 +68,10 @@ NOT_YET = {
     "sharding": "lax.full lax.full_like",
     "accuracy": """lax.cbrt lax.cos lax.exp lax.exp2 lax.expm1 lax.log lax.log1p
         lax.logistic lax.rsqrt lax.sin lax.sqrt lax.tan lax.tanh""",
-    "reduce_axes": "grad linear_transpose value_and_grad vjp",
     "concrete": "checkpoint remat",
     "axis_env": "make_jaxpr",
     "dimensions": "lax.reshape",
     "out_dtype": "lax.mul",
-    "sum_match": "vmap",
     "to": "lax.all_gather",
 }
 # Context managers that set an option; JAX has one signature for all of them.

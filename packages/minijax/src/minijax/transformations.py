@@ -17,11 +17,14 @@ from minijax.arrays import to_array, tree_to_arrays
 from minijax.axis_names import named_axes
 from minijax.errors import ComplexGradientError
 from minijax.evaluation import evaluated_by_library
+from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import Tracer, current_trace, tree_leaves, tree_map
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.tree import broadcast_prefix
+from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.has_aux import WithAux
 
 Function = Callable[..., Any]
@@ -58,6 +61,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Function:
     """The arguments and errors are those of `grad`.
 
@@ -73,6 +77,7 @@ def value_and_grad(
     >>> value, aux
     (Array(36., dtype=float32), {'prediction': Array(6., dtype=float32)})
     """
+    _require_no_axes("value_and_grad", reduce_axes)
     on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -94,6 +99,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Function:
     """
     >>> def loss(params, x, y):
@@ -103,6 +109,7 @@ def grad(
     >>> minijax.grad(loss)(params, x, y)
     {'b': Array(-2., dtype=float32, weak_type=True), 'w': Array(-3., dtype=float32, weak_type=True)}
     """
+    _require_no_axes("grad", reduce_axes)
     on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -120,6 +127,14 @@ def grad(
 # --8<-- [end:grad]
 
 
+def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{caller}: reduce_axes must be empty, found {reduce_axes!r}: what examples share gets "
+            "the sum of their cotangents anyway"
+        )
+
+
 def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     """The arguments, those to differentiate on the device. The others are the user's affair."""
     chosen = ints("argnums", argnums)
@@ -132,7 +147,9 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
 
 @_documented_as(stage4.vjp)
 @evaluated_by_library
-def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(
+    fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
+) -> Any:
     """
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -142,6 +159,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> pull_back((0.0, 1.0))
     (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
+    _require_no_axes("vjp", reduce_axes)
     out, f_vjp, *aux = stage4.vjp(fun, *tree_to_arrays(primals), has_aux=has_aux)
     return tree_to_arrays(out), _on_arrays(f_vjp), *aux
 
@@ -175,13 +193,16 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @_documented_as(stage4.linear_transpose)
 @evaluated_by_library
-def linear_transpose(fun: Function, *primals: Any) -> Function:
+def linear_transpose(
+    fun: Function, *primals: Any, reduce_axes: Sequence[Hashable] = ()
+) -> Function:
     """
     >>> moving_sums = lambda x: x[:-1] + x[1:]
     >>> transposed = minijax.linear_transpose(moving_sums, jnp.zeros(4))
     >>> transposed(jnp.array([1.0, 10.0, 100.0]))
     (Array([  1.,  11., 110., 100.], dtype=float32),)
     """
+    _require_no_axes("linear_transpose", reduce_axes)
     return _on_arrays(stage4.linear_transpose(fun, *primals))
 
 
@@ -203,10 +224,12 @@ def vmap(
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Function:
     """With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
     such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
-    devices; here there is one.
+    devices; here there is one. With `sum_match`, a result that differs between examples is summed
+    over them where `out_axes` is None.
 
     >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
     >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
@@ -219,11 +242,14 @@ def vmap(
 
     @functools.wraps(fun)
     def with_axis(*args: Any, **kwargs: Any) -> Any:
-        size = current_trace().axis_size  # type: ignore[attr-defined]
-        with named_axes({axis_name: size}):
-            return fun(*args, **kwargs)
+        trace: Any = current_trace()
+        names = {} if axis_name is None else {axis_name: trace.axis_size}
+        with named_axes(names):
+            result = fun(*args, **kwargs)
+        return _summed(trace, out_axes, result) if sum_match else result
 
-    mapped = stage2.vmap(fun if axis_name is None else with_axis, in_axes, out_axes, axis_size)
+    plain = axis_name is None and not sum_match
+    mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
     @functools.wraps(fun)
@@ -235,6 +261,21 @@ def vmap(
 
 
 # --8<-- [end:vmap]
+
+
+def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
+    """The result with the sum over all examples in place of what must not differ between them."""
+
+    def summed(axis: int | None, leaf: Any) -> Any:
+        value, dim = trace.unbox(leaf)
+        if axis is not None or dim is None:
+            return leaf
+        with set_interpreter(trace.parent):
+            return stage2.reduce_sum(value, dim)
+
+    leaves, tree = stage2.tree_flatten(result)
+    axes = broadcast_prefix(out_axes, result, is_leaf=lambda x: x is None, name="result")
+    return stage2.tree_unflatten(tree, list(map(summed, axes, leaves)))
 
 
 def _numpy_to_array(x: Any) -> Any:
