@@ -8,6 +8,7 @@ from minijax.custom_derivatives.custom_vjp import custom_vjp
 from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.loops import stage_body
+from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import is_inexact
@@ -75,12 +76,21 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     Array(3., dtype=float32, weak_type=True)
     """
 
+    def of_both(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+        pair = fun(*args, **kwargs)
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
+            raise TypeError(
+                f"custom_gradient: `{name_of(fun)}` must return a pair of its result and the "
+                f"function that pulls cotangents back, found {pair!r:.60}"
+            )
+        return pair[0], pair[1]
+
     @functools.wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)[0]
+        return of_both(*args, **kwargs)[0]
 
     def fwd(*args: Any) -> tuple[Any, Any]:
-        out, pull_back = fun(*args)
+        out, pull_back = of_both(*args)
         return out, _stage_closure("custom_gradient", pull_back, (tree_map(typeof, out),))
 
     def bwd(pull_back: _Closure, ct: Any) -> Any:

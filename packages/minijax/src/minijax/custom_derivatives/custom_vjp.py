@@ -11,6 +11,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
+from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import (
@@ -70,7 +71,8 @@ class custom_vjp(CustomFunction):
                 that the backward rule needs.
             bwd: function of that and of the cotangent of the result, after the arguments that
                 are not differentiated. It returns a tuple with the cotangent of each other
-                argument; None stands for zero, also of a whole argument.
+                argument, which is converted to the dtype of the argument; None stands for zero,
+                also of a whole argument.
             symbolic_zeros: whether `fwd` is shown each leaf as a `CustomVJPPrimal`, and `bwd`
                 cotangents that are zero as `SymbolicZero`.
             optimize_remat: of no effect; under `checkpoint` nothing is computed in vain anyway.
@@ -135,8 +137,10 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
         if ct is None or isinstance(ct, SymbolicZero) or aval.dtype == float0:
             in_cts.append(Zero(aval))
             continue
-        expected, given = aval.strip_weak_type(), typeof(ct)
-        if given.shape != expected.shape or given.dtype != expected.dtype:
+        given = typeof(ct)
+        if given.shape == aval.shape and given.dtype != float0:
+            ct = cast(ct, aval) if given.dtype != aval.dtype else ct
+        else:
             ct = check_tangent(role, f"argument{keystr(path)}", aval, ct, "cotangent")
         in_cts.append(ct)
     return in_cts

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.arrays import to_array
 from minijax_stage2 import Zero, typeof
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
@@ -106,6 +107,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def shown_to_rule(t: Any, symbolic_zeros: bool) -> Any:
+    """A tangent or cotangent as a user's rule gets it: an array, or a `SymbolicZero`."""
     if type(t) is Zero and symbolic_zeros:
         return SymbolicZero(t.aval)
-    return instantiate(t)
+    return to_array(instantiate(t))
