@@ -1,6 +1,6 @@
 """Policies of `checkpoint`: which results of primitives are kept, and not computed again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,6 +155,31 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     )
 
 
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """`dots_with_no_batch_dims_saveable`: what would be moved to other memory is kept where it is.
+
+    Arguments:
+        offload_src, offload_dst: the kinds of memory; of no effect.
+    """
+    return dots_with_no_batch_dims_saveable
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Iterable[str],
+    names_which_can_be_offloaded: Iterable[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Keeps what has one of these names: what would be moved to other memory, where it is.
+
+    Arguments:
+        names_which_can_be_saved, names_which_can_be_offloaded: the names.
+        offload_src, offload_dst: the kinds of memory; of no effect.
+    """
+    return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
+
+
 # --8<-- [end:policies]
 
 checkpoint_policies = SimpleNamespace(
@@ -168,4 +193,6 @@ checkpoint_policies = SimpleNamespace(
     save_any_names_but_these=save_any_names_but_these,
     save_anything_except_these_names=save_anything_except_these_names,
     save_from_both_policies=save_from_both_policies,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
 )

@@ -20,30 +20,27 @@ class ShapeDtypeStruct:
     Arguments:
         shape: the sizes of the axes.
         dtype: the dtype of the elements.
-        sharding: how the array lies on devices: None, for there is one.
         weak_type: whether it is the type of a Python number, which takes the dtype of whatever
             it meets.
+        sharding: where the array lies, for those who ask; there is one device.
 
     Raises:
-        NotImplementedError: a sharding is given.
+        TypeError: `shape` is none.
+        ValueError: `dtype` is None.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
-
-    sharding = None
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape: Iterable[int], dtype: Any, *, sharding: None = None, weak_type: bool = False
+        self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False
     ):
-        if sharding is not None:
-            raise NotImplementedError(
-                f"ShapeDtypeStruct: sharding must be None, for there is one device; found "
-                f"{sharding!r:.60}"
-            )
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be given, found None")
         self.shape = tuple(shape)
+        self.sharding = sharding
         check_shape("ShapeDtypeStruct", self.shape)
         self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)
         self.weak_type = weak_type
@@ -55,6 +52,11 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         return self.to_aval().size
+
+    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+        """One that differs in what is given by name."""
+        given = {name: getattr(self, name) for name in self.__slots__} | changes
+        return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     def to_aval(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, self.weak_type)

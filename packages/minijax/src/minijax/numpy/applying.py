@@ -57,6 +57,12 @@ def vectorize(
                 whole[place] = x
             return pyfunc(*whole, **kwargs)
 
+        missing = [place for place in places if args[place] is None]
+        if missing:
+            raise ValueError(
+                f"vectorize of `{name}`: argument {missing[0]} is None; what is no array has to be "
+                "named in excluded"
+            )
         operands = [args[i] for i in places]
         ins, outs = ([()] * len(operands), None) if signature is None else _parse(signature)
         if len(ins) != len(operands):
@@ -64,9 +70,11 @@ def vectorize(
                 f"vectorize of `{name}`: the signature {signature} is of {len(ins)} arguments, "
                 f"found {len(operands)}"
             )
-        _check_core(name, ins, operands)
+        sizes = _check_core(name, ins, operands)
         leads = [shape(x)[: ndim(x) - len(names)] for x, names in zip(operands, ins, strict=True)]
-        return _check_outs(_mapped(core, leads), name, signature, outs)(*operands)
+        if outs is not None:
+            core = _checked(core, name, signature, outs, sizes)  # type: ignore[arg-type]
+        return _mapped(core, leads)(*operands)
 
     vectorized.__name__ = name
     vectorized.__doc__ = pyfunc.__doc__
@@ -122,7 +130,7 @@ def _check_core(name: str, ins: Sequence[Names], operands: Sequence[Any]) -> dic
                 f"vectorize of `{name}`: argument {number} needs axes {names}, found {typeof(x)}"
             )
         for axis, size in zip(names, shape(x)[ndim(x) - len(names) :], strict=True):
-            expected = int(axis) if axis.isdigit() else sizes.setdefault(axis, size)
+            expected = sizes.setdefault(axis, size)
             if expected != size:
                 raise ValueError(
                     f"vectorize of `{name}`: axis {axis} has size {expected}, but in argument "
@@ -131,19 +139,29 @@ def _check_core(name: str, ins: Sequence[Names], operands: Sequence[Any]) -> dic
     return sizes
 
 
-def _check_outs(
-    mapped: Callable[..., Any], name: str, signature: str | None, outs: list[Names] | None
+def _checked(
+    core: Callable[..., Any], name: str, signature: str, outs: list[Names], sizes: dict[str, int]
 ) -> Callable[..., Any]:
+    """`core`, whose results have to be as many, and of such axes, as the signature says."""
+
     def checked(*operands: Any) -> Any:
-        result = mapped(*operands)
-        if outs is None:
-            return result
-        count = len(result) if isinstance(result, tuple) else 1
-        if count != len(outs) or (len(outs) > 1) != isinstance(result, tuple):
+        result = core(*operands)
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != len(outs) or (len(outs) > 1) != isinstance(result, tuple):
             raise TypeError(
                 f"vectorize of `{name}`: the signature {signature} has {len(outs)} results, but "
-                f"the function returned {count}"
+                f"the function returned {len(results)}"
             )
+        for number, (x, axes) in enumerate(zip(results, outs, strict=True)):
+            found = shape(x)
+            fits = len(found) == len(axes) and all(
+                size == sizes.setdefault(axis, size) for axis, size in zip(axes, found, strict=True)
+            )
+            if not fits:
+                raise ValueError(
+                    f"vectorize of `{name}`: the signature {signature} gives result {number} the "
+                    f"axes {axes}, but the function returned one of shape {found}"
+                )
         return result
 
     return checked
