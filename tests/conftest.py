@@ -26,6 +26,7 @@ settings.load_profile("crossing")
 # What compares the library with JAX name by name is more than every change can wait for: a share of
 # these tests is drawn, and the nightly session runs all.
 BY_FAMILY = {
+    "test_arguments_of_transformations",
     "test_callbacks",
     "test_attention",
     "test_checkpoint",
@@ -71,6 +72,9 @@ BY_FAMILY = {
     "test_trees",
 }
 
+# All combinations of transformations take longest: of them the share of the share is drawn.
+COMBINATIONS = {"test_compositions"}
+
 
 def pytest_addoption(parser):
     group = parser.getgroup("families", "how much of what compares the library with JAX is run")
@@ -89,10 +93,12 @@ def pytest_report_header(config):
 
 def pytest_collection_modifyitems(config, items):
     draw = random.Random(config.option.seed)
+    share = config.option.share
+    shares = {**dict.fromkeys(BY_FAMILY, share), **dict.fromkeys(COMBINATIONS, share**2)}
     left_out = [
         item
         for item in items
-        if item.path.stem in BY_FAMILY and draw.random() >= config.option.share
+        if item.path.stem in shares and draw.random() >= shares[item.path.stem]
     ]
     if left_out:
         chosen = set(left_out)

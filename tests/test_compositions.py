@@ -1,0 +1,142 @@
+"""Every transformation composes with every other as in JAX: all pairs, and triples of the core.
+
+Types of results and classes of errors take no compiler, and are compared for all of them; values
+for all pairs and every third triple. What JAX refuses and is computed here is listed.
+"""
+
+import warnings
+import zlib
+
+import jax
+import jax.ad_checkpoint
+import jax.custom_batching
+import jax.custom_derivatives
+import jax.experimental
+import jax.numpy
+import numpy as np
+import pytest
+from compositions import BODIES, TRANSFORMATIONS
+
+import minijax
+import minijax.experimental
+import minijax.numpy
+
+OURS, THEIRS = (minijax, minijax.numpy), (jax, jax.numpy)
+X = np.array([0.3, -0.7, 0.9])
+CORE = [
+    "jit", "vmap", "jvp", "grad", "linearize", "checkpoint", "scan", "cond", "while_loop",
+    "fori_loop", "custom_jvp", "custom_vjp",
+]  # fmt: skip
+
+# JAX has no derivative of pmax, and no reverse mode of functions with a rule of their own for vmap.
+ONLY_HERE = {"largest_of_all", "custom_vmap", "sequential_vmap"}
+# What JAX says where it does not notice by itself what it cannot do.
+INTERNAL = ("NoneType", "custom_lin")
+# Forward mode of these is refused by both; here, not before a program is lowered.
+REFUSED_LATER = {"custom_vjp", "custom_vjp_of_symbolic_zeros", "custom_gradient"}
+
+
+def composed(libraries, names):
+    lib, jnp = libraries
+    body = BODIES[zlib.crc32(" ".join(names).encode()) % len(BODIES)]
+
+    def f(x):
+        return body(lib, jnp, x)
+
+    for name in reversed(names):
+        f = TRANSFORMATIONS[name](lib, jnp, f)
+    return f
+
+
+def attempt(f, *args):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return f(*args)
+    except Exception as error:
+        return error
+
+
+def type_of_result(libraries, names):
+    struct = libraries[0].ShapeDtypeStruct(X.shape, X.dtype)
+    out = attempt(libraries[0].eval_shape, composed(libraries, names), struct)
+    return out if isinstance(out, Exception) else (out.shape, np.dtype(out.dtype), out.weak_type)
+
+
+def results(libraries, combinations):
+    """What each gives for `X`, computed by one program of all of them, or its error."""
+    errors = {}
+
+    def program(x):
+        outs = [attempt(composed(libraries, names), x) for names in combinations]
+        errors.update({i: out for i, out in enumerate(outs) if isinstance(out, Exception)})
+        return [() if i in errors else out for i, out in enumerate(outs)]
+
+    outs = attempt(libraries[0].jit(program), X)
+    if not isinstance(outs, Exception):
+        return [errors.get(i, out) for i, out in enumerate(outs)]
+    if len(combinations) == 1:  # an error that came when the program was lowered
+        return [outs]
+    half = len(combinations) // 2
+    return results(libraries, combinations[:half]) + results(libraries, combinations[half:])
+
+
+def is_refused_alike(names, ours, theirs, more=ONLY_HERE):
+    """Whether the two are not results to compare: JAX raises an error, and so does minijax.
+
+    JAX's own errors are other classes of the same names; what fails inside of it has no class.
+    """
+    if not isinstance(theirs, Exception):
+        assert not isinstance(ours, Exception), ours
+        return False
+    if not isinstance(ours, Exception):
+        assert more.intersection(names) or "NoneType" in str(theirs), theirs
+    elif type(theirs) is not AssertionError and not any(s in str(theirs) for s in INTERNAL):
+        assert type(theirs).__name__ in {cls.__name__ for cls in type(ours).__mro__}, (ours, theirs)
+    return True
+
+
+def compare_types(combinations):
+    for names in combinations:
+        ours, theirs = type_of_result(OURS, names), type_of_result(THEIRS, names)
+        if not is_refused_alike(names, ours, theirs, ONLY_HERE | REFUSED_LATER):
+            assert ours == theirs, names
+
+
+def compare_values(combinations):
+    both = results(OURS, combinations), results(THEIRS, combinations)
+    for names, ours, theirs in zip(combinations, *both, strict=True):
+        if not is_refused_alike(names, ours, theirs):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10, err_msg=str(names))
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_evaluation_agrees_with_compilation(name):
+    if name == "disable_jit":
+        return  # inside of a program there is nothing to disable
+    ours = attempt(composed(OURS, [name]), minijax.numpy.asarray(X))
+    np.testing.assert_allclose(ours, results(OURS, [[name]])[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("outer", TRANSFORMATIONS)
+def test_types_of_pairs(outer):
+    compare_types([(outer, inner) for inner in TRANSFORMATIONS])
+
+
+@pytest.mark.parametrize("outer", TRANSFORMATIONS)
+def test_values_of_pairs(outer):
+    compare_values([(outer, inner) for inner in TRANSFORMATIONS])
+
+
+@pytest.mark.parametrize("outer", CORE)
+@pytest.mark.parametrize("middle", CORE)
+def test_types_of_triples(outer, middle):
+    compare_types([(outer, middle, inner) for inner in CORE])
+
+
+@pytest.mark.parametrize("outer", CORE)
+@pytest.mark.parametrize("middle", CORE)
+def test_values_of_triples(outer, middle):
+    """Of every third, so that each of the three is the innermost of some."""
+    first = (CORE.index(outer) + CORE.index(middle)) % 3
+    compare_values([(outer, middle, inner) for inner in CORE[first::3]])
