@@ -42,6 +42,7 @@ from minijax.custom_derivatives import (
     custom_vjp,
 )
 from minijax.devices import (
+    block_until_ready,
     default_backend,
     default_device,
     device_count,
@@ -68,7 +69,6 @@ from minijax.numpy import array_methods as _array_methods
 from minijax.random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
-    block_until_ready,
     grad,
     hessian,
     jacfwd,

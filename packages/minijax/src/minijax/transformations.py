@@ -12,14 +12,13 @@ import numpy as np
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
-from minijax.array import Array
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.axis_names import named_axes
 from minijax.errors import ComplexGradientError
 from minijax.evaluation import evaluated_by_library
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
-from minijax_stage2 import Tracer, current_trace, tree_leaves, tree_map
+from minijax_stage2 import current_trace, tree_leaves, tree_map
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import typeof_named
@@ -386,20 +385,3 @@ def _require_kind(
 
 
 typeof = evaluated_by_library(stage2.typeof)
-
-
-def block_until_ready(x: Any) -> Any:
-    """Waits until all Arrays in the pytree `x` are computed, and returns it.
-
-    Python may run ahead of the device, so time is measured after waiting. Leaves that are no
-    Arrays stay as they are.
-
-    >>> import time
-    >>> start = time.perf_counter()
-    >>> y = minijax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
-    >>> seconds = time.perf_counter() - start
-    """
-    for leaf in tree_leaves(x):
-        if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
-            leaf.block_until_ready()
-    return x
