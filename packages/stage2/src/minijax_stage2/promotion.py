@@ -36,13 +36,12 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 # --8<-- [start:result_type]
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The dtype in which operands of these types meet, as a scalar type, weak if all are."""
-    numbers = number_types()
-    numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
-    return _result_type(numbers, *avals)
+    return _result_type(number_types(), *avals)
 
 
 @lru_cache(maxsize=4096)
 def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
+    numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
     kind = max(kind_of(aval.dtype) for aval in avals)
     strong = [aval.dtype for aval in avals if not aval.weak_type]
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]

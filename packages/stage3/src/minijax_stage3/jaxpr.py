@@ -38,9 +38,9 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any):
+    def __init__(self, val: Any, aval: ShapedArray | None = None):
         self.val = val
-        self.aval = typeof(val)
+        self.aval = aval or typeof(val)
 
 
 Atom = Var | Literal

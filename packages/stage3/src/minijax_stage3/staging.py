@@ -49,9 +49,14 @@ class JaxprTrace(Trace):
         self.argument_names: Callable[[], Sequence[str]] = lambda: ()
 
     def new_arg(self, aval: ShapedArray) -> JaxprTracer:
-        var = Var(aval)
-        self.invars.append(var)
-        return JaxprTracer(self, var, user_source())
+        (tracer,) = self.new_args([aval])
+        return tracer
+
+    def new_args(self, avals: Sequence[ShapedArray]) -> list[JaxprTracer]:
+        invars = [Var(aval) for aval in avals]
+        self.invars += invars
+        source = user_source()
+        return [JaxprTracer(self, var, source) for var in invars]
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -78,7 +83,7 @@ class JaxprTrace(Trace):
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
         if not aval.shape and not aval.dtype.names and self.is_literal(x):
-            return Literal(x)
+            return Literal(x, aval)
         if id(x) not in self.constants:
             self.constants[id(x)] = Var(aval), x
         return self.constants[id(x)][0]
@@ -131,7 +136,7 @@ def trace_to_jaxpr(
     trace = JaxprTrace(transformation, name)
     trace.argument_names = argument_names
     with trace.run():
-        outs = f(*[trace.new_arg(aval) for aval in in_avals])
+        outs = f(*trace.new_args(in_avals))
     return trace.to_jaxpr(outs)
 
 

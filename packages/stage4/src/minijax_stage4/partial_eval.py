@@ -43,6 +43,9 @@ class PartialVal(NamedTuple):
 partial_eval_rules: dict[Primitive, Callable[..., list[Any]]] = {}
 
 
+_NUMBERS = (*python_scalars, np.generic)
+
+
 # --8<-- [start:trace]
 class PartialEvalTrace(JaxprTrace):
     """Stages what depends on its own tracers, the unknowns, and lets its parent do the rest."""
@@ -55,7 +58,7 @@ class PartialEvalTrace(JaxprTrace):
 
     def is_literal(self, scalar: Any) -> bool:
         """An Array was computed, so it is a residual, which another call has another value of."""
-        return isinstance(scalar, (*python_scalars, np.generic))
+        return isinstance(scalar, _NUMBERS)
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]

@@ -30,6 +30,9 @@ Avals = Sequence[ShapedArray]
 Flags = tuple[bool, ...]  # for each value whether it is so
 
 
+_NUMBERS = (*python_scalars, np.generic)
+
+
 # --8<-- [start:stage]
 class BodyTrace(JaxprTrace):
     """Stages a function that is part of another program.
@@ -39,7 +42,7 @@ class BodyTrace(JaxprTrace):
     """
 
     def is_literal(self, scalar: Any) -> bool:
-        return isinstance(scalar, (*python_scalars, np.generic))
+        return isinstance(scalar, _NUMBERS)
 
 
 def stage_body(
@@ -53,7 +56,7 @@ def stage_body(
     trace = BodyTrace(caller, fun)
     trace.argument_names = argument_names
     with trace.run():
-        outs = f(*[trace.new_arg(aval) for aval in in_avals])
+        outs = f(*trace.new_args(in_avals))
     return trace.to_jaxpr(outs)
 
 

@@ -139,11 +139,8 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
         start = -int(by) % size
         if not start:
             return a
-        parts = (
-            lax.slice_in_dim(a, start, None, axis=axis),
-            lax.slice_in_dim(a, 0, start, axis=axis),
-        )
-        return concatenate(parts, axis)
+        before, after = lax.split(a, (start, size - start), axis)
+        return lax.concatenate((after, before), axis)
     start = remainder(lax.neg(by), size)
     twice = concatenate([a, a], axis)
     return lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
