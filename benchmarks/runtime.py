@@ -45,7 +45,7 @@ def compiled_lstm(lib: Library) -> Any:
 
 def compiled_ode(lib: Library) -> Any:
     start = programs.ode_start(lib, size=1_000)
-    solve = lib.core.jit(programs.ode_solve(lib))
+    solve = lib.core.jit(programs.ode_solve(lib, end=10.0))
     return lambda: solve(*start).block_until_ready()
 
 
