@@ -457,3 +457,16 @@ def test_a_breakpoint_asks_and_shows_values(monkeypatch):
         minijax.debug.breakpoint(backend="web")
     with pytest.raises(SystemExit):
         minijax.jit(lambda: minijax.debug.breakpoint(stdin=io.StringIO("q\n"), stdout=out))()
+
+
+def test_values_are_written_to_the_log(caplog):
+    for library in (jax, minijax):
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            f = library.jit(lambda x, log=library.debug.log: (log("x = {x}", x=x), 2 * x)[1])
+            f(3)
+            library.effects_barrier()
+        assert [record.getMessage() for record in caplog.records] == ["x = 3"]
+    assert caplog.records[0].name.startswith("minijax.debug")
+    with pytest.raises(ValueError, match="no place"):
+        minijax.debug.log("x", 1)

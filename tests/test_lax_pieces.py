@@ -168,3 +168,68 @@ def test_primitives_by_name():
     for module, name in ((lax, "no_such_p"), (lax, "add_q"), (lax.linalg, "add_p")):
         with pytest.raises(AttributeError, match=f"{module.__name__}.*{name}"):
             getattr(module, name)
+
+
+@pytest.mark.parametrize("sizes", [[2, 4, 0], [1, 2, 1], [0, 3, 9], [6, 0, 0]], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+def test_products_of_groups_of_rows(sizes, dtype):
+    rows = (4 * RNG.standard_normal((6, 2))).astype(dtype)
+    matrices = (4 * RNG.standard_normal((3, 2, 4))).astype(dtype)
+
+    def everything(lib, jnp):
+        def f(x, y):
+            return lib.lax.ragged_dot(x, y, np.array(sizes))
+
+        outs = [f(rows, matrices), lib.lax.ragged_dot(rows, matrices, np.array(sizes, np.uint8))]
+        if dtype.startswith("float"):
+            outs += lib.grad(lambda x, y: jnp.sum(f(x, y) ** 2), (0, 1))(rows, matrices)
+            outs.append(lib.lax.ragged_dot(rows, matrices, np.array(sizes), "highest", "float32"))
+        return outs
+
+    ours, theirs = (
+        lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))() for lib, jnp in LIBRARIES
+    )
+    for x, y in zip(ours, theirs, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+    both = np.stack([rows, rows + 1])  # which JAX does not map over
+    mapped = minijax.vmap(lambda x: minijax.lax.ragged_dot(x, matrices, np.array(sizes)))(both)
+    for x, out in zip(both, mapped, strict=True):
+        expected = jax.lax.ragged_dot(x, matrices, np.array(sizes))
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lax, x, y: lax.ragged_dot(x, y, np.array([2.0, 4.0])),
+        lambda lax, x, y: lax.ragged_dot(x, y, np.array([2, 4, 1])),
+        lambda lax, x, y: lax.ragged_dot(x[0], y, np.array([2, 4])),
+        lambda lax, x, y: lax.ragged_dot(x, y[0], np.array([2, 4])),
+        lambda lax, x, y: lax.ragged_dot(x, y[:, :1], np.array([2, 4])),
+    ],
+)
+def test_groups_that_do_not_fit(call):
+    for lib in (minijax, jax):
+        with pytest.raises(TypeError):
+            call(lib.lax, np.ones((6, 2)), np.ones((2, 2, 4)))
+
+
+def test_functions_with_a_name():
+    def everything(lib, jnp):
+        def scaled(x, y=2.0, *, by):
+            return {"a": x * y * by, "b": [x]}
+
+        f = lib.lax.composite(scaled, name="my.scaled", version=1)
+        return f(X, by=2), f(X, 3.0, by=4), lib.jit(lambda x: f(x, x, by=1))(X)
+
+    ours, theirs = (leaves(lib, everything(lib, jnp)) for lib, jnp in LIBRARIES)
+    assert_same(ours, theirs, 1e-12)
+    tangent = minijax.lax.composite(lambda x: minijax.lax.sin(x), name="my.sine")
+    np.testing.assert_allclose(minijax.grad(tangent)(0.0), 1.0)
+    assert "my.sine" in minijax.jit(tangent).lower(1.0).compile().as_text()
+    for wrong in ({"name": 3}, {"name": "a", "version": "1"}):
+        with pytest.raises(TypeError, match="composite: "):
+            minijax.lax.composite(lambda x: x, **wrong)
+    with pytest.raises(TypeError, match="composite"):
+        minijax.lax.composite(3, name="three")

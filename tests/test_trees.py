@@ -376,3 +376,18 @@ def test_what_is_refused(name):
     assert isinstance(result_of(lambda n, lib: program(lib), None, jax), Exception)
     with pytest.raises(Exception, match=named):
         program(minijax)
+
+
+def test_fields_that_belong_to_the_structure():
+    def of(lib):
+        @lib.tree_util.register_dataclass
+        @dataclasses.dataclass
+        class Layer:
+            weight: float
+            name: str = lib.tree.static(default="dense", metadata={"unit": "m"})
+
+        layer = lib.tree.map(lambda x: 2 * x, Layer(3.0, "conv"))
+        metadata = dataclasses.fields(Layer)[1].metadata
+        return layer.weight, layer.name, Layer(1.0).name, dict(metadata), lib.tree.leaves(layer)
+
+    assert of(minijax) == of(jax)

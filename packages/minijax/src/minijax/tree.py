@@ -1,5 +1,8 @@
 """Pytrees, by the short names of `jax.tree`."""
 
+import dataclasses
+from typing import Any
+
 from minijax.tree_util import tree_all as all
 from minijax.tree_util import tree_broadcast as broadcast
 from minijax.tree_util import tree_flatten as flatten
@@ -14,6 +17,26 @@ from minijax.tree_util import tree_structure as structure
 from minijax.tree_util import tree_transpose as transpose
 from minijax.tree_util import tree_unflatten as unflatten
 
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that belongs to the structure, where the others are children.
+
+    Arguments:
+        kwargs: those of `dataclasses.field`.
+
+    >>> from minijax.tree_util import register_dataclass
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = static(default="dense")
+    >>> map(lambda x: 2 * x, Layer(3.0))
+    Layer(weight=6.0, name='dense')
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
 __all__ = [
     "all",
     "broadcast",
@@ -25,6 +48,7 @@ __all__ = [
     "map_with_path",
     "reduce",
     "reduce_associative",
+    "static",
     "structure",
     "transpose",
     "unflatten",

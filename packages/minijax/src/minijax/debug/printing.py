@@ -100,7 +100,9 @@ def print(
     x = 3.0, y = 9.0
     """
     if fmt is None:
-        return partial(print, ordered=ordered, skip_format_check=skip_format_check)
+        return partial(
+            print, ordered=ordered, skip_format_check=skip_format_check, _use_logging=_use_logging
+        )
     if not skip_format_check:
         _check.vformat(fmt, args, kwargs)
     write = _log if _use_logging else _write
@@ -109,6 +111,20 @@ def print(
 
 
 # --8<-- [end:print]
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Does what `print` does, but writes to the log, at level INFO: that of `minijax.debug`."""
+    how = {"ordered": ordered, "partitioned": partitioned, "_use_logging": _use_logging}
+    return print(fmt, *args, skip_format_check=skip_format_check, **how, **kwargs)
 
 
 class _Check(string.Formatter):
@@ -158,4 +174,4 @@ def _log(text: str) -> None:
     logging.getLogger(__name__).info(text)
 
 
-__all__ = ["callback", "print"]
+__all__ = ["callback", "log", "print"]

@@ -15,6 +15,7 @@ from minijax.lax import (
     broadcasting,
     choice,
     complex_numbers,
+    composites,
     control,
     conv_dimensions,
     convolution,
@@ -36,6 +37,7 @@ from minijax.lax import (
     placement,
     precision,
     products,
+    ragged,
     rearranging,
     reductions,
     roots,
@@ -62,6 +64,7 @@ from minijax.lax.bits import *
 from minijax.lax.broadcasting import *
 from minijax.lax.choice import *
 from minijax.lax.complex_numbers import *
+from minijax.lax.composites import *
 from minijax.lax.conditionals import cond, switch
 from minijax.lax.control import *
 from minijax.lax.conv_dimensions import *
@@ -85,6 +88,7 @@ from minijax.lax.placement import *
 from minijax.lax.precision import *
 from minijax.lax.primitives import primitive_named as _primitive_named
 from minijax.lax.products import *
+from minijax.lax.ragged import *
 from minijax.lax.rearranging import *
 from minijax.lax.reductions import *
 from minijax.lax.roots import *
@@ -116,6 +120,7 @@ __all__ = [
     *broadcasting.__all__,
     *choice.__all__,
     *complex_numbers.__all__,
+    *composites.__all__,
     *control.__all__,
     *conv_dimensions.__all__,
     *convolution.__all__,
@@ -137,6 +142,7 @@ __all__ = [
     *placement.__all__,
     *precision.__all__,
     *products.__all__,
+    *ragged.__all__,
     *rearranging.__all__,
     *reductions.__all__,
     *roots.__all__,
