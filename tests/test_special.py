@@ -112,6 +112,89 @@ def test_the_derivative_of_drawn_numbers():
     assert_same(lambda lib: lib.lax.igamma_grad_a, A, X)
 
 
+def test_bessel_functions():
+    """JAX's are not numbers at 0, nor in 32 bits."""
+    x = np.array([0.3, 2.0, -2.0, 9.5])
+
+    def function(lib):
+        def of(z):
+            return lib.scipy.special.bessel_jn(z, v=3)
+
+        return lambda z: [
+            of(z),
+            lib.scipy.special.bessel_jn(z[1:2], v=0, n_iter=30),
+            lib.grad(lambda z: (of(z) ** 2).sum())(z),
+            lib.jvp(of, (z,), (z,)),
+        ]
+
+    assert_same(function, x)
+    jv = pytest.importorskip("scipy.special").jv
+    x, orders = np.append(x, 0.0), np.arange(4)[:, None]
+    for dtype, tolerance in (("float64", 1e-14), ("float32", 1e-6)):
+        found = minijax.scipy.special.bessel_jn(x.astype(dtype), v=3)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, jv(orders, x), atol=tolerance)
+    slopes = minijax.jacfwd(lambda z: minijax.scipy.special.bessel_jn(z, v=3))(0.0)
+    np.testing.assert_allclose(slopes, [0, 0.5, 0, 0])
+
+
+def test_owens_function():
+    h = np.array([0.0, 0.1, 0.5, -1.0, 2.0, 5.0, 8.0])[:, None]
+    a = np.array([0.1, -0.3, 0.99, 1.0, 1.01, -3.0, 50.0])
+
+    def function(lib):
+        of = lib.scipy.special.owens_t
+        return lambda h, a, i: [
+            of(h, a),
+            of(i, 2.0),
+            of(h[1:], -np.inf),
+            of(h, 0.0),
+            of(-np.inf, a),
+        ]
+
+    assert_same(function, h, a, np.arange(3), tolerance=1e-7)
+    of = minijax.scipy.special.owens_t
+    np.testing.assert_allclose(of(0.0, -np.inf), -0.25)  # of which JAX makes no number
+    assert np.isnan(of(np.nan, 0.5))
+    assert np.isnan(of(0.5, np.nan))
+    h, a = np.broadcast_arrays(h, np.append(a, 0.0))
+    by_h, by_a = minijax.grad(lambda h, a: of(h, a).sum(), (0, 1))(h, a)
+    normal = np.exp(-(h**2) / 2) / np.sqrt(2 * np.pi)
+    inside = np.asarray(minijax.scipy.special.ndtr(a * h)) - 0.5
+    np.testing.assert_allclose(by_h, -normal * inside, atol=1e-14)
+    expected = np.exp(-(h**2) * (1 + a**2) / 2) / (2 * np.pi * (1 + a**2))
+    np.testing.assert_allclose(by_a, expected, atol=1e-14)
+
+
+def test_spherical_harmonics():
+    n = np.array([0, 1, 1, 2, 3, 5, 8, 2, 7, 20])
+    m = np.array([0, 1, -1, -2, 2, -4, 0, 1, -7, 19])
+    theta, phi = np.linspace(0.1, 3, 10), np.linspace(-7, 7, 10)
+
+    def function(lib):
+        of = lib.scipy.special.sph_harm_y
+
+        def loss(theta, phi):
+            return (of(n, m, theta, phi) * np.arange(10)).real.sum()
+
+        return lambda theta, phi: [
+            of(n, m, theta, phi),
+            of(np.full(10, 3), np.full(10, -2), theta, phi, n_max=4),
+            lib.jit(lambda n: of(n, m, theta, phi, n_max=20))(n),
+            lib.grad(loss, (0, 1))(theta, phi),
+        ]
+
+    assert_same(function, theta, phi)
+    of = minijax.scipy.special.sph_harm_y
+    expected = of(np.full(10, 3), np.full(10, -2), theta, phi)
+    np.testing.assert_array_equal(of(3, -2, theta, phi), expected)  # which JAX does not broadcast
+    np.testing.assert_array_equal(of(1, np.array([2, -2]), 0.5, 0.5), 0)
+    assert np.isnan(of(3, 0, 0.5, 0.5, n_max=2))
+    for lib in (jax, minijax):
+        with pytest.raises(lib.errors.ConcretizationTypeError):
+            lib.jit(lambda n, of=lib.scipy.special.sph_harm_y: of(n, m, theta, phi))(n)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 20, 61])
 def test_bernoullis_numbers(n):
     close(minijax.scipy.special.bernoulli(n), jax.scipy.special.bernoulli(n), 1e-12)
@@ -125,6 +208,9 @@ def test_bernoullis_numbers(n):
         (lambda of: of.spence(np.arange(3)), TypeError),
         (lambda of: of.betainc(1j, 1.0, 0.5), ValueError),
         (lambda of: of.erfcx(1j), ValueError),
+        (lambda of: of.bessel_jn(1j, v=1), ValueError),
+        (lambda of: of.sph_harm_y(*np.ones((4, 1), int), diff_n=1), NotImplementedError),
+        (lambda of: of.sph_harm_y(*np.ones((4, 1))), TypeError),
     ],
 )
 def test_bad_arguments(call, error):

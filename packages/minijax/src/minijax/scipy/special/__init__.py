@@ -5,29 +5,35 @@ from minijax.nn import logsumexp
 from minijax.numpy.transcendental import i0
 from minijax.scipy.special import (
     bessel,
+    bivariate_normal,
     entropies,
     error_functions,
     exponential_integrals,
     gamma_functions,
     logistic,
     normal_distribution,
+    spherical_harmonics,
 )
 from minijax.scipy.special.bessel import *
+from minijax.scipy.special.bivariate_normal import *
 from minijax.scipy.special.entropies import *
 from minijax.scipy.special.error_functions import *
 from minijax.scipy.special.exponential_integrals import *
 from minijax.scipy.special.gamma_functions import *
 from minijax.scipy.special.logistic import *
 from minijax.scipy.special.normal_distribution import *
+from minijax.scipy.special.spherical_harmonics import *
 
 __all__ = [
     "i0",
     "logsumexp",
     *bessel.__all__,
+    *bivariate_normal.__all__,
     *entropies.__all__,
     *error_functions.__all__,
     *exponential_integrals.__all__,
     *gamma_functions.__all__,
     *logistic.__all__,
     *normal_distribution.__all__,
+    *spherical_harmonics.__all__,
 ]

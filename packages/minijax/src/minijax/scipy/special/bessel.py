@@ -2,9 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import ints
 
 
 @operation
@@ -38,7 +44,55 @@ def i1(x: Any) -> Any:
     return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
 
 
+@operation(static=("v", "n_iter"))
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+    """The Bessel functions of the first kind, of all orders from 0 to `v`.
+
+    Arguments:
+        z: real numbers.
+        v: the largest order.
+        n_iter: the order from which they are computed downwards: larger than `v` and, by a
+            quarter at least, than the absolute values of `z`.
+
+    Returns:
+        An array with an axis of the orders in front of those of `z`.
+
+    Raises:
+        ValueError: `z` is complex.
+
+    >>> print(bessel_jn(jnp.array([0.0, 2.0]), v=1).round(3))
+    [[1.    0.224]
+     [0.    0.577]]
+    """
+    (z,) = real_arrays("bessel_jn", z)
+    (last,), (first,) = ints("bessel_jn: v", v), ints("bessel_jn: n_iter", n_iter)
+    is_zero = z == 0
+    x = jnp.where(is_zero, 1, z)
+    largest = float(np.finfo(typeof(z).dtype).max) ** 0.25
+    orders = jnp.arange(first, 0, -1)
+
+    def down(carry: Any, order: Any) -> Any:
+        """From two orders to the one below; what has grown too large is made small again."""
+        above, here, total, wanted = carry
+        below = 2 * order.astype(z.dtype) / x * here - above
+        # All of them, once added up in pairs, are 1: by that they are scaled in the end.
+        total = total + jnp.where(order % 2 == 1, jnp.where(order == 1, 1, 2), 0) * below
+        numbers = jnp.arange(last + 1).reshape(-1, *[1] * typeof(z).ndim)
+        wanted = jnp.where(numbers == order - 1, below, wanted)
+        scale = jnp.where(jnp.abs(below) > largest, 1 / largest, 1)
+        return (here * scale, below * scale, total * scale, wanted * scale), None
+
+    start = jnp.zeros_like(z), jnp.full_like(z, 1 / largest), jnp.zeros_like(z)
+    wanted = jnp.zeros((last + 1, *typeof(z).shape), z.dtype)
+    (_, _, total, wanted), _ = lax.scan(down, (*start, wanted), orders)
+    # There, as many terms of their series as have derivatives up to the second.
+    terms = jnp.stack([1 - z * z / 4, z / 2, z * z / 8])[: last + 1]
+    at_zero = jnp.zeros_like(wanted).at[:3].set(terms)
+    return jnp.where(is_zero, at_zero, wanted / total)
+
+
 __all__ = [
+    "bessel_jn",
     "i0e",
     "i1",
     "i1e",

@@ -1,0 +1,99 @@
+"""Spherical harmonics: the waves that a sphere has."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.floats import real_arrays
+from minijax.operation import operation
+from minijax_stage2 import Tracer, typeof
+from minijax_stage2.errors import ConcretizationTypeError
+from minijax_stage2.functions import ints
+
+
+def sph_harm_y(
+    n: Any,
+    m: Any,
+    theta: Any,
+    phi: Any,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Any:
+    """The spherical harmonics of degree `n` and order `m`, with the phase of Condon and Shortley.
+
+    Arguments:
+        n: integers, the degrees, at least 0.
+        m: integers, the orders, from `-n` to `n`; beyond these the result is 0.
+        theta: polar angles, from 0 to pi.
+        phi: azimuths.
+        diff_n: must be None.
+        n_max: the largest degree. It has to be given where `n` is traced; of a larger degree the
+            result is not a number.
+
+    Returns:
+        Complex numbers, of the shape to which all broadcast.
+
+    Raises:
+        ConcretizationTypeError: `n` is traced, and there is no `n_max`.
+        NotImplementedError: `diff_n` is given.
+        TypeError: `n` or `m` are no integers.
+
+    >>> print(sph_harm_y(1, 0, jnp.array([0.0]), jnp.array([0.5])).real)
+    [0.48860252]
+    """
+    if diff_n is not None:
+        raise NotImplementedError("sph_harm_y: diff_n must be None; use grad, jvp or jacfwd")
+    for name, given in (("n", n), ("m", m)):
+        if typeof(given).dtype.kind not in "iu":
+            raise TypeError(f"sph_harm_y: {name} must be integers, found {typeof(given)}")
+    if n_max is not None:
+        (largest,) = ints("sph_harm_y: n_max", n_max)
+    elif isinstance(n, Tracer):
+        raise ConcretizationTypeError(
+            f"sph_harm_y: n is traced, {typeof(n)}, so that its largest number is not known; give "
+            "it as n_max, an int"
+        )
+    else:
+        largest = int(np.max(np.asarray(n), initial=0))
+    return _harmonics(n, m, theta, phi, largest)
+
+
+@operation(static="n_max")
+def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
+    theta, phi = real_arrays("sph_harm_y", theta, phi)
+    shape = jnp.broadcast_shapes(*[typeof(x).shape for x in (n, m, theta, phi)])
+    cos, sin = (jnp.broadcast_to(f(theta), shape) for f in (jnp.cos, jnp.sin))
+    degree, order = jnp.broadcast_to(n, shape), jnp.broadcast_to(m, shape)
+    wanted = jnp.abs(order)
+    squared = jnp.square(wanted.astype(theta.dtype))
+
+    def next_degree(d: Any, carry: Any) -> Any:
+        """From degree d - 1 to d: until the order is as large, both grow; then only the degree."""
+        before, last, found = carry
+        x = d.astype(theta.dtype)
+        both = -jnp.sqrt((2 * x + 1) / (2 * x)) * sin * last
+        is_both = d <= wanted
+        gap = jnp.where(is_both, 1, x * x - squared)
+        part = jnp.where(is_both, 0, ((x - 1) ** 2 - squared) / (4 * (x - 1) ** 2 - 1))
+        one = jnp.sqrt((4 * x * x - 1) / gap) * (cos * last - _root(part) * before)
+        new = jnp.where(is_both, both, one)
+        return jnp.where(is_both, 0, last), new, jnp.where(degree == d, new, found)
+
+    first = jnp.full(shape, 1 / math.sqrt(4 * math.pi), theta.dtype)
+    found = jnp.where(degree == 0, first, jnp.nan)
+    _, _, found = lax.fori_loop(1, n_max + 1, next_degree, (jnp.zeros_like(first), first, found))
+    sign = jnp.where((order < 0) & (wanted % 2 == 1), -1, 1)
+    found = jnp.where(wanted > degree, 0, found) * sign
+    angle = order.astype(theta.dtype) * phi
+    return lax.complex(found * jnp.cos(angle), found * jnp.sin(angle))
+
+
+def _root(x: Any) -> Any:
+    """The square root, whose derivative at 0 is never asked for: `x` depends on integers only."""
+    return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
+
+
+__all__ = ["sph_harm_y"]
