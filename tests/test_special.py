@@ -166,6 +166,20 @@ def test_owens_function():
     np.testing.assert_allclose(by_a, expected, atol=1e-14)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 3e-14), ("float32", 1e-6)])
+def test_fresnels_integrals(dtype, tolerance):
+    x = np.append(np.linspace(-6, 6, 121), [1.599, 1.6, 1.601, np.inf, -np.inf, np.nan])
+    x = x.astype(dtype)
+    of = minijax.scipy.special.fresnel
+    for found, expected in zip(of(x), jax.scipy.special.fresnel(x), strict=True):
+        assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
+        np.testing.assert_allclose(found, expected, atol=tolerance)
+    x = x[np.isfinite(x)].astype("float64")
+    for which, wave in enumerate((np.sin, np.cos)):
+        slopes = minijax.vmap(minijax.grad(lambda x, which=which: of(x)[which]))(x)
+        np.testing.assert_allclose(slopes, wave(np.pi / 2 * x * x), atol=3e-14)
+
+
 def test_spherical_harmonics():
     n = np.array([0, 1, 1, 2, 3, 5, 8, 2, 7, 20])
     m = np.array([0, 1, -1, -2, 2, -4, 0, 1, -7, 19])

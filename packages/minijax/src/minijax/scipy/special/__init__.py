@@ -9,6 +9,7 @@ from minijax.scipy.special import (
     entropies,
     error_functions,
     exponential_integrals,
+    fresnel_integrals,
     gamma_functions,
     logistic,
     normal_distribution,
@@ -19,6 +20,7 @@ from minijax.scipy.special.bivariate_normal import *
 from minijax.scipy.special.entropies import *
 from minijax.scipy.special.error_functions import *
 from minijax.scipy.special.exponential_integrals import *
+from minijax.scipy.special.fresnel_integrals import *
 from minijax.scipy.special.gamma_functions import *
 from minijax.scipy.special.logistic import *
 from minijax.scipy.special.normal_distribution import *
@@ -32,6 +34,7 @@ __all__ = [
     *entropies.__all__,
     *error_functions.__all__,
     *exponential_integrals.__all__,
+    *fresnel_integrals.__all__,
     *gamma_functions.__all__,
     *logistic.__all__,
     *normal_distribution.__all__,
