@@ -202,6 +202,13 @@ def test_jacobians_take_keyword_arguments():
     assert hessian(lambda x, y: y * cube(x))(2.0, y=2.0) == 24.0
 
 
+@pytest.mark.parametrize("jacobian", [jacfwd, jacrev, hessian])
+def test_jacobians_of_python_numbers_are_weak_as_gradients_are(jacobian):
+    assert jacobian(lambda x: x * x * x)(2.0).weak_type
+    assert jit(jacobian(lambda x: x * x * x))(2.0).weak_type
+    assert not jacobian(lambda x: x * x * x)(X[0]).weak_type
+
+
 def test_derivatives_of_complex_functions():
     z = 1.0 + 2.0j
     assert grad(lambda z: z * z, holomorphic=True)(z) == 2 * z
