@@ -110,7 +110,7 @@ TABLE = {
         (lambda: jit(identity)(10**30), OverflowError, "argument x: the Python int 10+ does not fit in 64 bits"),
         (lambda: jit(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {NOT_ARRAY}"),
         (lambda: jit(lambda x: {"a": [x, object()]})(1.0), TypeError, r"result\['a'\]\[1\] of `<lambda>`"),
-        (lambda: jit(identity, static_argnums=0)([1]), ValueError, "static argument 0 is a list, which is not hashable"),
+        (lambda: jit(identity, static_argnums=0)([1]), ValueError, "static argument 0 is of type list, which is not hashable"),
         (lambda: jit(identity, static_argnums=3), ValueError, "static_argnums names argument 3 of `identity`, which has 1"),
         (lambda: jit(identity, static_argnums="a"), TypeError, "static_argnums must be ints, found 'a'"),
         (lambda: jit(identity, static_argnames="y"), ValueError, "static_argnames names 'y', which is no parameter"),

@@ -6,6 +6,7 @@ import io
 import linecache
 import pickle
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import (
     checking_leaks,
+    custom_vjp,
     debug_key_reuse,
     enable_x64,
     errors,
@@ -132,6 +134,23 @@ def used_twice():
         return random.normal(key), random.uniform(key)
 
 
+@partial(custom_vjp, nondiff_argnums=0)
+def bounded(most, x):
+    return x
+
+
+bounded.defvjp(lambda most, x: (x, None), lambda most, _, ct: (jnp.minimum(ct, most),))
+
+
+def closing_over(a):
+    @custom_vjp
+    def scaled(x):
+        return a * x
+
+    scaled.defvjp(lambda x: (a * x, None), lambda _, ct: (a * ct,))
+    return scaled(a)
+
+
 def loop_of(types):
     """A loop whose carry swaps the types of two of its leaves."""
     return lambda c, x: ({**c, "a": c["b"], "b": c["a"]}, x)
@@ -147,6 +166,7 @@ TABLE = [
     (lambda: jit(lambda n: jnp.arange(n))(3), errors.TracerIntegerConversionError, "arange: stop must be known.*static"),
     (lambda: jit(lambda n: jnp.arange(n, 5))(3), errors.TracerIntegerConversionError, "arange: start must be known.*static"),
     (lambda: jit(lambda n: random.split(random.key(0), n))(3), errors.TracerIntegerConversionError, "static"),
+    (lambda: jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, length=n))(3), errors.TracerIntegerConversionError, "scan: length must be known.*fori_loop.*argument n"),
     (lambda: jit(lambda i: [1, 2][i])(1), errors.TracerIntegerConversionError, "static"),
     (lambda: jit(lambda x: int(x))(1.5), errors.TracerIntegerConversionError, "astype"),
     (lambda: jit(np.sin)(1.0), errors.TracerArrayConversionError, "in place of numpy's"),
@@ -164,6 +184,8 @@ TABLE = [
     (lambda: kept(jit, 1.0) + 1, errors.UnexpectedTracerError, "belongs to the jit of `keep`.*Return it"),
     (lambda: jnp.sin(kept(vmap, ones3)), errors.UnexpectedTracerError, "belongs to the vmap of `keep`.*Return it"),
     (lambda: kept(grad, 1.0) * 2, errors.UnexpectedTracerError, "belongs to the jvp of `keep`.*Return it"),
+    (lambda: grad(lambda a: bounded(a, a))(1.0), errors.UnexpectedTracerError, "backward rule `<lambda>` of `bounded`.*nondiff_argnums.*Make it an argument"),
+    (lambda: grad(closing_over)(1.0), errors.UnexpectedTracerError, "forward rule `<lambda>` of `scaled`.*closes over.*Make it an argument"),
     (with_leak, errors.LeakedTracerError, "kept in a list.*Return values"),
     (lambda: lax.psum(1.0, "i"), errors.UnboundAxisError, "axis_name="),
     (lambda: vmap(lambda x: lax.psum(x, "j"), axis_name="i")(ones3), errors.UnboundAxisError, "bound here: 'i'"),

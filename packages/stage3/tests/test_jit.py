@@ -250,18 +250,18 @@ class TestStaticArguments:
             (
                 lambda: jit(identity, static_argnums=0)([1, 2]),
                 ValueError,
-                "jit of `identity`: the static argument 0 is a list, which is not hashable, so "
-                "calls cannot be told apart by it. Use a tuple",
+                "jit of `identity`: the static argument 0 is of type list, which is not hashable, "
+                "so calls cannot be told apart by it. Use a tuple",
             ),
             (
                 lambda: jit(identity, static_argnames="x")(x={}),
                 ValueError,
-                "jit of `identity`: the static x is a dict, which is not hashable",
+                "jit of `identity`: the static x is of type dict, which is not hashable",
             ),
             (
                 lambda: jit(identity, static_argnums=0)(X),
                 ValueError,
-                "the static argument 0 is a ndarray, which is not hashable",
+                "the static argument 0 is of type ndarray, which is not hashable",
             ),
             (
                 lambda: jit(identity, static_argnums=1),

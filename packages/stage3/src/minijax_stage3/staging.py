@@ -198,9 +198,10 @@ def abstractify(
             message = f"{caller} of `{name_of(fun)}`: argument {names()[index]}: {error}"
             if isinstance(error, TypeError):
                 message = message.rstrip(".")
+                static = " by static_argnums or static_argnames" * (caller == "jit")
                 message += (
-                    ". An argument that is no array can be closed over, or made static where the "
-                    "caller offers it."
+                    ". An argument that is no array can be closed over, or made static"
+                    f"{static or ' where the caller offers it'}."
                 )
             raise type(error)(message) from None
     return avals

@@ -87,7 +87,7 @@ class StaticArguments:
             except TypeError:
                 what = f"argument {which}" if isinstance(which, int) else which
                 raise ValueError(
-                    f"jit of `{name_of(self.fun)}`: the static {what} is a "
+                    f"jit of `{name_of(self.fun)}`: the static {what} is of type "
                     f"{type(value).__name__}, which is not hashable, so calls cannot be told "
                     "apart by it. Use a tuple or another immutable value, or do not make it static."
                 ) from None

@@ -190,6 +190,8 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
     kind = "complex number, where holomorphic=True" if holomorphic else "real number"
     expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
     leaves, tree = tree_flatten(out)
+    if out is None:
+        raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise NonScalarGradientError(
             f"{expected}, found a pytree of {len(leaves)} leaves, {tree}. To return more than "

@@ -1,12 +1,13 @@
 """`custom_vjp`: a function with a derivative of its own, in reverse mode."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from minijax.custom_derivatives.call import Call, CustomFunction
 from minijax.custom_derivatives.rules import VjpRule
 from minijax.custom_derivatives.symbolic_zero import CustomVJPPrimal, SymbolicZero, shown_to_rule
-from minijax.errors import TreeMismatchError
+from minijax.errors import TreeMismatchError, UnexpectedTracerError
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
@@ -90,8 +91,9 @@ class custom_vjp(CustomFunction):
         ) -> tuple[list[Any], list[Any], Any]:
             if symbolic_zeros:
                 primals = list(map(CustomVJPPrimal, primals, nonzero))
-            pair = fwd_fun(*call.all_args(tree_unflatten(call.in_tree, primals)))
             role = f"custom_vjp: the forward rule `{name_of(fwd_fun)}`"
+            with _naming_what_varies(role, call):
+                pair = fwd_fun(*call.all_args(tree_unflatten(call.in_tree, primals)))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"{role} of `{name_of(call.fun)}` must return a pair of the result and what "
@@ -105,12 +107,26 @@ class custom_vjp(CustomFunction):
         def bwd(knowledge: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             out_tree, tree = knowledge
             shown = [shown_to_rule(ct, symbolic_zeros) for ct in cts]
-            result = bwd_fun(
-                *call.nondiff, tree_unflatten(tree, residuals), tree_unflatten(out_tree, shown)
-            )
+            with _naming_what_varies(f"custom_vjp: the backward rule `{name_of(bwd_fun)}`", call):
+                result = bwd_fun(
+                    *call.nondiff, tree_unflatten(tree, residuals), tree_unflatten(out_tree, shown)
+                )
             return _check_cotangents(call, bwd_fun, result)
 
         return VjpRule(fwd, bwd)
+
+
+@contextmanager
+def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
+    """Says how a rule comes by a value whose trace is over, or waits: it was not handed to it."""
+    try:
+        yield
+    except UnexpectedTracerError as error:
+        raise UnexpectedTracerError(
+            f"{role} of `{name_of(call.fun)}` uses a traced value that it closes over, or gets by "
+            "nondiff_argnums. Make it an argument that is differentiated, and None or zeros its "
+            f"cotangent.\n{error}"
+        ).with_traceback(error.__traceback__) from None
 
 
 def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.arrays import to_array, tree_to_arrays
+from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_with_carry
@@ -140,8 +141,13 @@ def _length(f: Any, xs: Any, length: Any) -> int:
     if length is not None:
         try:
             length = operator.index(length)
-        except TypeError as error:
-            raise type(error)(f"scan: length must be an int, found {length!r:.60}") from error
+        except ConcretizationTypeError as error:
+            raise type(error)(
+                "scan: length must be known, for it decides the shape of the results; fori_loop "
+                f"and while_loop run as often as a traced number says. Here {error}"
+            ) from None
+        except TypeError:
+            raise TypeError(f"scan: length must be an int, found {length!r:.60}") from None
     sizes = {size for _, _, size in rows} | ({length} if length is not None else set())
     if not sizes:
         raise ValueError(f"scan of `{name_of(f)}`: xs holds no arrays, so length must be given")

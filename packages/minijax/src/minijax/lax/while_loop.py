@@ -79,10 +79,11 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     if condition.out_tree.num_nodes != 1 or [
         a.strip_weak_type() for a in closed_cond.out_avals
     ] != [ShapedArray((), np.bool_)]:
-        found = ", ".join(map(str, closed_cond.out_avals))
+        is_leaf = condition.out_tree.num_nodes == 1 and closed_cond.out_avals
+        found = closed_cond.out_avals[0] if is_leaf else condition.out_tree
         raise TypeError(
-            f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found ({found}) "
-            f"of structure {condition.out_tree}"
+            f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found {found}. "
+            "Compare numbers; make one boolean of several by all or any."
         )
     outs = bind(
         while_p,
