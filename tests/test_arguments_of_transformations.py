@@ -116,6 +116,22 @@ SECTIONS = {
         lambda n, lib: lib.linear_transpose(lambda x: 2.0 * x, n.arange(3))(n.ones(3)),
         lambda n, lib: lib.linear_transpose(lambda x: x, n.ones(2), reduce_axes=("i",)),
     ],
+    "linear functions are pytrees": [
+        lambda n, lib: lib.jit(lambda x: lib.vjp(product(n), x)[1])(2.0)(1.0),
+        lambda n, lib: lib.jit(lambda x: lib.linearize(product(n), x)[1])(2.0)(1.0),
+        lambda n, lib: lib.jit(lambda x: lib.linear_transpose(lambda y: y * x, 1.0))(2.0)(1.0),
+        lambda n, lib: lib.jit(lambda f, ct: f(ct))(lib.vjp(product(n), 2.0)[1], 1.0),
+        lambda n, lib: lib.vmap(lambda f, ct: f(ct))(
+            lib.vmap(lambda x: lib.vjp(product(n), x)[1])(n.arange(3.0)), n.ones(3)
+        ),
+        lambda n, lib: lib.lax.cond(
+            True, lambda f: f(1.0), lambda f: f(2.0), lib.linearize(product(n), n.float32(2))[1]
+        ),
+        lambda n, lib: lib.lax.scan(
+            lambda c, x: (c, lib.vjp(product(n), x)[1]), n.ones(()), n.arange(3.0)
+        )[0],
+        lambda n, lib: lib.grad(lambda x: lib.vjp(product(n), x)[1](1.0)[0])(2.0),
+    ],
     "axes of vmap": [
         lambda n, lib: lib.vmap(n.sin, -1, -1)(matrix(n)),
         lambda n, lib: lib.vmap(lambda x, y: x * y, [0, None])(matrix(n), 3.0),
@@ -194,6 +210,10 @@ SECTIONS = {
         lambda n, lib: len(lib.ShapeDtypeStruct((), n.int8)),
     ],
 }  # fmt: skip
+
+
+def product(n):
+    return lambda x: n.sin(x) * x
 
 
 def bilinear_in_y(n):

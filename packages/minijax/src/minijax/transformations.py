@@ -16,6 +16,7 @@ from minijax.arrays import to_array, tree_to_arrays
 from minijax.axis_names import named_axes
 from minijax.errors import ComplexGradientError
 from minijax.evaluation import evaluated_by_library
+from minijax.tree_util import Partial
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_leaves, tree_map
@@ -47,6 +48,10 @@ def _documented_as(original: Function, more: str = "") -> Callable[[Function], F
 _HAS_AUX = """
     With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
     comes last in what is returned."""
+_RESIDUALS = """
+
+    The linear function that is returned is a pytree of the residuals that it holds, so that it can
+    be a result, or an argument, of other functions that are transformed."""
 _HOLOMORPHIC = """
 
     Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative."""
@@ -144,7 +149,7 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-@_documented_as(stage4.vjp)
+@_documented_as(stage4.vjp, _RESIDUALS)
 @evaluated_by_library
 def vjp(
     fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
@@ -176,7 +181,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     return (*tree_to_arrays(out), with_aux.aux()) if with_aux else tree_to_arrays(out)
 
 
-@_documented_as(stage4.linearize, _HAS_AUX)
+@_documented_as(stage4.linearize, _HAS_AUX + _RESIDUALS)
 @evaluated_by_library
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
@@ -190,7 +195,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
-@_documented_as(stage4.linear_transpose)
+@_documented_as(stage4.linear_transpose, _RESIDUALS)
 @evaluated_by_library
 def linear_transpose(
     fun: Function, *primals: Any, reduce_axes: Sequence[Hashable] = ()
@@ -205,13 +210,16 @@ def linear_transpose(
     return _on_arrays(stage4.linear_transpose(fun, *primals))
 
 
-def _on_arrays(function: Function) -> Function:
+def _on_arrays(linear: functools.partial[Any]) -> Partial:
+    """A linear function, which holds residuals, as a pytree of them: a program may return it."""
+    function, (residuals,) = linear.func, linear.args
+
     @evaluated_by_library
     @functools.wraps(function)
-    def on_arrays(*args: Any) -> Any:
-        return tree_to_arrays(function(*tree_to_arrays(args)))
+    def on_arrays(residuals: Sequence[Any], *args: Any) -> Any:
+        return tree_to_arrays(function(residuals, *tree_to_arrays(args)))
 
-    return on_arrays
+    return Partial(on_arrays, tree_to_arrays(residuals))
 
 
 # --8<-- [start:vmap]

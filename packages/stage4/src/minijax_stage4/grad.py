@@ -21,13 +21,13 @@ from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
 
 
 # --8<-- [start:pull_back]
-def pull_back(linear: LinearProgram, cts: Sequence[Any]) -> list[Any]:
+def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """The cotangents of the arguments from those of the results, by transposing the program."""
     given = [ct for ct, t in zip(cts, linear.constant_outs, strict=True) if t is None]
     undefined = [UndefPrimal(var.aval) for var in linear.jaxpr.invars]
     program = consts_as_invars(linear.jaxpr)
-    in_cts = backward_pass(program, [*linear.consts, *undefined], given)
-    computed = iter(in_cts[len(linear.consts) :])
+    in_cts = backward_pass(program, [*residuals, *undefined], given)
+    computed = iter(in_cts[len(residuals) :])
     return [
         _of_type(aval, next(computed)) if varies else Zero(tangent_type(aval))
         for varies, aval in zip(linear.varies_in, linear.in_avals, strict=True)
@@ -68,15 +68,16 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with_aux = WithAux(fun) if has_aux else None
     leaves, in_tree = tree_flatten(primals)
     flat_fun = FlatFunction(with_aux or fun, in_tree)
-    outs, linear = linearize_flat(flat_fun, leaves, fun)
+    outs, linear, residuals = linearize_flat(flat_fun, leaves, fun)
     out_tree = flat_fun.out_tree
 
-    def f_vjp(ct: Any) -> Any:
+    def f_vjp(residuals: Sequence[Any], ct: Any) -> Any:
         cts = flat_cotangents(f"vjp of `{name_of(fun)}`", out_tree, linear.out_avals, ct)
-        return tree_unflatten(in_tree, [instantiate(ct) for ct in pull_back(linear, cts)])
+        in_cts = pull_back(linear, residuals, cts)
+        return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 
-    out = tree_unflatten(out_tree, outs)
-    return (out, f_vjp, with_aux.aux()) if with_aux else (out, f_vjp)
+    pair = tree_unflatten(out_tree, outs), functools.partial(f_vjp, residuals)
+    return (*pair, with_aux.aux()) if with_aux else pair
 
 
 # --8<-- [end:vjp]

@@ -1,6 +1,7 @@
 """`linearize`: the jvp of a function, partially evaluated with primals known, tangents unknown."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax_stage1.source import name_of
@@ -26,8 +27,8 @@ class LinearProgram:
 
     Arguments:
         jaxpr: takes the tangents of the inputs that can change, the real and complex ones, and
-            returns those tangents of the results that depend on them.
-        consts: the values of its constants, the residuals of evaluating the function.
+            returns those tangents of the results that depend on them. The values of its constants
+            are residuals of evaluating the function, and given when it is applied.
         in_avals, out_avals: the types of the function's arguments and results.
         constant_outs: for each result its tangent where that is known, being zero, else None.
     """
@@ -35,29 +36,31 @@ class LinearProgram:
     def __init__(
         self,
         jaxpr: Jaxpr,
-        consts: Sequence[Any],
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         constant_outs: Sequence[Any],
     ):
         self.jaxpr = jaxpr
-        self.consts = consts
         self.in_avals = in_avals
         self.out_avals = out_avals
         self.varies_in = [is_inexact(aval.dtype) for aval in in_avals]
         self.constant_outs = constant_outs
 
-    def __call__(self, tangents: Sequence[Any]) -> list[Any]:
+    def __call__(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """Applies the program to one tangent, or `Zero`, for each argument."""
         given = [instantiate(t) for t, v in zip(tangents, self.varies_in, strict=True) if v]
-        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *given))
+        outs = iter(eval_jaxpr(self.jaxpr, residuals, *given))
         return [next(outs) if t is None else instantiate(t) for t in self.constant_outs]
 
 
 def linearize_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], name: Any
-) -> tuple[list[Any], LinearProgram]:
-    """Evaluates `f`, a function of arrays that returns a list, and its derivative there."""
+) -> tuple[list[Any], LinearProgram, list[Any]]:
+    """Evaluates `f`, a function of arrays that returns a list.
+
+    Returns:
+        Its results, its derivative there, and the residuals that this needs.
+    """
     in_avals = [typeof(x) for x in primals]
     outs: list[Any] = []
     out_tangents: list[Any] = []
@@ -71,18 +74,18 @@ def linearize_flat(
         return [t for t in out_tangents if type(t) is not Zero]
 
     pvals = [PartialVal.unknown(aval) for aval in in_avals if is_inexact(aval.dtype)]
-    jaxpr, out_pvals, consts = partial_eval(program, pvals, name)
+    jaxpr, out_pvals, residuals = partial_eval(program, pvals, name)
     computed = iter(out_pvals)
     constant_outs = [t if type(t) is Zero else next(computed).const for t in out_tangents]
     out_avals = [typeof(out) for out in outs]
-    return outs, LinearProgram(jaxpr, consts, in_avals, out_avals, constant_outs)
+    return outs, LinearProgram(jaxpr, in_avals, out_avals, constant_outs), residuals
 
 
 # --8<-- [end:linear]
 
 
 # --8<-- [start:linearize]
-def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]]:
     """Evaluates `fun` once and returns its derivative at that point as a linear function.
 
     Arguments:
@@ -101,9 +104,9 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...
     leaves, in_tree = tree_flatten(primals)
     require_function("linearize", fun)
     flat_fun = FlatFunction(fun, in_tree)
-    outs, linear = linearize_flat(flat_fun, leaves, fun)
+    outs, linear, residuals = linearize_flat(flat_fun, leaves, fun)
 
-    def f_jvp(*tangents: Any) -> Any:
+    def f_jvp(residuals: Sequence[Any], *tangents: Any) -> Any:
         paths_and_tangents, tangents_tree = tree_flatten_with_path(tangents)
         if tangents_tree != in_tree:
             raise TreeMismatchError(
@@ -115,9 +118,9 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...
             check_tangent(f"linearized `{name_of(fun)}`", f"argument{keystr(path)}", aval, t)
             for (path, t), aval in zip(paths_and_tangents, linear.in_avals, strict=True)
         ]
-        return tree_unflatten(flat_fun.out_tree, linear(given))
+        return tree_unflatten(flat_fun.out_tree, linear(residuals, given))
 
-    return tree_unflatten(flat_fun.out_tree, outs), f_jvp
+    return tree_unflatten(flat_fun.out_tree, outs), partial(f_jvp, residuals)
 
 
 # --8<-- [end:linearize]

@@ -6,6 +6,7 @@ each linear primitive is enough.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax_stage1.source import name_of, on_behalf_of
@@ -192,7 +193,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
 
 
 # --8<-- [start:linear_transpose]
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     """Transposes a function that is known to be linear.
 
     Arguments:
@@ -225,7 +226,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     out_avals = [out.aval for out in outs]
     type_of_ct = _type_of_cotangents(fun, in_avals, out_avals)
 
-    def transposed(ct: Any) -> Any:
+    def transposed(consts: Sequence[Any], ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
         cts = flat_cotangents(caller, flat_fun.out_tree, out_avals, ct, type_of_ct)
         cts = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
@@ -238,7 +239,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
             ],
         )
 
-    return transposed
+    return partial(transposed, consts)
 
 
 def _type_of_cotangents(
