@@ -217,6 +217,11 @@ WRONG = [
     (lambda: random.split(None), TypeError, "expected a key"),
     (lambda: random.normal(np.zeros(2, np.int32)), TypeError, "two words of uint32"),
     (lambda: random.normal(np.zeros(3, np.uint32)), TypeError, "two words of uint32"),
+    (
+        lambda: random.normal((3,), KEY),
+        TypeError,
+        r"normal: shape must .* found key<fry>\[\] of type Array. Are arguments swapped",
+    ),
     (lambda: random.normal(random.split(KEY)), ValueError, "map `normal` over them by vmap"),
     (lambda: random.key(1.5), TypeError, "a seed is an integer"),
     (lambda: random.key([1, 2]), TypeError, "map `key` by vmap"),

@@ -1,6 +1,7 @@
 """Operations: the functions of this library that users call on arrays."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -8,6 +9,8 @@ import numpy as np
 
 from minijax.array import Array
 from minijax.jit import JittedFunction
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
 from minijax_stage3.static_arguments import StaticArguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -22,6 +25,7 @@ class Operation(JittedFunction):
     """
 
     is_users = False
+    caller = ""
 
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
         functools.update_wrapper(self, fun, updated=())
@@ -48,6 +52,20 @@ class _ListsAsTuples(StaticArguments):
             tuple([_as_tuple(x) if i in self.argnums else x for i, x in enumerate(args)]),
             {name: _as_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
         )
+
+    def _refuse_unhashable(self, static: Any) -> None:
+        """Users know operations as functions, not as jitted ones with static arguments."""
+        for which, _, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                names = list(inspect.signature(self.fun).parameters)
+                name = names[which] if isinstance(which, int) else which
+                found = typeof(value) if isinstance(value, Array | np.ndarray) else repr(value)
+                raise TypeError(
+                    f"{name_of(self.fun)}: {name} must be an int, a tuple, a string or a dtype, "
+                    f"found {found!s:.60} of type {type(value).__name__}. Are arguments swapped?"
+                ) from None
 
 
 @overload

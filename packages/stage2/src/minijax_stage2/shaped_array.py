@@ -283,8 +283,12 @@ def typeof(x: Any) -> ShapedArray:
             f"the {x.interpreter} of stage 1 knows `add` and `mul` on numbers only; "
             "use the transformation of the same name from stage 2 or later"
         )
+    holds_tracers = isinstance(x, list | tuple) and any(isinstance(item, Boxed) for item in x)
+    items = [str(getattr(item, "aval", item)) for item in x] if holds_tracers else []
+    found = f"[{', '.join(items)}]" if holds_tracers else repr(x)
     raise TypeError(
-        f"expected an array or a number, found {x!r:.60} of type {type(x).__name__}.{_remedy(x)}"
+        f"expected an array or a number, found {found:.60} of type {type(x).__name__}."
+        + (" jnp.array(...) of minijax makes an array of it." if holds_tracers else _remedy(x))
     )
 
 

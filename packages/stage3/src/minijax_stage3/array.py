@@ -84,19 +84,35 @@ class Array(ArrayOperators):
         return bool(self.numpy())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
+
+    def _number(self) -> Any:
+        if self.aval.shape:
+            raise TypeError(
+                f"{self.aval} is no scalar: only scalars become Python numbers. Take one element "
+                "by its index, or reduce the array."
+            )
+        return self.item()
 
     def __index__(self) -> int:
         return operator.index(self.numpy())
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
+        if not self.aval.shape:
+            return format(self.numpy()[()], spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            raise TypeError(
+                f"{self.aval} is no scalar, and is not written as {spec!r}; numpy.array_str has "
+                "digits to choose"
+            ) from None
 
     def __str__(self) -> str:
         return str(self.numpy())

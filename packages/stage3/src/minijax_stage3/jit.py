@@ -65,6 +65,7 @@ class JittedFunction:
     """
 
     array_type: type[Array] = Array  # of the results
+    caller = "jit"  # in messages; empty where users do not know that a function is jitted
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class JittedFunction:
             in_avals = tuple([x.aval if isinstance(x, Array) else typeof(x) for x in leaves])
         except (TypeError, OverflowError):
             names = functools.partial(self._names, args, kwargs)
-            in_avals = tuple(abstractify("jit", self._fun, names, leaves))
+            in_avals = tuple(abstractify(self.caller, self._fun, names, leaves))
         return leaves, (fast_tree, in_avals, static, number_types())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:

@@ -195,8 +195,9 @@ def abstractify(
         try:
             avals.append(typeof(leaf))
         except (TypeError, OverflowError) as error:
-            message = f"{caller} of `{name_of(fun)}`: argument {names()[index]}: {error}"
-            if isinstance(error, TypeError):
+            role = f"{caller} of `{name_of(fun)}`" if caller else name_of(fun)
+            message = f"{role}: argument {names()[index]}: {error}"
+            if caller and isinstance(error, TypeError):
                 message = message.rstrip(".")
                 static = " by static_argnums or static_argnames" * (caller == "jit")
                 message += (
