@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import to_array
+from minijax.arrays import to_array, tree_to_arrays
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import (
@@ -56,8 +56,10 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     """
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
-    if jit_is_disabled() and (done := while_in_python(cond_fun, body_fun, init_val)):
-        return done[0]
+    if jit_is_disabled():
+        done = while_in_python(cond_fun, body_fun, tree_to_arrays(init_val))
+        if done:
+            return tree_to_arrays(done[0])
 
     def names() -> list[str]:
         return argument_names(body_fun, (init_val,), {})
