@@ -437,3 +437,11 @@ def test_types_and_errors_of_scipys_functions(name):
                     for lib in (minijax, jax)
                 )
                 assert_alike(ours, theirs)
+
+
+def test_cholesky_is_done_by_lapack_whose_failure_is_of_one_matrix_only():
+    x = np.stack([positive((3, 3)), -positive((3, 3))])
+    assert "@lapack_dpotrf_ffi" in minijax.jit(mnp.linalg.cholesky).lower(x).as_text()
+    factors = np.asarray(mnp.linalg.cholesky(x))
+    np.testing.assert_allclose(factors[0] @ factors[0].T, x[0])
+    np.testing.assert_array_equal(factors, np.asarray(jnp.linalg.cholesky(x)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import minijax.lax.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.composition import leading_batch
 from minijax.declare import declare
@@ -22,7 +23,7 @@ from minijax.lax.matrices import (
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, neg, sub, typeof
 from minijax_stage2.promotion import cast, result_type
-from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
 cholesky_p = Primitive("cholesky")
@@ -185,8 +186,12 @@ def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
-    (out,) = out_avals
-    return b.emit(f"stablehlo.cholesky {x.name}, lower = true : {mlir_type(out)}", out)
+    """By LAPACK, which takes a fraction of the time of what XLA makes of `stablehlo.cholesky`."""
+    info = lapack.info_type(x.aval.shape[:-2])
+    factor, failed = lapack.call(
+        b, "potrf", [x], [*out_avals, info], x.aval.ndim - 2, {"uplo": "L"}, in_place={0: 0}
+    )
+    return lapack.nan_unless_done(b, failed, [factor])
 
 
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
