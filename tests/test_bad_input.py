@@ -281,7 +281,7 @@ TABLE = {
         (lambda: array([1.0], "elf"), TypeError, "'elf'"),
         (lambda: array([1.0], "U1"), TypeError, "expected a dtype of numbers, found <U1"),
         (lambda: bool(array([1.0, 2.0])), ValueError, "truth value of an array with more than one element"),
-        (lambda: int(array([1.0, 2.0])), ValueError, "array of size 1"),
+        (lambda: int(array([1.0, 2.0])), TypeError, r"f64\[2\] is no scalar"),
         (lambda: array([1.0, 2.0]).item(), ValueError, "array of size 1"),
         (lambda: range(array(1.0)), TypeError, "only integer scalar arrays"),
         (lambda: len(array(1.0)), TypeError, "is a scalar and has no length"),
