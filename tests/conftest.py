@@ -4,6 +4,7 @@ import os
 import random
 
 import jax
+import pytest
 from hypothesis import HealthCheck, settings
 
 import minijax
@@ -83,8 +84,15 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if config.option.seed is None:
+    if hasattr(config, "workerinput"):  # one of several processes, which draw alike
+        config.option.seed = config.workerinput["seed"]
+    elif config.option.seed is None:
         config.option.seed = random.SystemRandom().randrange(10_000)
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_configure_node(node):
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_report_header(config):

@@ -122,7 +122,17 @@ def log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Does what `print` does, but writes to the log, at level INFO: that of `minijax.debug`."""
+    """Does what `print` does, but writes to the log, at level INFO: that of `minijax.debug`.
+
+    >>> import logging
+    >>> logging.getLogger("minijax.debug").setLevel(logging.INFO)
+    >>> @minijax.jit
+    ... def step(x):
+    ...     minijax.debug.log("x is {}", x)
+    ...     return x / 2
+    >>> step(3.0)
+    Array(1.5, dtype=float32, weak_type=True)
+    """
     how = {"ordered": ordered, "partitioned": partitioned, "_use_logging": _use_logging}
     return print(fmt, *args, skip_format_check=skip_format_check, **how, **kwargs)
 

@@ -110,6 +110,11 @@ def qr_multiply(
 
     Raises:
         ValueError: there is no such `mode`, or the shapes do not fit.
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> coordinates, r = minijax.scipy.linalg.qr_multiply(a, jnp.array([3.0, 4.0]))
+    >>> bool(jnp.allclose(coordinates @ r, jnp.array([3.0, 4.0]) @ a))  # q @ r is a
+    True
     """
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")

@@ -250,6 +250,11 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Raises:
         ValueError: the matrices are not square.
+
+    >>> turn = jnp.array([[0.0, -1.0], [1.0, 0.0]])
+    >>> t, z = minijax.scipy.linalg.rsf2csf(*minijax.scipy.linalg.schur(turn))
+    >>> bool(jnp.allclose(z @ t @ z.conj().T, turn))
+    True
     """
     t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
     z = _product(matrices_of("rsf2csf: Z", Z, square=True), w)
