@@ -66,7 +66,7 @@ def test_without_jit_programs_are_python():
 def test_without_jit_loops_give_arrays():
     with minijax.disable_jit():
         n = minijax.lax.while_loop(lambda n: n < 3, lambda n: n + 1, 0)
-    assert (type(n), n.dtype, n.weak_type) == (minijax.Array, "int32", True)
+    assert (type(n), n.dtype, n.weak_type) == (minijax.Array, "int64", True)
 
 
 def test_without_jit_nothing_is_traced_and_with_it_all_is_as_before():
