@@ -178,11 +178,15 @@ def convolve2d(
     Array([[ 1., 11., 10.],
            [ 1., 11., 10.]], dtype=float32)
     """
-    if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError("convolve2d: boundary must be 'fill', and fillvalue 0")
-    if typeof(in1).ndim != 2 or typeof(in2).ndim != 2:
-        raise ValueError(f"convolve2d: takes matrices, found {typeof(in1)} and {typeof(in2)}")
+    _require_matrices("convolve2d", in1, in2, boundary, fillvalue)
     return _convolved("convolve2d", in1, in2, mode, precision)
+
+
+def _require_matrices(caller: str, in1: Any, in2: Any, boundary: str, fillvalue: float) -> None:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError(f"{caller}: boundary must be 'fill', and fillvalue 0")
+    if typeof(in1).ndim != 2 or typeof(in2).ndim != 2:
+        raise ValueError(f"{caller}: takes matrices, found {typeof(in1)} and {typeof(in2)}")
 
 
 @operation(static=("mode", "boundary", "fillvalue", "precision"))
@@ -203,10 +207,7 @@ def correlate2d(
     >>> print(correlate2d(jnp.arange(3.0)[None], jnp.array([[0.0, 1.0]]), mode="valid"))
     [[1. 2.]]
     """
-    if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError("correlate2d: boundary must be 'fill', and fillvalue 0")
-    if typeof(in1).ndim != 2 or typeof(in2).ndim != 2:
-        raise ValueError(f"correlate2d: takes matrices, found {typeof(in1)} and {typeof(in2)}")
+    _require_matrices("correlate2d", in1, in2, boundary, fillvalue)
     kernel = jnp.flip(jnp.conj(in2))
     if mode != "same":
         return _convolved("correlate2d", in1, kernel, mode, precision)
