@@ -82,14 +82,17 @@ def pytest(session: nox.Session, path: str, *options: str) -> None:
 ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
 
 
+def run_tests_of(session: nox.Session, stage: Stage) -> None:
+    pytest(session, f"packages/{stage.name}/tests", *(ON_ALL_CORES if stage is LIBRARY else ()))
+
+
 def tests_of(stage: Stage) -> str:
     name = f"tests-{stage.name}"
-    tools, options = ("test", ()) if stage is not LIBRARY else ("long-test", ON_ALL_CORES)
 
     def run(session: nox.Session) -> None:
-        install(session, stage, *group(tools))
+        install(session, stage, *group("long-test" if stage is LIBRARY else "test"))
         session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
-        pytest(session, f"packages/{stage.name}/tests", *options)
+        run_tests_of(session, stage)
 
     run.__doc__ = f"Tests {stage.dist}, in an environment that has only what it needs."
     nox.session(name=name)(run)
@@ -121,17 +124,17 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def minimums(session: nox.Session) -> None:
     """Tests every package with the lowest versions it declares of numpy and jaxlib."""
-    install(session, LIBRARY, *group("test"), *lowest_versions())
+    install(session, LIBRARY, *group("long-test"), *lowest_versions())
     for stage in STAGES:
-        pytest(session, f"packages/{stage.name}/tests")
+        run_tests_of(session, stage)
 
 
 @nox.session(python="3.13")
 def newest(session: nox.Session) -> None:
     """Tests every package on the newest Python, with the newest numpy and jaxlib."""
-    install(session, LIBRARY, *group("test"))
+    install(session, LIBRARY, *group("long-test"))
     for stage in STAGES:
-        pytest(session, f"packages/{stage.name}/tests")
+        run_tests_of(session, stage)
 
 
 def lowest_versions() -> list[str]:
