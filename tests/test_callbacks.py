@@ -1,6 +1,7 @@
 """Python functions that programs call: what they are given, when, in which order, how they fail."""
 
 import io
+import os
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 import minijax
 import minijax.debug
 import minijax.experimental
+import minijax_stage3
 from minijax.errors import ExecutionError
 
 LIBRARIES = {"jax": jax, "minijax": minijax}
@@ -365,7 +367,8 @@ def test_an_exception_reaches_the_user_with_its_traceback(jitted):
     message = str(info.value)
     assert "test_callbacks.py" in message
     assert 'raise KeyError("the culprit")' in message
-    assert "minijax" not in message.partition("Traceback")[2].replace("minijax_stage3.errors", "")
+    for ours in (minijax, minijax_stage3):  # whose frames are hidden there
+        assert os.path.dirname(ours.__file__) not in message
     with pytest.raises(ExecutionError):  # and the next call fails for the same reason
         (minijax.jit(f) if jitted else f)(X)
 
