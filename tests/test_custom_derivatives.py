@@ -401,3 +401,81 @@ def test_a_mapped_function_closes_over_what_is_mapped():
 
     ours, theirs = (list(programs(*library)) for library in LIBRARIES)
     assert_same(ours, theirs, 1e-12)
+
+
+def with_both_rules(forward=1.0, backward=1.0):
+    """sin(x) y^2, whose derivative by x is multiplied by one number or the other."""
+    jnp = minijax.numpy
+
+    @minijax.custom_vjp
+    def f(x, y):
+        return jnp.sin(x) * y**2
+
+    def push_forward(primals, tangents):
+        (x, y), (t, u) = primals, tangents
+        return f(x, y), forward * jnp.cos(x) * y**2 * t + 2 * jnp.sin(x) * y * u
+
+    def pull_back(residuals, ct):
+        x, y = residuals
+        return backward * jnp.cos(x) * y**2 * ct, 2 * jnp.sin(x) * y * ct
+
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), pull_back)
+    assert f.defjvp(push_forward) is push_forward
+    return f
+
+
+FORWARD = {
+    "jvp": lambda f: lambda x, y: minijax.jvp(f, (x, y), (1.0, 0.0))[1],
+    "jvp of jit": lambda f: lambda x, y: minijax.jvp(minijax.jit(f), (x, y), (1.0, 0.0))[1],
+    "linearize": lambda f: lambda x, y: minijax.linearize(f, x, y)[1](1.0, 0.0),
+    "jacfwd": minijax.jacfwd,
+    "jit": lambda f: minijax.jit(minijax.jacfwd(f)),
+    "checkpoint": lambda f: minijax.jacfwd(minijax.checkpoint(f)),
+    "cond": lambda f: minijax.jacfwd(lambda x, y: minijax.lax.cond(x < 9, f, f, x, y)),
+}
+BACKWARD = {
+    "grad": minijax.grad,
+    "grad of jit": lambda f: minijax.grad(minijax.jit(f)),
+    "jit of grad": lambda f: minijax.jit(minijax.grad(f)),
+    "jacrev": minijax.jacrev,
+    "checkpoint": lambda f: minijax.grad(minijax.checkpoint(f)),
+}
+
+
+@pytest.mark.parametrize("transform", FORWARD.values(), ids=list(FORWARD))
+def test_forward_mode_takes_the_rule_of_defjvp(transform):
+    slope = 5.0 * np.cos(0.5) * 4.0
+    derivative = transform(with_both_rules(5.0, 7.0))
+    np.testing.assert_allclose(derivative(0.5, 2.0), slope, rtol=1e-6)
+    batch = minijax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
+    np.testing.assert_allclose(batch, [slope, slope], rtol=1e-6)
+
+
+@pytest.mark.parametrize("transform", BACKWARD.values(), ids=list(BACKWARD))
+def test_reverse_mode_takes_the_rules_of_defvjp(transform):
+    slope = 7.0 * np.cos(0.5) * 4.0
+    derivative = transform(with_both_rules(5.0, 7.0))
+    np.testing.assert_allclose(derivative(0.5, 2.0), slope, rtol=1e-6)
+    batch = minijax.vmap(derivative, (0, None))(np.array([0.5, 0.5]), 2.0)
+    np.testing.assert_allclose(batch, [slope, slope], rtol=1e-6)
+
+
+@pytest.mark.parametrize("outer", [minijax.jacfwd, minijax.jacrev])
+@pytest.mark.parametrize("inner", [minijax.jacfwd, minijax.jacrev])
+def test_both_rules_give_all_second_derivatives(outer, inner):
+    def looped(lib, f):
+        return lambda x: lib.lax.scan(lambda c, _: (f(c, 1.5), None), x, None, length=3)[0]
+
+    ours = outer(inner(looped(minijax, with_both_rules())))
+    theirs = jax.hessian(looped(jax, lambda x, y: jax.numpy.sin(x) * y**2))(0.5)
+    np.testing.assert_allclose(ours(0.5), theirs, rtol=1e-6)
+    np.testing.assert_allclose(minijax.jit(ours)(0.5), theirs, rtol=1e-6)
+    np.testing.assert_allclose(minijax.vmap(ours)(np.array([0.3, 0.5]))[1], theirs, rtol=1e-6)
+
+
+def test_both_rules_must_give_results_of_one_type():
+    f = minijax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    f.defjvp(lambda primals, tangents: (primals[0][None], tangents[0][None]))
+    with pytest.raises(TypeError, match="defvjp and defjvp must return results of the same types"):
+        minijax.jvp(f, (1.0,), (1.0,))

@@ -48,7 +48,7 @@ class custom_jvp(CustomFunction):
     decorator = "custom_jvp"
     how_defined = "use its method defjvp"
     jvp: Callable[..., Any] | None = None
-    symbolic_zeros = False
+    jvp_symbolic_zeros = False
 
     def _is_defined(self) -> bool:
         return self.jvp is not None
@@ -66,7 +66,7 @@ class custom_jvp(CustomFunction):
             `jvp`, so that this is a decorator.
         """
         self.jvp = jvp
-        self.symbolic_zeros = symbolic_zeros
+        self.jvp_symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -90,34 +90,38 @@ class custom_jvp(CustomFunction):
         self.defjvp(jvp)
 
     def _rule(self, call: Call) -> JvpRule:
-        rule: Any = self.jvp
-        symbolic_zeros = self.symbolic_zeros
+        return jvp_rule_of(self, call)
 
-        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            shown = [shown_to_rule(t, symbolic_zeros) for t in tangents]
-            trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, shown)]
-            pair = rule(*call.nondiff, *trees)
-            role = f"custom_jvp: the rule `{name_of(rule)}`"
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise TypeError(
-                    f"{role} of `{name_of(call.fun)}` must return a pair of result and tangent, "
-                    f"found {pair!r:.60}"
-                )
-            outs, out_tree = flatten_result(rule, pair[0])
-            call.check_out_tree(role, out_tree)
-            paths, tangents_tree = tree_flatten_with_path(pair[1])
-            if tangents_tree != out_tree:
-                raise TreeMismatchError(
-                    f"{role} of `{name_of(call.fun)}` must return result and tangent of one "
-                    f"structure: {explain_mismatch(out_tree, tangents_tree)}"
-                )
-            found = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for _, t in paths]
-            return outs, [
-                check_tangent(role, f"the result{keystr(path)}", typeof(x), t)
-                for x, (path, _), t in zip(outs, paths, found, strict=True)
-            ]
 
-        return JvpRule(jvp)
+def jvp_rule_of(function: Any, call: Call) -> JvpRule:
+    """The rule that was given by `defjvp`, for one call."""
+    rule, symbolic_zeros = function.jvp, function.jvp_symbolic_zeros
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        shown = [shown_to_rule(t, symbolic_zeros) for t in tangents]
+        trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, shown)]
+        pair = rule(*call.nondiff, *trees)
+        role = f"{function.decorator}: the rule `{name_of(rule)}`"
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"{role} of `{name_of(call.fun)}` must return a pair of result and tangent, "
+                f"found {pair!r:.60}"
+            )
+        outs, out_tree = flatten_result(rule, pair[0])
+        call.check_out_tree(role, out_tree)
+        paths, tangents_tree = tree_flatten_with_path(pair[1])
+        if tangents_tree != out_tree:
+            raise TreeMismatchError(
+                f"{role} of `{name_of(call.fun)}` must return result and tangent of one "
+                f"structure: {explain_mismatch(out_tree, tangents_tree)}"
+            )
+        found = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for _, t in paths]
+        return outs, [
+            check_tangent(role, f"the result{keystr(path)}", typeof(x), t)
+            for x, (path, _), t in zip(outs, paths, found, strict=True)
+        ]
+
+    return JvpRule(jvp)
 
 
 # --8<-- [end:custom_jvp]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minijax.custom_derivatives.call import Call, CustomFunction
+from minijax.custom_derivatives.custom_jvp import jvp_rule_of
 from minijax.custom_derivatives.rules import VjpRule
 from minijax.custom_derivatives.symbolic_zero import CustomVJPPrimal, SymbolicZero, shown_to_rule
 from minijax.errors import TreeMismatchError, UnexpectedTracerError
@@ -37,7 +38,8 @@ class custom_vjp(CustomFunction):
 
     Raises:
         AttributeError: when called, no rules are defined.
-        TypeError: it is differentiated in forward mode, of which the rules say nothing.
+        TypeError: it is differentiated in forward mode, of which the rules say nothing, unless
+            `defjvp` gives one for that, too.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -54,6 +56,8 @@ class custom_vjp(CustomFunction):
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
     symbolic_zeros = False
+    jvp: Callable[..., Any] | None = None
+    jvp_symbolic_zeros = False
 
     def _is_defined(self) -> bool:
         return self.fwd is not None
@@ -80,6 +84,33 @@ class custom_vjp(CustomFunction):
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Defines the derivative in forward mode as well, which JAX does not offer.
+
+        Whoever pulls cotangents back gets the rules of `defvjp`, whoever pushes tangents forward
+        gets this one.
+
+        Arguments:
+            jvp, symbolic_zeros: as for `custom_jvp.defjvp`. It is staged, and so can not depend
+                on values by Python's `if`.
+
+        Returns:
+            `jvp`, so that this is a decorator.
+
+        >>> @minijax.custom_vjp
+        ... def sine(x):
+        ...     return jnp.sin(x)
+        >>> sine.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (jnp.cos(x) * ct,))
+        >>> @sine.defjvp
+        ... def sine_jvp(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return sine(x), jnp.cos(x) * t
+        >>> minijax.jvp(sine, (0.0,), (2.0,))[1], minijax.hessian(sine)(0.0)
+        (Array(2., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+        """
+        self.jvp, self.jvp_symbolic_zeros = jvp, symbolic_zeros
+        return jvp
 
     def _rule(self, call: Call) -> VjpRule:
         fwd_fun: Any = self.fwd
@@ -113,7 +144,7 @@ class custom_vjp(CustomFunction):
                 )
             return _check_cotangents(call, bwd_fun, result)
 
-        return VjpRule(fwd, bwd)
+        return VjpRule(fwd, bwd, None if self.jvp is None else jvp_rule_of(self, call))
 
 
 @contextmanager

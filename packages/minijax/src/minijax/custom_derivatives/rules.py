@@ -11,6 +11,7 @@ from typing import Any
 
 from minijax.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.compile_time import CompileTimeTrace
+from minijax.custom_derivatives.linear import Dims, Flat, Values, linear_call, pull_back_batch
 from minijax.lax.loops import call_text, stage_body
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
@@ -23,28 +24,21 @@ from minijax_stage2 import (
     current_trace,
     impl_rules,
     jvp_rules,
-    reduce_sum,
     typeof,
     vmap_rules,
 )
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, unmapped_aval
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import JaxprTrace
-from minijax_stage4.errors import NonlinearError
 from minijax_stage4.jit_rules import transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
 from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
-Values = Sequence[Any]
-Dims = Sequence[BatchDim]
-Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of them
-
 custom_call_p = Primitive("custom_call", holds_programs=True)
-custom_linear_p = Primitive("custom_linear", holds_programs=True)
 
 
 # --8<-- [start:rules]
@@ -92,35 +86,46 @@ class VjpRule:
             list of results, one of residuals, and what else the other needs to know.
         bwd: function of that knowledge, residuals, and cotangents of the results, `Zero` among
             them. It returns for each primal its cotangent or `Zero`.
+        forward: the derivative in forward mode, if it is known as well.
     """
 
     def __init__(
         self,
         fwd: Callable[[Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
         bwd: Callable[[Any, Values, Values], list[Any]],
+        forward: JvpRule | None = None,
     ):
         self.fwd = fwd
         self.bwd = bwd
+        self.forward = forward
 
     def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
-        """A linear map of the tangents, of which only the transpose is known."""
+        """A linear map of the tangents, of which the transpose is known, and itself perhaps."""
         nonzero = [type(t) is not Zero for t in tangents]
         outs, residuals, knowledge = self.fwd(primals, nonzero)
+        count = len(residuals)
         out_types = [tangent_type(typeof(x)) for x in outs]
         varies = [is_inexact(aval.dtype) for aval in out_types]
 
-        def pull_back(residuals: Values, cts: Values) -> list[Any]:
+        def pull_back(known: Values, cts: Values) -> list[Any]:
             constant, _ = partition(varies, out_types)
             cts = merge(varies, list(map(Zero, constant)), cts)
-            return partition(nonzero, self.bwd(knowledge, residuals, cts))[1]
+            return partition(nonzero, self.bwd(knowledge, known[:count], cts))[1]
 
-        out_tangents = bind(
-            custom_linear_p,
-            *residuals,
-            *(t for t in tangents if type(t) is not Zero),
-            pull_back=pull_back,
-            num_residuals=len(residuals),
-            out_types=tuple(partition(varies, out_types)[1]),
+        def push_forward(*values: Any) -> list[Any]:
+            primals, given = values[count : count + len(nonzero)], values[count + len(nonzero) :]
+            zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
+            found = self.forward.jvp(primals, merge(nonzero, zeros, given))[1]  # type: ignore[union-attr]
+            return _of_types(partition(varies, out_types)[1], partition(varies, found)[1])
+
+        known = residuals if self.forward is None else [*residuals, *primals]
+        given = [t for t in tangents if type(t) is not Zero]
+        out_tangents = linear_call(
+            pull_back,
+            None if self.forward is None else push_forward,
+            known,
+            given,
+            partition(varies, out_types)[1],
         )
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
@@ -147,46 +152,20 @@ class VjpRule:
         def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
             of_one, res_dims = knowledge
             pull_back = partial(self.bwd, of_one)
-            return _pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
+            return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
 
-        return VjpRule(fwd, bwd)
+        forward = None if self.forward is None else self.forward.batched(axis_size, dims, axis)
+        return VjpRule(fwd, bwd, forward)
 
 
-def _pull_back_batch(
-    pull_back: Callable[[Values, Values], list[Any]],
-    residuals: Values,
-    res_dims: Dims,
-    cts: Values,
-    in_dims: Dims,
-    axis_size: int,
-    axis: MappedAxis,
-) -> list[Any]:
-    """Cotangents of whole batches. What all examples share gets the sum of theirs."""
-    nonzero = [type(ct) is not Zero for ct in cts]
-    in_zeros: list[Any] = []
-
-    def of_one(*residuals_and_given: Any) -> list[Any]:
-        given = iter(residuals_and_given[len(res_dims) :])
-        example_cts = [
-            next(given) if keep else Zero(ShapedArray(ct.aval.shape[1:], ct.aval.dtype))
-            for ct, keep in zip(cts, nonzero, strict=True)
-        ]
-        in_cts = pull_back(residuals_and_given[: len(res_dims)], example_cts)
-        in_zeros[:] = [ct if type(ct) is Zero else None for ct in in_cts]
-        return [ct for ct in in_cts if type(ct) is not Zero]
-
-    given = [ct for ct in cts if type(ct) is not Zero]
-    dims = [*res_dims, *[0] * len(given)]
-    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axis))
-    in_cts: list[Any] = []
-    for zero, dim in zip(in_zeros, in_dims, strict=True):
-        if zero is not None:
-            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size)))
-        elif dim is None:
-            in_cts.append(reduce_sum(next(found), 0))
-        else:
-            in_cts.append(move_batch_dim(next(found), axis_size, 0, dim))
-    return in_cts
+def _of_types(expected: Sequence[ShapedArray], tangents: Values) -> list[Any]:
+    found = [typeof(t).strip_weak_type() for t in map(instantiate, tangents)]
+    if found != [aval.strip_weak_type() for aval in expected]:
+        raise TypeError(
+            "custom_vjp: the rules given by defvjp and defjvp must return results of the same "
+            f"types; their tangents are {list(expected)} and {found}"
+        )
+    return list(map(instantiate, tangents))
 
 
 # --8<-- [end:rules]
@@ -309,62 +288,3 @@ abstract_eval_rules[custom_call_p] = _abstract_eval
 lowering_rules[custom_call_p] = _lower
 transpose_rules[custom_call_p] = transpose_program
 # --8<-- [end:interpret]
-
-
-# --8<-- [start:linear]
-def _refuse(*args: Any, **params: Any) -> Any:
-    raise TypeError(
-        "a function with a custom derivative in reverse mode is differentiated in forward mode "
-        "(jvp, jacfwd, hessian), but custom_vjp says nothing of that. Use grad, vjp or jacrev; "
-        "or give the function a custom_jvp, from which reverse mode follows."
-    )
-
-
-def _vmap_linear(
-    axis_size: int,
-    values: Values,
-    dims: Dims,
-    *,
-    pull_back: Any,
-    num_residuals: int,
-    out_types: tuple[ShapedArray, ...],
-) -> tuple[list[Any], list[BatchDim]]:
-    axis = axis_of_mapped(None)
-
-    def pull_back_batch(residuals: Values, cts: Values) -> list[Any]:
-        res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
-        return _pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axis)
-
-    outs = bind(
-        custom_linear_p,
-        *values,
-        pull_back=pull_back_batch,
-        num_residuals=num_residuals,
-        out_types=tuple(unmapped_aval(aval, 0, axis_size) for aval in out_types),
-    )
-    return outs, [0] * len(outs)
-
-
-def _transpose_linear(
-    cts: Values, *args: Any, pull_back: Any, num_residuals: int, **params: Any
-) -> list[Any]:
-    residuals, tangents = args[:num_residuals], args[num_residuals:]
-    if any(isinstance(x, UndefPrimal) for x in residuals):
-        raise NonlinearError("a custom derivative in reverse mode is not linear in its residuals")
-    in_cts = pull_back(residuals, cts)
-    return [
-        *[None] * num_residuals,
-        *(
-            ct if isinstance(t, UndefPrimal) else None
-            for ct, t in zip(in_cts, tangents, strict=True)
-        ),
-    ]
-
-
-impl_rules[custom_linear_p] = _refuse
-jvp_rules[custom_linear_p] = _refuse
-lowering_rules[custom_linear_p] = _refuse
-abstract_eval_rules[custom_linear_p] = lambda *in_avals, out_types, **params: list(out_types)
-vmap_rules[custom_linear_p] = _vmap_linear
-transpose_rules[custom_linear_p] = _transpose_linear
-# --8<-- [end:linear]
