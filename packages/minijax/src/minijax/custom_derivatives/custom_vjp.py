@@ -92,8 +92,9 @@ class custom_vjp(CustomFunction):
         gets this one.
 
         Arguments:
-            jvp, symbolic_zeros: as for `custom_jvp.defjvp`. It is staged, and so can not depend
-                on values by Python's `if`.
+            jvp: function of the primals and the tangents, as for `custom_jvp.defjvp`. It is
+                staged, and so cannot depend on values by Python's `if`.
+            symbolic_zeros: whether tangents that are zero are shown as `SymbolicZero`.
 
         Returns:
             `jvp`, so that this is a decorator.
