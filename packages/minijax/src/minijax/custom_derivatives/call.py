@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from minijax_stage2.tree import (
 
 
 # --8<-- [start:function]
-class CustomFunction:
+class CustomFunction(ABC):
     """What `custom_jvp` and `custom_vjp` have in common: a function and which arguments vary."""
 
     decorator = ""
@@ -47,11 +48,13 @@ class CustomFunction:
         argnums = ints(f"{self.decorator}: nondiff_argnums", nondiff_argnums)
         self.nondiff_argnums = tuple(sorted({*argnums, *map(parameters.index, names)}))
 
+    @abstractmethod
     def _is_defined(self) -> bool:
-        raise NotImplementedError
+        """Whether there is a rule to differentiate the function by."""
 
+    @abstractmethod
     def _rule(self, call: "Call") -> Any:
-        raise NotImplementedError
+        """The rule for one call."""
 
     @evaluated_by_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

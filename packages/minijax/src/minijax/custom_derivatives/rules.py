@@ -112,21 +112,13 @@ class VjpRule:
             cts = merge(varies, list(map(Zero, constant)), cts)
             return partition(nonzero, self.bwd(knowledge, known[:count], cts))[1]
 
-        def push_forward(*values: Any) -> list[Any]:
-            primals, given = values[count : count + len(nonzero)], values[count + len(nonzero) :]
-            zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
-            found = self.forward.jvp(primals, merge(nonzero, zeros, given))[1]  # type: ignore[union-attr]
-            return _of_types(partition(varies, out_types)[1], partition(varies, found)[1])
-
-        known = residuals if self.forward is None else [*residuals, *primals]
+        expected = partition(varies, out_types)[1]
+        known, push_forward = residuals, None
+        if self.forward is not None:
+            known = [*residuals, *primals]
+            push_forward = partial(_push_forward, self.forward, nonzero, varies, expected, count)
         given = [t for t in tangents if type(t) is not Zero]
-        out_tangents = linear_call(
-            pull_back,
-            None if self.forward is None else push_forward,
-            known,
-            given,
-            partition(varies, out_types)[1],
-        )
+        out_tangents = linear_call(pull_back, push_forward, known, given, expected)
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
     def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "VjpRule":
@@ -158,14 +150,26 @@ class VjpRule:
         return VjpRule(fwd, bwd, forward)
 
 
-def _of_types(expected: Sequence[ShapedArray], tangents: Values) -> list[Any]:
-    found = [typeof(t).strip_weak_type() for t in map(instantiate, tangents)]
-    if found != [aval.strip_weak_type() for aval in expected]:
+def _push_forward(
+    rule: JvpRule,
+    nonzero: Sequence[bool],
+    varies: Sequence[bool],
+    expected: Sequence[ShapedArray],
+    num_residuals: int,
+    *values: Any,
+) -> list[Any]:
+    """The tangents of the results that vary, from residuals, primals, and tangents not zero."""
+    primals = values[num_residuals : num_residuals + len(nonzero)]
+    zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
+    tangents = merge(nonzero, zeros, values[num_residuals + len(nonzero) :])
+    found = list(map(instantiate, partition(varies, rule.jvp(primals, tangents)[1])[1]))
+    types = [typeof(t).strip_weak_type() for t in found]
+    if types != [aval.strip_weak_type() for aval in expected]:
         raise TypeError(
             "custom_vjp: the rules given by defvjp and defjvp must return results of the same "
-            f"types; their tangents are {list(expected)} and {found}"
+            f"types; their tangents are {list(expected)} and {types}"
         )
-    return list(map(instantiate, tangents))
+    return found
 
 
 # --8<-- [end:rules]
