@@ -15,6 +15,11 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
+def has_routines(dtype: "np.dtype[np.generic]") -> bool:
+    """Whether LAPACK computes with numbers of this dtype."""
+    return dtype.name in _PREFIX
+
+
 def routine(names: str | Sequence[str], dtype: "np.dtype[np.generic]") -> str:
     """The name of a routine for a dtype; that for complex numbers may be another one.
 

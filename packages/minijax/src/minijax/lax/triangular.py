@@ -108,8 +108,19 @@ def _lower_triangular_solve(
     conjugate_a: bool,
     unit_diagonal: bool,
 ) -> list[Value]:
+    """By BLAS, which compiles and runs in a fraction of the time of what XLA makes of
+    `stablehlo.triangular_solve`; that remains for the dtypes that BLAS has no routine for."""
     if conjugate_a and not transpose_a:
         a = _conjugate(builder, a)
+    if lapack.has_routines(a.aval.dtype):
+        attributes = {
+            "side": "L" if left_side else "R",
+            "uplo": "L" if lower else "U",
+            "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
+            "diag": "U" if unit_diagonal else "N",
+        }
+        batch = a.aval.ndim - 2
+        return lapack.call(builder, "trsm", [a, b], out_avals, batch, attributes, in_place={1: 0})
     op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     text = ", ".join(f"{name} = {str(flag).lower()}" for name, flag in flags.items())
