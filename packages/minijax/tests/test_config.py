@@ -1,11 +1,13 @@
 """Settings: where they come from, how they are changed, and what a mistake answers."""
 
+import contextvars
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minijax
@@ -137,6 +139,104 @@ def test_update_holds_for_all_threads(settings):
     thread.start()
     thread.join()
     assert seen == [2]
+
+
+def test_blocks_of_one_setting_may_end_in_any_context(settings):
+    """A generator that another context closes: a token of a ContextVar would be refused there."""
+
+    def block():
+        with settings.override(count=2):
+            yield
+
+    generator = block()
+    contextvars.copy_context().run(next, generator)
+    generator.close()
+    assert settings.count == 1
+
+
+# Settings that are kept together, for speed, with the types of numbers, and other values of them.
+KEPT_TOGETHER = {
+    "enable_x64": True,
+    "numpy_dtype_promotion": "strict",
+    "numpy_rank_promotion": "raise",
+    "default_matmul_precision": "highest",
+    "enable_custom_prng": True,
+}
+
+
+@pytest.fixture
+def at_defaults():
+    yield
+    for name in KEPT_TOGETHER:
+        config.update(name, config.option(name).default)
+
+
+@pytest.mark.parametrize("changed", KEPT_TOGETHER)
+@pytest.mark.parametrize("overridden", KEPT_TOGETHER)
+def test_settings_are_overridden_one_by_one(overridden, changed, at_defaults):
+    """Overriding one of them once pinned all others: `update` did nothing in the block."""
+    default = config.option(overridden).default
+    with config.override(**{overridden: default}):
+        config.update(changed, KEPT_TOGETHER[changed])
+        assert config.read(changed) == (
+            default if changed == overridden else KEPT_TOGETHER[changed]
+        )
+    assert config.read(changed) == KEPT_TOGETHER[changed]
+
+
+def test_blocks_of_several_settings_need_not_be_nested(at_defaults):
+    def block():
+        with config.override(numpy_rank_promotion="raise"):
+            yield
+
+    generator = block()
+    next(generator)
+    with config.override(numpy_dtype_promotion="strict"):
+        generator.close()  # the end of its block concerns no other setting
+        assert (config.numpy_rank_promotion, config.numpy_dtype_promotion) == ("allow", "strict")
+    assert config.numpy_dtype_promotion == "standard"
+
+
+def test_settings_changed_in_a_function_that_is_traced(at_defaults):
+    seen = []
+
+    @minijax.jit
+    def f(x):
+        seen.append(minijax.numpy.arange(3.0).dtype.name)
+        with config.override(enable_x64=True):
+            seen.append(minijax.numpy.arange(3.0).dtype.name)
+            with minijax.numpy_rank_promotion("raise"):
+                config.update("enable_x64", False)
+                seen.append(minijax.numpy.arange(3.0).dtype.name)
+        seen.append(minijax.numpy.arange(3.0).dtype.name)
+        config.update("enable_x64", True)
+        seen.append(minijax.numpy.arange(3.0).dtype.name)
+        return x
+
+    f(1.0)
+    assert seen == ["float32", "float64", "float64", "float32", "float64"]
+
+
+def test_a_program_is_one_of_its_settings(at_defaults):
+    """Threads that change and override settings while they call one function."""
+    f = minijax.jit(lambda x: x + np.float64(1))
+    x = np.ones(2)
+
+    def call(names):
+        for _ in range(50):
+            with minijax.enable_x64(True):
+                names.add(f(x).dtype.name)
+
+    wide = set()
+    threads = [threading.Thread(target=call, args=(wide,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for value in [True, False] * 50:
+        config.update("enable_x64", value)
+        assert f(x).dtype == ("float64" if value else "float32")
+    for thread in threads:
+        thread.join()
+    assert wide == {"float64"}
 
 
 @pytest.mark.parametrize(

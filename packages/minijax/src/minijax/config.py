@@ -15,6 +15,8 @@ from typing import Any
 _ENVIRONMENT_PREFIX = "MINIJAX_"
 _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
 
+_NOT_OVERRIDDEN: Any = object()
+
 
 class Option:
     """One setting. `value` is what holds here and now."""
@@ -25,14 +27,15 @@ class Option:
         self.default = default
         self.doc = doc
         self._everywhere = default
-        self._here: ContextVar[Any] = ContextVar(name)
+        self._here: ContextVar[Any] = ContextVar(name, default=_NOT_OVERRIDDEN)
         variable = _ENVIRONMENT_PREFIX + name.upper()
         if text := os.environ.get(variable):
             self._everywhere = self._parse(f"the environment variable {variable}", text)
 
     @property
     def value(self) -> Any:
-        return self._here.get(self._everywhere)
+        here = self._here.get()
+        return self._everywhere if here is _NOT_OVERRIDDEN else here
 
     def update(self, value: Any) -> None:
         """Changes the setting for the whole process, but for blocks that override it."""
@@ -41,11 +44,13 @@ class Option:
     @contextmanager
     def override(self, value: Any) -> Iterator[None]:
         """Changes the setting for the block of a `with`, in this thread only."""
-        token = self._here.set(self._checked(value))
+        value = self._checked(value)
+        outside = self._here.get()
+        self._here.set(value)
         try:
             yield
-        finally:
-            self._here.reset(token)
+        finally:  # not by a token, which a generator that ends in another context may not use
+            self._here.set(outside)
 
     def _checked(self, value: Any) -> Any:
         if not self.kind.accepts(value):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minijax.array import Array, of_library
-from minijax.config import Option, Switch
+from minijax.config import Switch
 from minijax.inspection.invalid_numbers import check_numbers
 from minijax.inspection.key_reuse import check_keys
 from minijax.inspection.leaks import check_leaks, tracer_leaks
@@ -25,8 +25,6 @@ from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
 from minijax_stage2.shaped_array import (
     NumberTypes,
     aval_rules,
-    number_types,
-    numpys_types,
     set_number_types,
 )
 from minijax_stage2.trace import EvalTrace
@@ -77,7 +75,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
     ...     jnp.arange(3.0)
     Array([0., 1., 2.], dtype=float64)
     """
-    with override_here(x64, new_val):
+    with x64.override(new_val):
         yield
 
 
@@ -96,7 +94,7 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     ...     jnp.arange(3) + 1
     Array([1, 2, 3], dtype=int32)
     """
-    with override_here(dtype_promotion, new_val):
+    with dtype_promotion.override(new_val):
         yield
 
 
@@ -117,19 +115,8 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     ...         print(str(error).partition(", and")[0])
     operands of shapes (2, 3) and (3,) have different numbers of axes
     """
-    with override_here(rank_promotion, new_val):
+    with rank_promotion.override(new_val):
         yield
-
-
-@contextmanager
-def override_here(option: Option, value: Any) -> Iterator[None]:
-    """Sets an option that is kept with the types of numbers, for the block of a `with`."""
-    with option.override(value):
-        if number_types() is numpys_types:  # no function of the library is running
-            yield
-        else:
-            with set_number_types(library_number_types()):
-                yield
 
 
 # --8<-- [start:trace]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,14 @@ from minijax.config import Option, config
 from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.errors import TypePromotionError
-from minijax_stage2.shaped_array import NumberTypes, kind_of, python_scalars
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    kind_of,
+    number_types,
+    numpys_types,
+    python_scalars,
+    set_number_types,
+)
 
 
 class Settings(NamedTuple):
@@ -100,17 +108,53 @@ def _tell_of_ranks(what: str, avals: tuple[ShapedArray, ...]) -> None:
 # Each with its caches, so that there is one object for each combination of settings.
 _of_settings = lru_cache(maxsize=None)(LibraryNumberTypes)
 
+Overrides = frozenset[tuple[str, Any]]  # names of settings, and the values that a block gives them
 
-class _Current:
-    """What the settings say now: in a block that overrides one, and for the whole process."""
 
-    everywhere = _of_settings(Settings())
-    here: ContextVar[LibraryNumberTypes] = ContextVar("library_number_types")
+class _InForce:
+    """The types of numbers under some overrides: the global values decide all other settings."""
+
+    __slots__ = ("numbers", "overrides")
+
+    def __init__(self, overrides: Overrides):
+        self.overrides = overrides
+        self.follow(Settings())
+
+    def follow(self, global_values: Settings) -> None:
+        self.numbers = _of_settings(global_values._replace(**dict(self.overrides)))
+
+
+_globally = _InForce(frozenset())
+_here: ContextVar[_InForce] = ContextVar("library_number_types", default=_globally)
+
+# All that were ever in force. Each keeps its types of numbers ready, because they are looked up at
+# every call, where settings are changed seldom.
+_known = {_globally.overrides: _globally}
+_changing = Lock()
 
 
 def library_number_types() -> LibraryNumberTypes:
     """The types of numbers as the settings say."""
-    return _Current.here.get(_Current.everywhere)
+    return _here.get().numbers
+
+
+def _under(overrides: Overrides) -> _InForce:
+    with _changing:
+        if overrides not in _known:
+            found = _known[overrides] = _InForce(overrides)
+            found.follow(_globally.numbers.settings)
+        return _known[overrides]
+
+
+def _put_in_force(overrides: Overrides) -> None:
+    _here.set(_under(overrides))
+    _tell_what_is_running()
+
+
+def _tell_what_is_running() -> None:
+    """Gives the types of numbers to a function of the library, if one is running."""
+    if number_types() is not numpys_types:
+        set_number_types(library_number_types()).__enter__()
 
 
 class NumbersOption(Option):
@@ -126,17 +170,24 @@ class NumbersOption(Option):
 
     def update(self, value: Any) -> None:
         changed = {self.name: self._checked(value)}
-        _Current.everywhere = _of_settings(_Current.everywhere.settings._replace(**changed))
+        with _changing:
+            global_values = _globally.numbers.settings._replace(**changed)
+            for each in _known.values():
+                each.follow(global_values)
+        _tell_what_is_running()
 
     @contextmanager
     def override(self, value: Any) -> Iterator[None]:
-        changed = {self.name: self._checked(value)}
-        numbers = _of_settings(library_number_types().settings._replace(**changed))
-        token = _Current.here.set(numbers)
+        value = self._checked(value)
+        outside = self._overrides_of_this()
+        _put_in_force(_here.get().overrides - outside | {(self.name, value)})
         try:
             yield
-        finally:
-            _Current.here.reset(token)
+        finally:  # of the other settings, what is overridden now: blocks need not be nested
+            _put_in_force(_here.get().overrides - self._overrides_of_this() | outside)
+
+    def _overrides_of_this(self) -> Overrides:
+        return frozenset(each for each in _here.get().overrides if each[0] == self.name)
 
 
 x64 = config.declare(

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from minijax.config import config
-from minijax.evaluation import override_here
 from minijax.number_types import NumbersOption
 
 
@@ -129,7 +128,7 @@ def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
     """
     if value is not None:
         value = precision_of("default_matmul_precision", value)[0].name.lower()
-    with override_here(_default, value):
+    with _default.override(value):
         yield
 
 

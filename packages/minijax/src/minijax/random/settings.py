@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minijax.config import Fixed, config
-from minijax.evaluation import override_here
 from minijax.number_types import NumbersOption
 
 _default_impl = config.declare(
@@ -39,7 +38,7 @@ def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
     ...     random.PRNGKey(0).shape
     ()
     """
-    with override_here(custom_prng, new_val):
+    with custom_prng.override(new_val):
         yield
 
 
