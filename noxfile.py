@@ -121,9 +121,9 @@ def tests(session: nox.Session) -> None:
     """Runs all of the tests above."""
 
 
-@nox.session
+@nox.session(python="3.11")
 def minimums(session: nox.Session) -> None:
-    """Tests every package with the lowest versions it declares of numpy and jaxlib."""
+    """Tests every package on the oldest Python, with the lowest numpy and jaxlib it declares."""
     install(session, LIBRARY, *group("long-test"), *lowest_versions())
     for stage in STAGES:
         run_tests_of(session, stage)
