@@ -3,8 +3,10 @@
 What happened is read off the log: one line for each program that was looked for.
 """
 
+import hashlib
 import logging
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -390,6 +392,40 @@ def test_an_entry_that_xla_rejects_is_replaced(directory, events, monkeypatch):
     assert events() == ["hit"]
 
 
+def test_an_entry_that_cannot_be_unpacked_is_replaced(directory, events):
+    """Its digest is right, and the data are not what zlib writes."""
+    compute()
+    entry = entry_of(directory)
+    key = entry.name.removesuffix(".minijax").encode()
+    packed = b"not packed"
+    digest = hashlib.sha256(key + packed).digest()
+    entry.write_bytes(compilation_cache._FORMAT + digest + packed)
+    events()
+    compute()
+    compute()
+    assert events() == ["miss", "hit"]
+
+
+def make_socket(path):
+    short = str(path.with_name("socket"))  # the path of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(short))
+    os.rename(short, path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="named pipes are another thing on this system")
+@pytest.mark.parametrize("make", ["mkfifo", "mkdir", "socket"])
+def test_an_entry_that_is_not_a_file_is_not_waited_for(directory, events, make, monkeypatch):
+    compute()
+    entry = entry_of(directory)
+    entry.unlink()
+    monkeypatch.chdir(directory)
+    make_socket(entry) if make == "socket" else getattr(os, make)(entry)
+    events()
+    compute()
+    assert events() == ["miss"]
+
+
 # Who may read and write.
 
 
@@ -519,6 +555,31 @@ def test_a_directory_that_is_removed_while_in_use(directory, events):
     compute()
     compute()
     assert events() == ["miss", "miss", "hit"]
+
+
+@pytest.mark.parametrize("path", ["a/" * 2400, "a" * 5000, "a\0b"], ids=["deep", "long", "null"])
+def test_a_directory_that_no_system_makes(path, tmp_path, events):
+    with (
+        config.override(enable_compilation_cache=True, compilation_cache_dir=tmp_path / path),
+        pytest.warns(UserWarning, match="cannot be used"),
+    ):
+        compute()
+    assert events() == []
+
+
+def test_entries_that_vanish_while_they_are_written_are_no_concern_of_the_user(
+    directory, events, monkeypatch
+):
+    """Another process empties the directory: nothing is kept, and nothing is wrong."""
+
+    def replace(source, target):
+        os.remove(source)
+        raise FileNotFoundError(source)
+
+    monkeypatch.setattr(os, "replace", replace)
+    compute()
+    assert events() == ["miss"]
+    assert list(directory.iterdir()) == []
 
 
 # The bound.

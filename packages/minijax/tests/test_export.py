@@ -1,6 +1,10 @@
 """Exported functions: what travels, what does not, and what a damaged one answers."""
 
 import ast
+import contextlib
+import functools
+import json
+import operator
 import subprocess
 import sys
 from collections import namedtuple
@@ -12,6 +16,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import Array, ShapeDtypeStruct, enable_x64, export, grad, jit, make_jaxpr, vmap
+from minijax.export_format import pack, unpack
 from minijax.tree_util import register_dataclass, register_pytree_node_class
 
 X = np.arange(3.0)
@@ -47,6 +52,31 @@ def round_trip(f, *args, **kwargs):
 
 
 DTYPES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64"]
+
+
+FORGED = [None, True, -1, 2**70, 1.5, "", "*", [], {}, {"tuple": 5}, {"dict": [[[], "*"]]}]
+
+
+def forgeries(header):
+    """The header with each of its parts left out, and replaced by others."""
+    for path in paths(header):
+        for other in [..., *FORGED]:
+            copy = json.loads(json.dumps(header))
+            *parents, last = path
+            part = functools.reduce(operator.getitem, parents, copy)
+            if other is ...:
+                del part[last]
+            else:
+                part[last] = other
+            yield copy
+
+
+def paths(part, path=()):
+    items = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, child in items if isinstance(part, (dict, list)) else ():
+        yield (*path, key)
+        if isinstance(child, (dict, list)):
+            yield from paths(child, (*path, key))
 
 
 class TestRoundTrip:
@@ -254,6 +284,33 @@ class TestWhatCannotBe:
             with pytest.raises(ValueError, match=r"^deserialize: "):
                 export.deserialize(data[:size])
         assert export.deserialize(data).call(X).tolist() == (np.sin(X) + X).tolist()
+
+    def test_a_header_that_was_forged(self):
+        """Whole data, whose digest is right, of which a part is gone or something else."""
+        tree = {"a": [X, Scaled(X, 2)], "b": (None, Point(1.0, 2))}
+        exported = export.export(jit(lambda t: (t["a"], t["b"][1].x)))(tree)
+        header, program = unpack(exported.serialize())
+        for forged in forgeries(header):
+            try:
+                loaded = export.deserialize(pack(forged, program))
+            except ValueError as error:
+                assert str(error).startswith("deserialize: ")  # noqa: PT017
+                continue
+            with contextlib.suppress(TypeError, ValueError):  # of `call`: not for such arguments
+                loaded.call(tree)
+
+    def test_another_program_than_the_header_says(self):
+        header, _ = unpack(export.export(jit(jnp.sin))(X).serialize())
+        _, program = unpack(export.export(jit(jnp.sin))(1.0).serialize())
+        loaded = export.deserialize(pack(header, program))
+        with pytest.raises(ValueError, match=r"`sin` should be .*3xf64.*, and is .*<f64>"):
+            loaded.call(X)
+
+    def test_a_program_that_is_none(self):
+        header, _ = unpack(export.export(jit(jnp.sin))(X).serialize())
+        loaded = export.deserialize(pack(header, b"ML\xefR"))
+        with pytest.raises(ValueError, match=r"cannot read the program of `sin`"):
+            loaded.call(X)
 
     def test_other_formats(self):
         data = bytes(export.export(jit(jnp.sin))(X).serialize())

@@ -14,6 +14,7 @@ import itertools
 import os
 import platform
 import re
+import stat
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -139,7 +140,7 @@ def _directory() -> str | None:
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         is_private = _is_private(os.stat(directory))
-    except OSError as error:
+    except (OSError, RecursionError, ValueError) as error:  # too many levels; a null character
         _warn_unless_default(directory, f"cannot be used ({error})")
         return None
     if not is_private:
@@ -165,9 +166,11 @@ def _read(file: str, key: str) -> bytes | None:
     """What was written for this key; None if there is nothing, or not just that."""
     import zlib
 
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(file, "rb") as entry:
-            if not _is_private(os.fstat(entry.fileno())):
+        with open(os.open(file, flags), "rb") as entry:  # without waiting, were it a pipe
+            status = os.fstat(entry.fileno())
+            if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
                 return None
             content = entry.read()
     except OSError:
@@ -177,7 +180,10 @@ def _read(file: str, key: str) -> bytes | None:
         return None
     with contextlib.suppress(OSError):  # where nothing can be written, nothing is deleted either
         os.utime(file)  # what was used last is deleted last
-    return zlib.decompress(packed)
+    try:
+        return zlib.decompress(packed)
+    except zlib.error:
+        return None
 
 
 def _write(directory: str, file: str, key: str, data: bytes) -> None:
@@ -198,6 +204,8 @@ def _write(directory: str, file: str, key: str, data: bytes) -> None:
         except BaseException:
             _remove(temporary)
             raise
+    except FileNotFoundError:  # somebody is emptying the directory
+        pass
     except OSError as error:
         if not os.path.exists(file):  # else somebody was faster
             _warn_unless_default(directory, f"cannot be written to ({error})")

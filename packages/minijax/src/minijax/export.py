@@ -13,8 +13,9 @@ import numpy as np
 from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
 from minijax.export_format import (
-    aval_from_json,
     aval_to_json,
+    avals_from_json,
+    malformed,
     pack,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
@@ -198,14 +199,16 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function from what `Exported.serialize` gave.
 
-    The bytes say what to compute, not what to run: no Python comes out of them.
+    The bytes say what to compute, not what to run: no Python comes out of them. A digest finds
+    damage, not malice: jaxlib reads the program, and may not survive one that was forged.
 
     Arguments:
         blob: the bytes.
 
     Raises:
-        ValueError: they are no such bytes, damaged, newer than this version of minijax, or name a
-            class that is not registered here; when called, newer than this version of jaxlib.
+        ValueError: they are no such bytes, damaged, malformed, newer than this version of minijax,
+            or name a class that is not registered here; when called, newer than this version of
+            jaxlib, or the program is not what they say.
 
     >>> from minijax.export import deserialize, export
     >>> data = export(minijax.jit(jnp.cumsum))(jnp.ones(3)).serialize()
@@ -213,14 +216,16 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Array([1., 3., 6.], dtype=float32)
     """
     header, data = unpack(blob)
-    in_avals = tuple(map(aval_from_json, header["in_avals"]))
-    out_avals = tuple(map(aval_from_json, header["out_avals"]))
-    return Exported(
-        header["fun_name"],
-        tree_from_json(header["in_tree"]),
-        in_avals,
-        tree_from_json(header["out_tree"]),
-        out_avals,
-        tuple(header["platforms"]),
-        PortableProgram(header["fun_name"], data, in_avals, out_avals),
-    )
+    match header:
+        case {"fun_name": str(name), "platforms": ["cpu"]}:
+            pass
+        case _:
+            raise malformed("the name of a function, for the CPU", header)
+    trees = tree_from_json(header.get("in_tree")), tree_from_json(header.get("out_tree"))
+    avals = avals_from_json(header.get("in_avals")), avals_from_json(header.get("out_avals"))
+    for tree, types in zip(trees, avals, strict=True):
+        if tree.num_leaves != len(types):
+            raise malformed(f"a type for each leaf of {tree}", types)
+    (in_tree, out_tree), (in_avals, out_avals) = trees, avals
+    program = PortableProgram(name, data, in_avals, out_avals)
+    return Exported(name, in_tree, in_avals, out_tree, out_avals, ("cpu",), program)

@@ -168,7 +168,19 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
     if hashlib.sha256(content).digest() != digest:
         raise ValueError("deserialize: the data are damaged: a part is missing or was changed")
     size = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + size]), content[8 + size :]
+    try:
+        header = json.loads(content[8 : 8 + size])
+    except (ValueError, RecursionError) as error:
+        raise malformed("a header in JSON") from error
+    if not isinstance(header, dict):
+        raise malformed("a header with names", header)
+    return header, content[8 + size :]
+
+
+def malformed(expected: str, *found: Any) -> ValueError:
+    """The error for data that are whole, and yet not what `pack` is given."""
+    instead = f", found {found[0]!r:.60}" if found else ""
+    return ValueError(f"deserialize: the data are malformed: expected {expected}{instead}")
 
 
 # --8<-- [end:pack]
@@ -179,11 +191,33 @@ def aval_to_json(aval: ShapedArray) -> Any:
     return [list(aval.shape), dtype, aval.weak_type]
 
 
-def aval_from_json(described: Any) -> ShapedArray:
-    shape, dtype, weak_type = described
+def avals_from_json(described: Any) -> tuple[ShapedArray, ...]:
+    """Types of arrays.
+
+    Raises:
+        ValueError: something else is described.
+    """
+    if not isinstance(described, list):
+        raise malformed("a list of types", described)
+    return tuple(map(_aval_from_json, described))
+
+
+def _aval_from_json(described: Any) -> ShapedArray:
     backend.client()  # with which numpy learns of dtypes such as bfloat16
     without_numbers = {other.names[0]: other for other in no_numbers if other.names}
-    return ShapedArray(tuple(shape), without_numbers.get(dtype) or np.dtype(dtype), weak_type)
+    match described:
+        case [[*shape], str(dtype), bool(weak_type)] if all(map(_is_size, shape)):
+            try:
+                return ShapedArray(
+                    tuple(shape), without_numbers.get(dtype) or np.dtype(dtype), weak_type
+                )
+            except (TypeError, ValueError) as error:
+                raise malformed("the shape and dtype of an array", described) from error
+    raise malformed("shape, dtype and weak_type of an array", described)
+
+
+def _is_size(n: Any) -> bool:
+    return type(n) is int and n >= 0
 
 
 # --8<-- [start:tree]
@@ -227,31 +261,55 @@ def tree_from_json(described: Any) -> PyTreeDef:
     """The structure.
 
     Raises:
-        ValueError: a class in it is not registered in this process.
+        ValueError: a class in it is not registered in this process, or no structure is described.
     """
-    return tree_structure(_example(described))
+    try:
+        example = _example(described)
+    except RecursionError as error:
+        raise malformed("a structure of fewer levels") from error
+    try:
+        return tree_structure(example)
+    except ValueError as error:  # keys of a dict that cannot be sorted
+        raise malformed("the structure of a pytree", described) from error
 
 
 def _example(described: Any) -> Any:
     """A tree of this structure."""
-    if described == "*":
-        return 0
-    if described is None:
-        return None
-    if "dict" in described:
-        return {key: _example(child) for key, child in described["dict"]}
-    for cls in (tuple, list):
-        if cls.__name__ in described:
-            return cls(map(_example, described[cls.__name__]))
-    form = _by_name.get(described["node"])
+    match described:
+        case "*":
+            return 0
+        case None:
+            return None
+        case {"dict": [*items]}:
+            return dict(map(_item, items))
+        case {"tuple": [*children]}:
+            return tuple(map(_example, children))
+        case {"list": [*children]}:
+            return list(map(_example, children))
+        case {"node": str(name), "aux_data": str(written), "children": [*children]}:
+            return _example_of(name, written, list(map(_example, children)))
+    raise malformed("the structure of a pytree", described)
+
+
+def _item(described: Any) -> tuple[Any, Any]:
+    match described:
+        case [str() | int() as key, child]:  # a bool is an int
+            return key, _example(child)
+    raise malformed("key and value of a dict", described)
+
+
+def _example_of(name: str, written: str, children: list[Any]) -> Any:
+    form = _by_name.get(name)
     if form is None:
         raise ValueError(
-            f"deserialize: the program has a node of the class {described['node']!r} in its "
+            f"deserialize: the program has a node of the class {name!r} in its "
             "arguments or results; register that class by export.register_..._serialization, "
             "as where it was exported"
         )
-    aux_data = form.deserialize_auxdata(bytes.fromhex(described["aux_data"]))
-    return form.from_children(aux_data, [_example(child) for child in described["children"]])
+    try:
+        return form.from_children(form.deserialize_auxdata(bytes.fromhex(written)), children)
+    except Exception as error:  # the class has its own ways to refuse
+        raise malformed(f"parts that make a {form.cls.__name__}", written) from error
 
 
 # --8<-- [end:tree]

@@ -42,15 +42,22 @@ class PortableProgram:
         """The module as text.
 
         Raises:
-            ValueError: this version of jaxlib cannot read the data.
+            ValueError: this version of jaxlib cannot read the data, or the program takes and
+                returns other types.
         """
         try:
-            return backend.from_portable(self.data)
-        except RuntimeError as error:
+            text, found = backend.from_portable(self.data)
+        except (RuntimeError, ValueError) as error:
             raise ValueError(
                 f"export: jaxlib {backend.jaxlib_version()} cannot read the program of "
                 f"`{self.name}`, which a newer version may have written: {error}"
             ) from None
+        takes = [Value("", aval) for aval in self.in_avals]
+        if found != (expected := signature(takes, self.out_avals)):
+            raise ValueError(
+                f"export: the program of `{self.name}` should be {expected}, and is {found}"
+            )
+        return text
 
     @cached_property
     def jaxpr(self) -> Jaxpr:

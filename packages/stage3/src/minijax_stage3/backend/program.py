@@ -155,9 +155,19 @@ def to_portable(text: str) -> bytes:
     return data
 
 
-def from_portable(data: bytes) -> str:
-    """The text of a module from what `to_portable` gave; RuntimeError if XLA cannot read it."""
-    context = importlib.import_module("jaxlib.mlir.ir").Context()  # late, for it takes a while
+def from_portable(data: bytes) -> tuple[str, str]:
+    """The text of a module from what `to_portable` gave, and the type of its `main`.
+
+    Raises:
+        RuntimeError: XLA cannot read the data.
+        ValueError: there is no `main` in them.
+    """
+    ir = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    context = ir.Context()
     importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
     module = get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
-    return str(module.operation.get_asm(enable_debug_info=False))
+    for function in module.body.operations:
+        if function.attributes["sym_name"].value == "main":
+            text: str = module.operation.get_asm(enable_debug_info=False)
+            return text, str(function.attributes["function_type"])
+    raise ValueError("it has no `main`")
