@@ -273,3 +273,79 @@ def _read(terminal):
         return os.read(terminal, 1024)
     except OSError:
         return b""
+
+
+def test_loops_that_carry_no_elements():
+    # Loops whose condition called a function ended the process: "builder_ != nullptr".
+    printed, _ = run("""
+        import minijax, minijax.numpy as jnp
+        from minijax import jit, lax, vmap
+
+        def down(x):
+            return lax.while_loop(lambda c: (c > 0).any(), lambda c: c - 1, x)
+
+        def calling(x):
+            return lax.while_loop(jit(lambda c: (c > 0).any()), jit(lambda c: c - 1), x)
+
+        def nested(x):
+            return lax.while_loop(lambda c: (down(c) > 0).any(), lambda c: calling(c) - 1, x)
+
+        def pair(x):
+            return lax.while_loop(lambda c: (c[0] > c[1]).any(), lambda c: (c[1], c[0]), (x, x))[0]
+
+        def mapped(x):
+            return lax.map(down, x)
+
+        def scanned(x):
+            return lax.scan(lambda c, y: (down(c), y), x[0], x)[1]
+
+        def counted(x):
+            return lax.fori_loop(0, 3, lambda i, c: down(c), x)
+
+        def chosen(x):
+            return lax.cond((down(x) > 0).any(), down, calling, x)
+
+        def divisors(x):
+            return jnp.gcd(x.astype(int), 3).astype(float)
+
+        empty = jnp.zeros((2, 0))
+        for f in (down, calling, nested, pair, mapped, scanned, counted, chosen, divisors):
+            outs = [f(empty), jit(f)(empty), vmap(f)(jnp.zeros((3, 2, 0)))[0], vmap(f)(empty.T)]
+            assert [out.shape for out in outs] == [(2, 0)] * 3 + [(0, 2)], f
+            assert minijax.jvp(f, (empty,), (empty,))[1].shape == (2, 0)
+        print("done")
+    """)
+    assert printed == "done\n"
+
+
+@pytest.mark.parametrize("carry", ["()", "jnp.zeros(0)", "jnp.float32(1)"])
+def test_a_condition_that_calls_python_ends_a_loop_over_nothing(carry):
+    printed, _ = run(f"""
+        import numpy as np
+        import minijax.numpy as jnp
+        from minijax import jit, lax
+        from minijax.experimental import io_callback
+
+        answers = [True, True, False]
+        goes_on = lambda: np.bool_(answers.pop(0))
+        ask = lambda c: io_callback(goes_on, jnp.bool_(0))
+        jit(lambda c: lax.while_loop(ask, lambda c: c, c))({carry})
+        print(answers)
+    """)
+    assert printed == "[]\n"
+
+
+def test_a_program_that_calls_python_may_be_the_first_to_call_lapack():
+    # The way to compile a program with callbacks did not make LAPACK known to XLA.
+    printed, _ = run("""
+        import minijax.numpy as jnp
+        from minijax import debug, jit
+
+        @jit
+        def inverse(a):
+            debug.print("trace {}", jnp.trace(a))
+            return jnp.linalg.inv(a)
+
+        print(inverse(2 * jnp.eye(1)))
+    """)
+    assert printed == "trace 2.0\n[[0.5]]\n"

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,7 @@ import pytest
 
 from minijax_stage3 import backend
 from minijax_stage3.backend import door
+from minijax_stage3.backend.importing import interrupts_deferred
 
 NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -679,3 +681,68 @@ def test_arctan_of_many_elements(n, dtype, name):
     x = np.linspace(-5, 5, n, dtype=dtype)
     (y,) = run(elementwise("chlo.atan", n, name), [aval_of(x)], x)
     np.testing.assert_allclose(y, np.arctan(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("module", ["jaxlib._jax", "jaxlib.mlir.ir"])
+def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
+    # Ctrl-C while jaxlib made its enums: "Critical nanobind error", and the process was aborted.
+    printed = in_fresh_process(f"""
+        import enum, signal
+        import numpy as np
+        from minijax_stage3 import jit
+        from minijax_stage3.backend.importing import import_module
+
+        create, interrupts = enum.EnumType._create_, []
+
+        def interrupted(*args, **kwargs):
+            interrupts.append(signal.raise_signal(signal.SIGINT))
+            return create(*args, **kwargs)
+
+        enum.EnumType._create_ = interrupted
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            import_module({module!r})
+        except KeyboardInterrupt:
+            print("interrupted")
+        enum.EnumType._create_ = create
+        assert interrupts and signal.getsignal(signal.SIGINT) is handler
+        print(jit(lambda x: x + 1)(np.ones(2)))
+    """)
+    assert printed == "interrupted\n[2. 2.]\n"
+
+
+def test_interrupts_are_deferred_to_the_end_of_a_block():
+    handler, done = signal.getsignal(signal.SIGINT), []
+
+    def block():
+        with interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+            done.append("block")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert done == ["block"]
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_another_thread_leaves_the_handler_of_interrupts():
+    handler, seen = signal.getsignal(signal.SIGINT), []
+
+    def elsewhere():
+        with interrupts_deferred():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [handler]
+
+
+def test_interrupts_that_are_ignored_stay_ignored():
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -209,7 +209,20 @@ def while_text(
     condition: Callable[[list[Value]], Value],
     body: Callable[[list[Value]], Sequence[Value]],
 ) -> list[Value]:
-    """Writes a loop. Inside, everything outside can be read."""
+    """Writes a loop. Inside, everything outside can be read.
+
+    XLA drops what has no elements from the carry, and ends the process where nothing is left. So
+    then a boolean that every round negates goes along.
+    """
+    if all(x.aval.size == 0 for x in init):
+        flag = ShapedArray((), np.bool_)
+
+        def body_with_flag(xs: list[Value]) -> list[Value]:
+            outs = body(xs[:-1])
+            return [*outs, *b.emit(f"stablehlo.not {xs[-1].name} : {mlir_type(flag)}", flag)]
+
+        with_flag = [*init, b.constant(False, flag)]
+        return while_text(b, with_flag, lambda xs: condition(xs[:-1]), body_with_flag)[:-1]
     avals = [x.aval for x in init]
     names = ", ".join(x.name for x in init)
     regions = [region(b, avals, lambda xs: [condition(xs)]), region(b, avals, body)]

@@ -93,8 +93,6 @@ def _lower(
     def body(carry: list[Value]) -> list[Value]:
         return call_text(b, body_jaxpr, "while_body", [*of_body, *carry])
 
-    if not init:  # which never ends, or does nothing
-        return []
     return while_text(b, init, condition, body)
 
 

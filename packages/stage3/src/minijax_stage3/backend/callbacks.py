@@ -1,6 +1,5 @@
 """Programs that call Python functions while they run. `lowering` knows none; a library may."""
 
-import importlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -8,8 +7,9 @@ from typing import Any
 
 from minijax_stage3.backend.buffer import block
 from minijax_stage3.backend.door import Aval, Buffer, Options, get_door
-from minijax_stage3.backend.program import Executable
-from minijax_stage3.errors import CompileError, callback_error
+from minijax_stage3.backend.importing import import_module
+from minijax_stage3.backend.program import Executable, load
+from minijax_stage3.errors import callback_error
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
 CALL_TARGET = "xla_ffi_python_cpu_callback"
@@ -73,15 +73,9 @@ def compile_calling(
     """
     door = get_door()
     raised: list[BaseException] = []
-    try:
-        loaded = door.client.compile_and_load(
-            _parsed(text),  # text itself is not taken together with functions
-            executable_devices=door.device_list,
-            compile_options=door.compile_options(options),
-            host_callbacks=[_remembering(function, raised) for function in functions],
-        )
-    except RuntimeError as error:
-        raise CompileError(str(error), text) from error
+    host_callbacks = [_remembering(function, raised) for function in functions]
+    # The text itself is not taken together with functions.
+    loaded = load(text, options, parse=_parsed, host_callbacks=host_callbacks)
     handlers = [door.result_handler(aval) for aval in out_avals]
     return CallingExecutable(loaded, out_avals, handlers, raised=raised)
 
@@ -101,13 +95,13 @@ def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFun
 
 def _parsed(text: str) -> Any:
     """The module of a text."""
-    ir: Any = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
     context = ir.Context()
     registry = ir.DialectRegistry()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     context.append_dialect_registry(registry)
     for dialect in ("stablehlo", "chlo"):
-        importlib.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
+        import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
     context.load_all_available_dialects()
     with context:
         return ir.Module.parse(text)

@@ -1,7 +1,6 @@
 """The client of XLA and its devices, made when they are first needed: tracing costs no XLA."""
 
 import ctypes
-import importlib
 import os
 import threading
 from collections.abc import Mapping
@@ -9,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+
+from minijax_stage3.backend.importing import import_module
 
 Client: TypeAlias = Any
 Device: TypeAlias = Any
@@ -58,11 +59,6 @@ _opening = threading.Lock()
 _forked = False
 
 
-def _import_jaxlib() -> Any:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
-    return importlib.import_module("jaxlib._jax")
-
-
 def _open(asynchronous: bool = False) -> _Door:
     """Imports jaxlib and makes a client.
 
@@ -70,8 +66,8 @@ def _open(asynchronous: bool = False) -> _Door:
     the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
     """
     xla_flags = os.environ.get("XLA_FLAGS", "")
-    jaxlib: Any = _import_jaxlib()
-    xla_client: Any = importlib.import_module("jaxlib.xla_client")
+    jaxlib = import_module("jaxlib._jax")
+    xla_client = import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
     device_list = xla_client.DeviceList((device,))
@@ -127,7 +123,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def jaxlib_version() -> str:
-    return str(importlib.import_module("jaxlib.version").__version__)
+    return str(import_module("jaxlib.version").__version__)
 
 
 def client() -> Client:
@@ -148,12 +144,12 @@ def default_device() -> Device:
 
 def device_class() -> type:
     """The class of all devices, for which no client is made."""
-    return _import_jaxlib().Device  # type: ignore[no-any-return]
+    return import_module("jaxlib._jax").Device  # type: ignore[no-any-return]
 
 
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
-    make = _import_jaxlib().pytree.PyTreeRegistry
+    make = import_module("jaxlib._jax").pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
 

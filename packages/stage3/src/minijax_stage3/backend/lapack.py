@@ -1,8 +1,8 @@
 """LAPACK's routines, made known to XLA when a program first calls one."""
 
-import importlib
 import threading
-from typing import Any
+
+from minijax_stage3.backend.importing import import_module
 
 _lock = threading.Lock()
 _is_registered = False
@@ -23,9 +23,9 @@ def register_lapack(text: str) -> None:
         return
     with _lock:
         if not _is_registered:
-            register = importlib.import_module("jaxlib.xla_client").register_custom_call_target
-            lapack: Any = importlib.import_module("jaxlib.lapack")
+            register = import_module("jaxlib.xla_client").register_custom_call_target
+            lapack = import_module("jaxlib.lapack")
             for name, target, version in lapack.registrations()["cpu"]:
                 register(name, target, platform="cpu", api_version=version)
-            importlib.import_module("jaxlib.cpu._lapack").initialize()
+            import_module("jaxlib.cpu._lapack").initialize()
             _is_registered = True

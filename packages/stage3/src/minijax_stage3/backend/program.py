@@ -1,6 +1,5 @@
 """Programs: compiled from the text of a StableHLO module, executed, written down and read back."""
 
-import importlib
 import re
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
@@ -8,6 +7,7 @@ from typing import Any
 
 from minijax_stage3.backend.buffer import is_deleted
 from minijax_stage3.backend.door import Aval, Buffer, Options, get_door
+from minijax_stage3.backend.importing import import_module
 from minijax_stage3.backend.lapack import register_lapack
 from minijax_stage3.errors import CompileError, ExecutionError, execution_error
 
@@ -108,16 +108,27 @@ def compile(
         CompileError: XLA does not accept the text or an option.
     """
     door = get_door()
+    loaded = load(text, options)
+    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+
+
+def load(text: str, options: Options, parse: Callable[[str], Any] = str, **given: Any) -> Any:
+    """What XLA compiles of a text, which may call LAPACK; jaxlib is given it as `parse` returns it.
+
+    Raises:
+        CompileError: XLA does not accept the text or an option.
+    """
+    door = get_door()
     register_lapack(text)
     try:
-        loaded = door.client.compile_and_load(
-            text,
+        return door.client.compile_and_load(
+            parse(text),
             executable_devices=door.device_list,
             compile_options=door.compile_options(options),
+            **given,
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
-    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
 
 
 def cost_analysis(text: str) -> dict[str, float]:
@@ -162,9 +173,9 @@ def from_portable(data: bytes) -> tuple[str, str]:
         RuntimeError: XLA cannot read the data.
         ValueError: there is no `main` in them.
     """
-    ir = importlib.import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
     context = ir.Context()
-    importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
+    import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
     module = get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
     for function in module.body.operations:
         if function.attributes["sym_name"].value == "main":
