@@ -3,8 +3,10 @@
 import functools
 import gc
 import threading
+import time
 import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -385,6 +387,19 @@ class TestCaches:
             function, compiled = program(**options)
             gc.collect()
             assert (function(), compiled()) == (None, None), options
+
+    def test_threads_that_call_first_trace_and_compile_once(self, compilations):
+        for options in ({}, {"donate_argnums": 0}):
+            f = counted(lambda x: (time.sleep(0.05), jnp.cos(x) * 3)[1])
+            jitted = jit(f, **options)
+            del compilations[:]
+            arrays = [jnp.full(3, float(n)) for n in range(8)]
+            with ThreadPoolExecutor(8) as pool:
+                results = list(pool.map(jitted, arrays))
+            for n, result in enumerate(results):
+                np.testing.assert_allclose(result, 3 * np.cos(np.full(3, n)), rtol=1e-6)
+            assert f.traces == 1
+            assert sum("stablehlo.cosine" in text for text, _ in compilations) == 1
 
     def test_threads_that_all_call_and_trace(self, compilations):
         count, functions = 8, [counted(lambda x, n=n: x * (n + 2.0) + n) for n in range(4)]

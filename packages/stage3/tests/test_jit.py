@@ -3,7 +3,9 @@
 import functools
 import gc
 import threading
+import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -496,6 +498,48 @@ class TestThreads:
         assert len(results) == 80
         for found, expected in results.values():
             np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+    def test_threads_that_call_first_trace_once(self):
+        traces = []
+
+        @jit
+        def f(x):
+            traces.append(threading.get_ident())
+            time.sleep(0.05)  # long enough for all to arrive
+            return x * 2.0
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(f, [float(n) for n in range(8)])) == [2.0 * n for n in range(8)]
+        assert len(traces) == 1
+
+    def test_a_first_call_that_fails_leaves_the_others_theirs(self):
+        traces = []
+
+        @jit
+        def f(x):
+            traces.append(x)
+            time.sleep(0.05)
+            if len(traces) == 1:
+                raise ValueError("the first")
+            return x
+
+        with ThreadPoolExecutor(4) as pool:
+            calls = [pool.submit(f, 1.0) for _ in range(4)]
+        errors = [call.exception() for call in calls]
+        assert sorted(map(str, errors)) == ["None"] * 3 + ["the first"]
+        assert len(traces) == 2
+
+    def test_a_trace_may_wait_for_threads_that_call_the_function(self):
+        """With other types, else it would never end."""
+
+        @jit
+        def f(x):
+            if x.shape == ():
+                with ThreadPoolExecutor(1) as pool:
+                    return x + np.asarray(pool.submit(f, np.ones(2)).result(10))
+            return x
+
+        assert f(1.0).tolist() == [2.0, 2.0]
 
 
 class TestExceptions:

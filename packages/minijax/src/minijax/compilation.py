@@ -167,7 +167,7 @@ class Compilation:
     # --8<-- [end:aliases]
 
 
-_compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once]]" = WeakKeyDictionary()
+_compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()
 
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:

@@ -227,12 +227,16 @@ class DonatingFunction(JittedFunction):
         leaves, kind = self._kind_of(args, kwargs)
         execute = self._donating.get(kind)
         if execute is None:
-            traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
-            _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
-            names = self._names(dynamic, dynamic_kwargs)
-            execute = DonatingExecutor(Compilation(traced, self._options), names)
-            self._donating[kind] = execute
+            execute = self._first_call(kind, lambda: self._donating_executor(kind, args, kwargs))
         return execute, leaves, kind[1]
+
+    def _donating_executor(self, kind: Kind, args: Any, kwargs: Any) -> DonatingExecutor:
+        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+        names = self._names(dynamic, dynamic_kwargs)
+        execute = DonatingExecutor(Compilation(traced, self._options), names)
+        self._donating[kind] = execute
+        return execute
 
 
 def clear_jitted() -> None:

@@ -1,9 +1,9 @@
 """Jaxprs that XLA has compiled, and the caches that compile each only once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
+from threading import RLock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -43,22 +43,28 @@ class CompiledJaxpr:
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
 
-class Once:
-    """A value that is made when first asked for, and only once, whichever thread asks."""
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """A value that is made when first asked for, and only once, whichever thread asks.
+
+    A thread that asks again while it makes the value does not wait for itself.
+    """
 
     __slots__ = ("__weakref__", "lock", "value")
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = RLock()
 
-    def get(self, make: Callable[[], CompiledJaxpr]) -> CompiledJaxpr:
+    def get(self, make: Callable[[], T]) -> T:
         with self.lock:
             if not hasattr(self, "value"):
                 self.value = make()
             return self.value
 
 
-_compiled: "WeakKeyDictionary[Jaxpr, Once]" = WeakKeyDictionary()
+_compiled: "WeakKeyDictionary[Jaxpr, Once[CompiledJaxpr]]" = WeakKeyDictionary()
 
 
 def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:

@@ -8,7 +8,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
@@ -23,11 +23,13 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3.aot import Lowered
 from minijax_stage3.array import Array, executor, to_buffer
-from minijax_stage3.executable import compile_jaxpr
+from minijax_stage3.executable import Once, compile_jaxpr
 from minijax_stage3.flatten import fast_flatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
 from minijax_stage3.static_arguments import StaticArguments
+
+T = TypeVar("T")
 
 jit_p = Primitive("jit", holds_programs=True)
 
@@ -79,6 +81,7 @@ class JittedFunction:
         self._static = StaticArguments(fun, static_argnums, static_argnames)
         self._traced: Cache = _cache_of(fun, (self._static.argnums, self._static.argnames))
         self._executors: dict[Any, Executor] = {}
+        self._first_calls: dict[Kind, Once[Any]] = {}  # those that are not over
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():
@@ -91,14 +94,26 @@ class JittedFunction:
         leaves, kind = self._kind_of(args, kwargs)
         execute = self._executors.get(kind)
         if execute is None:
-            traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
-            execute = self._executors[kind] = self._compile(traced)
+            execute = self._first_call(kind, lambda: self._executor_of(kind, args, kwargs))
         in_avals = kind[1]
         buffers = [
             x.buffer if isinstance(x, Array) else to_buffer(x, aval)
             for x, aval in zip(leaves, in_avals, strict=True)
         ]
         return execute, buffers
+
+    def _first_call(self, kind: Kind, make: Callable[[], T]) -> T:
+        """What `make` returns, for which threads that ask at the same time wait together."""
+        once: Once[T] = self._first_calls.setdefault(kind, Once())
+        try:
+            return once.get(make)
+        finally:
+            self._first_calls.pop(kind, None)
+
+    def _executor_of(self, kind: Kind, args: Any, kwargs: Any) -> Executor:
+        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        execute = self._executors[kind] = self._compile(traced)
+        return execute
 
     def _kind_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Kind]:
         """The leaves of the arguments, and the kind of the call: structure, types, statics."""
