@@ -2,8 +2,11 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
+import programs_of_hashes
 import pytest
 
 import minijax
@@ -150,6 +153,13 @@ def test_numbers_of_the_gamma_distribution_move_with_its_parameter():
     assert abs(many - 1) < 0.1  # as the mean does
     keys = random.split(KEY, 3)
     equal(vmap(random.gamma)(keys, a), [random.gamma(*pair) for pair in zip(keys, a, strict=True)])
+
+
+# XLA fused the rounds of one hash into the next, and those of that into its uses, without end.
+@pytest.mark.parametrize("chosen", programs_of_hashes.NAMES)
+def test_hashes_of_hashes_compile(chosen):
+    command = [sys.executable, programs_of_hashes.__file__, chosen]
+    subprocess.run(command, check=True, timeout=60)
 
 
 MOMENTS = [

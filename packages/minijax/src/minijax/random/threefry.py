@@ -103,7 +103,14 @@ class _Words:
 def _lower_hash(
     b: FunctionBuilder, out_avals: Avals, key: Value, count: Value, *, dtype: np.dtype[Any]
 ) -> list[Value]:
-    """A call of a function with the rounds in it, which is written once in a module."""
+    """A call of a function with the rounds in it, which is written once in a module.
+
+    The result passes a barrier, so that XLA computes the rounds once, in a loop of their own.
+    Their operations are so cheap that it would fuse a copy of them into each use of the result;
+    where that is the next hash, which uses its key in every fifth operation, copies of copies are
+    too many to compile. Rolling the rounds up as a loop prevents that too, but moves each round's
+    words through memory.
+    """
     (out,) = out_avals
 
     def write(b: FunctionBuilder, key: Value, count: Value) -> list[Value]:
@@ -111,8 +118,10 @@ def _lower_hash(
         key, count = (b.spread(x, out.shape) for x in (key, count))
         first, second = write.rounds(write.halves(key), write.halves(count))
         if out.dtype in (UINT64, key_dtype):
-            return [write.joined(first, second)._replace(aval=out)]
-        return [write.convert(write.apply("xor", first, second), out)]
+            bits = write.joined(first, second)._replace(aval=out)
+        else:
+            bits = write.convert(write.apply("xor", first, second), out)
+        return b.emit(f"stablehlo.optimization_barrier {bits.name} : {mlir_type(out)}", out)
 
     name = b.module.written_function(f"threefry2x32_{out}", (key.aval, count.aval), write)
     return b.emit(

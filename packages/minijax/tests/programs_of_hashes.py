@@ -1,0 +1,67 @@
+"""Programs in which numbers drawn, or keys, are made from keys that are made in the same program.
+
+Run as a script with one of `NAMES` to compile and run these; the last line printed names the
+one that hangs.
+"""
+
+import sys
+
+import minijax.numpy as jnp
+from minijax import jit, lax, random, vmap
+
+NUMBERS = jnp.arange(12.0).reshape(4, 3) + 0.5
+WEIGHTS = jnp.array([0.25, 0.5, 0.25])
+
+
+def scanned(draw):
+    return lambda key: lax.map(lambda key: draw(random.split(key)[0]), random.split(key, 100))
+
+
+def mapped(draw):
+    return lambda key: vmap(draw)(random.split(key, 8))
+
+
+def twice(draw):
+    return lambda key: [draw(key) for key in random.split(key)]
+
+
+def walk(key):
+    return lax.fori_loop(0, 9, lambda i, key: random.fold_in(random.split(key, 3)[1], i), key)
+
+
+WAYS = {"scanned": scanned, "mapped": mapped, "twice": twice}
+DRAWS = {
+    "uniform": random.uniform,
+    "normal": lambda key: random.normal(key, (8,)),
+    "randint": lambda key: random.randint(key, (8,), 0, 10),
+    "truncated_normal": lambda key: random.truncated_normal(key, -1, 2, (8,)),
+    "categorical": lambda key: random.categorical(key, NUMBERS),
+    "gamma": lambda key: random.gamma(key, NUMBERS),
+    "beta": lambda key: random.beta(key, NUMBERS, 2.0),
+    "dirichlet": lambda key: random.dirichlet(key, NUMBERS),
+    "poisson": lambda key: random.poisson(key, NUMBERS),
+    "binomial": lambda key: random.binomial(key, 20.0, NUMBERS / 20),
+    "permutation": lambda key: random.permutation(key, 10),
+    "choice": lambda key: random.choice(key, 3, (4,), p=WEIGHTS),
+    "ball": lambda key: random.ball(key, 3),
+}
+OF_KEYS = {
+    "splits of splits": lambda key: vmap(vmap(random.uniform))(mapped(random.split)(key)),
+    "a walk": walk,
+    "numbers as data": lambda key: random.fold_in(key, random.bits(random.fold_in(key, 1))),
+    "two words": lambda key: mapped(random.normal)(random.key_data(key)),
+    "parts": lambda key: list(mapped(random.uniform)(key)),
+}
+NAMES = ["keys", *DRAWS]
+
+
+def programs(name):
+    if name == "keys":
+        return OF_KEYS
+    return {f"{name}, {way}": WAYS[way](DRAWS[name]) for way in WAYS}
+
+
+if __name__ == "__main__":
+    for name, program in programs(sys.argv[1]).items():
+        print(name, file=sys.stderr, flush=True)
+        jit(program)(random.key(0))
