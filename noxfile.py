@@ -216,6 +216,16 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks", *session.posargs)
 
 
+# Nets
+
+
+@nox.session(reuse_venv=True)
+def soak(session: nox.Session) -> None:
+    """Takes thousands of steps in one process, beside JAX; `-- --quick` takes a hundredth."""
+    install(session, LIBRARY, *group("oracle"))
+    session.run("python", "-m", "nets.soak", *session.posargs)
+
+
 # What is published
 
 

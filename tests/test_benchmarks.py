@@ -1,27 +1,16 @@
 """The table of measurements: lines are found by name and printed; nothing is timed."""
 
 import json
-import sys
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-
-@pytest.fixture(scope="module")
-def bench():
-    root = str(Path(__file__).parents[1])
-    sys.path.insert(0, root)
-    try:
-        import benchmarks.__main__ as bench
-    finally:
-        sys.path.remove(root)
-    return bench
+import benchmarks.__main__ as bench
 
 
 @pytest.fixture
-def groups(bench):
+def groups():
     """Three lines in two groups, that take no time."""
     from benchmarks.measure import Line, Row, Skip, row_of
 
@@ -38,19 +27,19 @@ def groups(bench):
     }
 
 
-def test_no_two_lines_have_one_name(bench):
+def test_no_two_lines_have_one_name():
     names = [line.name for lines in bench.GROUPS.values() for line in lines]
     assert len(set(names)) == len(names) > 40
 
 
-def test_every_group_and_every_line_is_found_by_its_name(bench):
+def test_every_group_and_every_line_is_found_by_its_name():
     for group, lines in bench.GROUPS.items():
         assert [line for _, line in bench.lines_named([group], {group: lines})] == lines
         for line in lines:
             assert (group, line) in bench.lines_named([line.name], bench.GROUPS)
 
 
-def test_list_measures_nothing(bench, capsys):
+def test_list_measures_nothing(capsys):
     bench.main(["--list"])
     listed = capsys.readouterr().out.splitlines()
     assert listed == [line.name for lines in bench.GROUPS.values() for line in lines]
@@ -65,18 +54,18 @@ def test_list_measures_nothing(bench, capsys):
         (["other", "fast"], ["call, fast", "elsewhere"]),
     ],
 )
-def test_names_choose_lines(bench, groups, capsys, names, expected):
+def test_names_choose_lines(groups, capsys, names, expected):
     bench.main(["--list", *names], groups)
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_a_name_that_chooses_nothing_is_an_error(bench, groups, capsys):
+def test_a_name_that_chooses_nothing_is_an_error(groups, capsys):
     with pytest.raises(SystemExit):
         bench.main(["slow", "typo"], groups)
     assert "no group or line has the name 'typo'" in capsys.readouterr().err
 
 
-def test_json_says_on_each_line_what_the_table_says(bench, groups, capsys):
+def test_json_says_on_each_line_what_the_table_says(groups, capsys):
     bench.main(["--json"], groups)
     about, *rows = map(json.loads, capsys.readouterr().out.splitlines())
     assert {"processor", "python", "jaxlib", "jax"} <= set(about["machine"])
@@ -88,7 +77,7 @@ def test_json_says_on_each_line_what_the_table_says(bench, groups, capsys):
     assert (rows[0]["ours"], rows[0]["peer"], rows[0]["ratio"]) == (2e-3, 4e-3, 0.5)
 
 
-def test_the_table_gives_each_figure_its_unit(bench, groups, capsys):
+def test_the_table_gives_each_figure_its_unit(groups, capsys):
     bench.main([], groups)
     _, header, fast, slow, elsewhere = capsys.readouterr().out.splitlines()
     assert header.split() == ["minijax", "peer", "ratio", "budget", "verdict"]
@@ -98,7 +87,7 @@ def test_the_table_gives_each_figure_its_unit(bench, groups, capsys):
 
 
 @pytest.mark.parametrize("name", ["lstm", "ode", "deep"])
-def test_loops_compute_the_same_with_either_library(bench, name):
+def test_loops_compute_the_same_with_either_library(name):
     from benchmarks import programs
 
     def result(lib):
@@ -118,7 +107,7 @@ def test_loops_compute_the_same_with_either_library(bench, name):
         np.testing.assert_allclose(x, y, rtol=1e-4)
 
 
-def test_figures_come_from_a_fresh_process(bench):
+def test_figures_come_from_a_fresh_process():
     from benchmarks.measure import figures_of
 
     assert figures_of("import sys; print('jax' in sys.modules); print(1.5, 2)") == [1.5, 2.0]

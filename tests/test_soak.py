@@ -1,0 +1,26 @@
+"""A little of each soak; `./noxw -s soak` runs them at length, beside JAX."""
+
+import pytest
+
+from nets import soak
+from nets.soak import LEAK, SOAKS, Finding, Soak
+
+
+@pytest.mark.parametrize("name", SOAKS)
+def test_a_few_steps(name):
+    found = soak.in_fresh_process(name, "minijax", share=0.001)
+    assert isinstance(found, Finding), found
+    assert soak.verdict_on(found, Finding(0.0, 0, "")) == ""
+
+
+def test_what_grows_is_found(monkeypatch):
+    held = []
+    leaking = Soak(20, lambda lib: lambda i: held.append(bytearray(3 * 2**20)))
+    monkeypatch.setitem(SOAKS, "leaking", leaking)
+    found = soak.soak("leaking", "minijax", 1.0)
+    assert found.grown > LEAK
+    assert soak.verdict_on(found, Finding(0.0, 0, "")) == "LEAKS"
+
+
+def test_a_process_that_fails_is_told_of():
+    assert "no_such_library" in soak.in_fresh_process("traces", "no_such_library", share=0.001)
