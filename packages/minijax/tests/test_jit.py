@@ -427,3 +427,55 @@ class TestCaches:
         assert errors == []
         of_jit = [text for text, _ in compilations if "module @jit_" in text]
         assert len(of_jit) == len(functions) * len(kinds)
+
+
+class TestArraysClosedOver:
+    """A large numpy array took as much memory again, and time, at each call."""
+
+    SIZE = 2**19  # elements, of 4 bytes
+
+    @pytest.fixture
+    def copied(self, monkeypatch):
+        """The sizes of the arrays that were put on the device."""
+        seen = []
+        put = backend.put
+        monkeypatch.setattr(
+            backend, "put", lambda x, aval: (seen.append(np.size(x)), put(x, aval))[1]
+        )
+        return seen
+
+    def test_copied_once(self, copied):
+        big = np.arange(self.SIZE, dtype=np.float32)
+        f = jit(lambda x: jnp.sum(big * x))
+        for _ in range(3):
+            assert f(1.0) == vmap(f)(jnp.ones(1))[0] == grad(f)(1.0)
+        assert jit(lambda x, y: f(x) + y, donate_argnums=0)(jnp.zeros(()), 1.0) == 1.0
+        assert copied.count(self.SIZE) == 2  # by `f`, and by the function that calls it
+
+    @pytest.mark.parametrize("number", [0.0, -0.0, 2.5, np.nan])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_of_one_number_is_not_copied(self, copied, number, dtype):
+        big = np.full((2, self.SIZE // 2), number, dtype, order="F")
+        f = jit(lambda x: jnp.max((x * big)[1]))
+        for _ in range(2):
+            found = f(jnp.float32(1.0))
+            np.testing.assert_array_equal(found, np.float32(number))
+            assert np.signbit(found) == np.signbit(np.float32(number))
+        assert self.SIZE not in copied
+        assert f.trace(1.0).jaxpr.consts[0] is big
+
+    def test_where_a_program_needs_it_in_memory(self, copied):
+        big = np.ones((2**10, 2**9), np.float32)
+        product = jit(lambda x: big.T @ x)
+        returned = jit(lambda x: (x, jnp.reshape(big, -1)))
+        for f in (product, returned):
+            f(jnp.ones(2**10)), f(jnp.ones(2**10))
+        assert copied.count(self.SIZE) == 2
+
+    def test_numbers_that_differ(self, copied):
+        for position in (0, self.SIZE // 2, self.SIZE - 1):
+            big = np.zeros(self.SIZE, np.float32)
+            big[position] = -0.0
+            f = jit(lambda x, big=big: jnp.signbit(x + big).sum())
+            assert f(-0.0) == 1
+        assert copied.count(self.SIZE) == 3

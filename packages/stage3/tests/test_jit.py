@@ -23,7 +23,7 @@ from minijax_stage2 import (
     vmap,
     where,
 )
-from minijax_stage3 import Array, array, executable, jit, make_jaxpr
+from minijax_stage3 import Array, array, backend, executable, jit, make_jaxpr
 
 X = np.arange(3.0)
 f32 = np.float32
@@ -613,3 +613,22 @@ class TestAheadOfTime:
         with pytest.raises(TypeError) as raised:
             call(compiled)
         assert message in str(raised.value)
+
+
+def test_an_array_closed_over_is_copied_to_the_device_once(monkeypatch):
+    """Each call of a batched or differentiated function copied it anew: 0.6 s for 256 MiB."""
+    copied = []
+    put = backend.put
+    monkeypatch.setattr(
+        backend, "put", lambda x, aval: (copied.append(np.shape(x)), put(x, aval))[1]
+    )
+    weights = np.arange(1000.0)
+    f = jit(lambda x: reduce_sum(weights * x))
+    expected = weights.sum()
+    for _ in range(3):
+        assert f(np.float64(2.0)).item() == 2 * expected
+        assert vmap(f)(np.ones(2)).tolist() == [expected] * 2
+        assert jvp(f, (np.float64(2.0),), (1.0,))[1].item() == expected
+    assert copied.count((1000,)) == 1
+    assert make_jaxpr(jit(lambda x: x * weights))(1.0).consts[0] is weights  # nothing is computed
+    assert copied.count((1000,)) == 1

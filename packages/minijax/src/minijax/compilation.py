@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from minijax.array import Array
 from minijax.errors import CompileError
+from minijax.uniform_constants import without_uniform
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage3 import Jaxpr, backend
@@ -86,11 +87,17 @@ class Compilation:
         if not options.keep_unused:
             self.jaxpr, kept = without_unused(traced.jaxpr)
         count = len(traced.consts)
-        self.consts = [x for x, keep in zip(traced.consts, kept, strict=False) if keep]
+        numbers = [number for number in range(count) if kept[number]]
+        self.jaxpr, rest = without_uniform(self.jaxpr, [traced.consts[n] for n in numbers])
+        self._const_numbers = [numbers[position] for position in rest]
         self.kept = [position for position, keep in enumerate(kept[count:]) if keep]
         self.keeps_all = all(kept[count:])
         self.asked_to_donate = donated_leaves(traced, options)
         self.donated = [position for position in self.kept if position in self.asked_to_donate]
+
+    def consts(self) -> list[Any]:
+        """The constants that the program takes, on the device."""
+        return [self.traced.const_on_device(number) for number in self._const_numbers]
 
     def text(self) -> str:
         """The StableHLO module, whose first arguments are the constants."""
@@ -119,8 +126,9 @@ class Compilation:
 
     def executor(self) -> Executor:
         """What executes the program on the buffers of all arguments, also those it drops."""
-        execute = executor(self.compiled(), self.consts, self.traced.out_tree, Array)
-        arrays = [x for x in self.consts if isinstance(x, Array)]
+        consts = self.consts()
+        execute = executor(self.compiled(), consts, self.traced.out_tree, Array)
+        arrays = [x for x in consts if isinstance(x, Array)]
         if arrays:
             execute = self._answering_for_constants(arrays, execute)
         if self.keeps_all:
@@ -147,7 +155,7 @@ class Compilation:
 
         That is the first of the same type which no other has.
         """
-        count = len(self.consts)
+        count = len(self._const_numbers)
         results: dict[Any, list[int]] = {}
         for number, aval in enumerate(self.jaxpr.out_avals):
             results.setdefault(device_type(aval).strip_weak_type(), []).append(number)
@@ -235,7 +243,7 @@ class DonatingExecutor:
         self.argument_names = argument_names
         avals = compilation.jaxpr.in_avals
         self.constants = [
-            to_buffer(x, aval) for x, aval in zip(compilation.consts, avals, strict=False)
+            to_buffer(x, aval) for x, aval in zip(compilation.consts(), avals, strict=False)
         ]
 
     def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any, TypeVar
 
-from minijax_stage1.interpreter import is_evaluating
+import numpy as np
+
+from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
 from minijax_stage2.argument_names import argument_names
@@ -22,11 +24,11 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3.aot import Lowered
-from minijax_stage3.array import Array, executor, to_buffer
+from minijax_stage3.array import Array, executor, new_buffer, to_buffer
 from minijax_stage3.executable import Once, compile_jaxpr
 from minijax_stage3.flatten import fast_flatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
-from minijax_stage3.staging import abstractify, trace_to_jaxpr
+from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
 from minijax_stage3.static_arguments import StaticArguments
 
 T = TypeVar("T")
@@ -52,11 +54,22 @@ class Traced:
     ):
         self.name = name
         self.jaxpr = jaxpr
-        self.consts = consts
+        self.consts = list(consts)
         self.in_tree = in_tree  # of the pair (args, kwargs), static arguments replaced by None
         self.out_tree = out_tree
         # With a tracer inside, a program is good for one call only.
         self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
+
+    def const_on_device(self, number: int) -> Any:
+        """A constant as calls take it: a numpy array is copied to the device once for all calls."""
+        x = self.consts[number]
+        if isinstance(x, np.ndarray):
+            aval = self.jaxpr.invars[number].aval
+            x = self.consts[number] = Array(new_buffer(x, aval), aval)
+        return x
+
+    def consts_on_device(self) -> list[Any]:
+        return [self.const_on_device(number) for number in range(len(self.consts))]
 
 
 # --8<-- [start:jitted]
@@ -130,7 +143,9 @@ class JittedFunction:
         """A call inside a transformation, to which it is one primitive that holds a program."""
         leaves, kind = self._kind_of(args, kwargs)
         traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
-        outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
+        is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
+        consts = traced.consts if is_staged else traced.consts_on_device()
+        outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
         return tree_unflatten(traced.out_tree, outs)
 
     def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
@@ -147,7 +162,7 @@ class JittedFunction:
 
     def _compile(self, traced: Traced) -> Executor:
         compiled = compile_jaxpr(traced.jaxpr, f"jit_{traced.name}")
-        return executor(compiled, traced.consts, traced.out_tree, self.array_type)
+        return executor(compiled, traced.consts_on_device(), traced.out_tree, self.array_type)
 
     # --8<-- [end:jitted]
 

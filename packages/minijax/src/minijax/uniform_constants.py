@@ -1,0 +1,103 @@
+"""Closed-over arrays that hold one number over and over, such as `np.zeros((1000, 1000))`.
+
+Such an array is not copied to the device: the program holds the number, and broadcasts it where
+XLA fuses that with what is computed from it. A product, say, would need the array in memory: XLA
+would fill one at every call.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax_stage2 import ShapedArray
+from minijax_stage2.primitives import (
+    ARITHMETIC,
+    COMPARISONS,
+    UNARY,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    transpose_p,
+)
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3.jaxpr import Literal
+from minijax_stage3.jit_rules import cached_by_jaxpr
+
+_SMALLEST = 2**20  # bytes; smaller ones are not worth looking through
+_CHUNK = 2**20  # elements that are compared at once
+
+_FUSED = {*ARITHMETIC, *COMPARISONS, *UNARY, select_n_p, reduce_sum_p}
+_VIEWS = {broadcast_in_dim_p, convert_element_type_p, reshape_p, transpose_p}
+
+_Number = tuple[int, bytes]  # the position of a constant, and the number in its own dtype
+
+
+def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[int]]:
+    """Writes the large constants that are uniform into a program.
+
+    Arguments:
+        jaxpr: the program, whose first arguments are the constants.
+        consts: their values.
+
+    Returns:
+        The program, `jaxpr` itself where no constant is uniform; and the positions of those
+        constants that are still arguments.
+    """
+    numbers = [
+        (position, number)
+        for position, x in enumerate(consts)
+        if (number := _uniform_number(x, jaxpr.invars[position].aval)) is not None
+        and _is_fused(jaxpr, jaxpr.invars[position])
+    ]
+    if not numbers:
+        return jaxpr, list(range(len(consts)))
+    written = {position for position, _ in numbers}
+    rest = [position for position in range(len(consts)) if position not in written]
+    return _with_literals(jaxpr, tuple(numbers)), rest
+
+
+def _is_fused(jaxpr: Jaxpr, var: Var) -> bool:
+    """Whether nothing in a program needs an argument, or a view of it, as an array in memory."""
+    views = {var}
+    for eqn in jaxpr.eqns:
+        if views.isdisjoint(eqn.invars):
+            continue
+        if eqn.primitive in _VIEWS:
+            views.update(eqn.outvars)
+        elif eqn.primitive not in _FUSED:
+            return False
+    return views.isdisjoint(jaxpr.outvars)
+
+
+@cached_by_jaxpr
+def _with_literals(jaxpr: Jaxpr, numbers: tuple[_Number, ...]) -> Jaxpr:
+    eqns = []
+    for position, number in numbers:
+        var = jaxpr.invars[position]
+        literal = Literal(np.frombuffer(number, var.aval.dtype)[0], ShapedArray((), var.aval.dtype))
+        params = {"shape": var.aval.shape, "broadcast_dimensions": ()}
+        eqns.append(JaxprEqn(broadcast_in_dim_p, [literal], [var], params))
+    written = {position for position, _ in numbers}
+    invars = [var for position, var in enumerate(jaxpr.invars) if position not in written]
+    return Jaxpr([], invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
+
+
+def _uniform_number(x: Any, aval: ShapedArray) -> bytes | None:
+    """The number that all elements of a large numpy array are, bit by bit; None for others."""
+    if not isinstance(x, np.ndarray) or x.nbytes < _SMALLEST or x.dtype.kind not in "biuf":
+        return None
+    flat = x.reshape(-1, order="A")
+    if not np.may_share_memory(flat, x):  # strides that no flat array has: a copy was made
+        return None
+    words = flat.view(f"u{x.dtype.itemsize}")  # zeros of both signs differ, and NaN is itself
+    first = words[0]
+    if any((words[start : start + _CHUNK] != first).any() for start in _starts(words.size)):
+        return None
+    return np.asarray(flat[0], aval.dtype).tobytes()
+
+
+def _starts(size: int) -> range:
+    return range(0, size, _CHUNK)
