@@ -49,11 +49,6 @@ def eager_gradient(lib: Library, x: Any) -> Any:
     return lib.core.grad(programs.sines_and_products(lib))(x)
 
 
-def eager_normal(lib: Library) -> Callable[[], Any]:
-    key = lib.core.random.key(0)
-    return lambda: lib.core.random.normal(key, (1_000,)).block_until_ready()
-
-
 ONE = np.float32(1)
 LEAVES = {str(i): ONE for i in range(50)}
 VECTOR = np.ones(1_000, np.float32)
@@ -93,7 +88,6 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
     "eager einsum": (eager(lambda lib, x: lib.numpy.einsum("i,i->", x, x)), 0.5, 200),
     "eager sort": (eager(lambda lib, x: lib.numpy.sort(x).block_until_ready()), None, 200),
     "eager softmax": (eager(lambda lib, x: lib.core.nn.softmax(x)), 0.5, 200),
-    "eager random.normal": (eager_normal, None, 200),
     "eager gradient of 20 operations": (eager(eager_gradient), 0.5, 5),
 }
 
