@@ -4,6 +4,7 @@ STAGES describes the packages once, in order; the sessions are made from it. Ver
 in pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
 """
 
+import datetime
 import os
 import shutil
 from dataclasses import dataclass
@@ -109,11 +110,17 @@ def tests_crossing(session: nox.Session) -> None:
     pytest(session, "tests", *ON_ALL_CORES)
 
 
+def today() -> str:
+    """The seed of the day: what is drawn at night differs from night to night."""
+    return datetime.date.today().strftime("%Y%m%d")
+
+
 @nox.session
 def nightly(session: nox.Session) -> None:
     """Tests what crosses packages in full: `tests-crossing` draws a share of the longer part."""
     install(session, LIBRARY, *group("crossing"))
     session.run("pytest", *ON_ALL_CORES, "tests", "--share", "1", *session.posargs)
+    session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
 
 
 @nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])
@@ -224,6 +231,13 @@ def soak(session: nox.Session) -> None:
     """Takes thousands of steps in one process, beside JAX; `-- --quick` takes a hundredth."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.soak", *session.posargs)
+
+
+@nox.session(reuse_venv=True)
+def fuzz(session: nox.Session) -> None:
+    """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""
+    install(session, LIBRARY, *group("oracle"))
+    session.run("python", "-m", "nets.fuzz", *session.posargs)
 
 
 # What is published

@@ -1,0 +1,232 @@
+"""The process that computes: it may hang or die, and is replaced then."""
+
+import contextlib
+import multiprocessing
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from nets.fuzzing import comparing
+from nets.fuzzing.arguments import Array
+from nets.fuzzing.comparing import Difference, Leaf, Raised
+from nets.fuzzing.differences import is_deliberate
+from nets.fuzzing.programs import Program
+from nets.fuzzing.transformations import TRANSFORMATIONS, is_inexact, is_key
+
+TIME_LIMIT = 60.0  # seconds for one program, of which JAX uses a second
+MOST_PROGRAMS = 400  # a process keeps what it has compiled
+
+
+@dataclass
+class Outcome:
+    """What came of a program: a difference or none, and the seconds that each library took."""
+
+    difference: Difference | None = None
+    ours: float = 0.0
+    theirs: float = 0.0
+
+
+class Worker:
+    """A process that computes programs, one after another; a new one after it died or hung."""
+
+    def __init__(self) -> None:
+        self.process: Any = None
+        self.done = 0
+
+    def outcome(self, program: Program) -> Outcome:
+        """Compares what the libraries give for a program."""
+        answer = self._ask(("compare", program))
+        return answer if isinstance(answer, Outcome) else Outcome()
+
+    def types(self, program: Program) -> list[Array] | None:
+        """The results of a program's function, as JAX says; None if it refuses."""
+        answer = self._ask(("types", program))
+        return answer if isinstance(answer, list) else None
+
+    def _ask(self, request: tuple[str, Program]) -> Any:
+        if self.process is None or self.done >= MOST_PROGRAMS:
+            self._start()
+        self.done += 1
+        library = ""
+        try:
+            self.connection.send(request)
+            end = time.monotonic() + TIME_LIMIT
+            while self.connection.poll(max(0.0, end - time.monotonic())):
+                answer = self.connection.recv()
+                if not isinstance(answer, str):
+                    return answer
+                library = answer  # which library has its turn
+                end = time.monotonic() + TIME_LIMIT
+            kind = "hang"
+            detail = f"no result after {TIME_LIMIT:.0f} s"
+        except (EOFError, ConnectionError, BrokenPipeError):
+            self.process.join(5)
+            kind, detail = "crash", f"the process ended with {self.process.exitcode}"
+        self.close()
+        if library == "minijax":
+            return Outcome(Difference(kind, detail))
+        return None  # JAX, or the asking for types
+
+    def _start(self) -> None:
+        self.close()
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.done = 0
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.connection.close()
+            self.process = None
+
+
+# In the process
+
+
+def serve(connection: Connection) -> None:
+    """Answers requests for ever."""
+    warnings.simplefilter("ignore")
+    with contextlib.suppress(EOFError):
+        while True:
+            kind, program = connection.recv()
+            if kind == "types":
+                connection.send(types_of(program))
+            else:
+                connection.send(compared(program, connection.send))
+
+
+def libraries() -> tuple[Any, Any]:
+    """minijax and JAX, with all their modules."""
+    import jax
+    import jax.image
+    import jax.scipy.fft
+    import jax.scipy.integrate
+    import jax.scipy.linalg
+    import jax.scipy.ndimage
+    import jax.scipy.signal
+    import jax.scipy.special
+    import jax.scipy.stats
+
+    import minijax
+    import minijax.image
+    import minijax.scipy
+
+    return minijax, jax
+
+
+def types_of(program: Program) -> list[Array] | None:
+    _, jax = libraries()
+    try:
+        with jax.enable_x64(program.x64):
+            f, args = made(program, jax)
+            result = jax.eval_shape(f, *args)
+    except Exception:
+        return None
+    parts = {"y": result}
+    if isinstance(result, tuple | list):
+        parts = {f"y[{i}]": part for i, part in enumerate(result)}
+    return [
+        Array(source, tuple(part.shape), str(part.dtype))
+        for source, part in parts.items()
+        if isinstance(part, jax.ShapeDtypeStruct)
+    ]
+
+
+def made(program: Program, library: Any) -> tuple[Any, Any]:
+    """The function of a program in a library, and its arguments; nothing is transformed yet."""
+    namespace = {"np": np, "nan": np.nan, "inf": np.inf}
+    exec(compile(program.source, "<program>", "exec"), namespace)
+    return namespace["program"](library, library.numpy, library.lax)  # type: ignore[operator]
+
+
+def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
+    """Computes a program by both libraries, JAX first, and compares."""
+    minijax, jax = libraries()
+    turn("jax")
+    start = time.monotonic()
+    theirs = result_of(program, jax)
+    turn("minijax")
+    middle = time.monotonic()
+    ours = result_of(program, minijax)
+    end = time.monotonic()
+    turn("jax")
+    found = comparing.difference(ours, theirs)
+    if found and found.kind == "value" and is_ill_conditioned(program, ours, theirs):
+        found = None
+    if found and is_deliberate(program, found, theirs):
+        found = None
+    return Outcome(found, end - middle, middle - start)
+
+
+def result_of(program: Program, library: Any, change: float = 0.0, inner_jit: bool = False) -> Any:
+    """What a program gives, described; its inexact arguments changed by so many times epsilon."""
+    try:
+        with library.enable_x64(program.x64), warnings.catch_warnings(), quiet_numpy():
+            warnings.simplefilter("ignore")
+            f, args = made(program, library)
+            if change:
+                args = tuple(changed(library, x, change) for x in args)
+            for name in (*(["jit"] if inner_jit else []), *program.transformations):
+                f, args = TRANSFORMATIONS[name](library, f, args)
+            return comparing.described(library, f(*args))
+    except Exception as error:
+        return comparing.raised(error)
+
+
+@contextlib.contextmanager
+def quiet_numpy() -> Iterator[None]:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def changed(library: Any, x: Any, times: float) -> Any:
+    if is_key(library, x) or not is_inexact(library, x):
+        return x
+    if isinstance(x, float | complex):
+        return x * (1 + times * float(np.finfo(np.float32).eps))
+    eps = float(library.numpy.finfo(x.dtype).eps)
+    return library.numpy.asarray(np.asarray(x) * np.asarray(1 + times * eps).astype(x.dtype))
+
+
+def is_ill_conditioned(program: Program, ours: Any, theirs: Any) -> bool:
+    """True if JAX itself gives as different a result, computed a little differently."""
+    _, jax = libraries()
+    others = [
+        result_of(program, jax, change=2),
+        result_of(program, jax, change=-2),
+        result_of(program, jax, inner_jit=True),
+    ]
+    expected = comparing.leaves(theirs)
+    spreads: list[Any] = [0.0] * len(expected)
+    for other in others:
+        leaves: list[Leaf] = [] if isinstance(other, Raised) else comparing.leaves(other)
+        if len(leaves) != len(expected):
+            continue
+        for i, (x, y) in enumerate(zip(leaves, expected, strict=True)):
+            if x.values is not None and x.values.shape == y.values.shape:  # type: ignore[union-attr]
+                spreads[i] = np.maximum(spreads[i], spread(x.values, y.values))
+    return all(
+        x.values is None or comparing.agree(x.values, y.values, 8 * allowed)
+        for x, y, allowed in zip(comparing.leaves(ours), expected, spreads, strict=True)
+    )
+
+
+def spread(x: Any, y: Any) -> Any:
+    """How far two arrays are apart, element by element; infinite where only one is finite."""
+    if x.dtype.kind not in "fcV":
+        return np.where(x == y, 0.0, np.inf)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, y = x.astype(wide), y.astype(wide)
+    with np.errstate(all="ignore"):
+        apart = np.abs(x - y)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        return np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))

@@ -1,0 +1,127 @@
+"""The fuzz net itself: what it draws, how it shrinks, and that it sees what differs."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nets.fuzzing import comparing, worker
+from nets.fuzzing.arguments import Input
+from nets.fuzzing.choices import Choices, shrunk
+from nets.fuzzing.comparing import Leaf, Raised
+from nets.fuzzing.differences import DELIBERATE
+from nets.fuzzing.programs import Program, drawn
+from nets.fuzzing.recipes import RECIPES
+from nets.fuzzing.transformations import TRANSFORMATIONS
+
+NAMES = list(RECIPES)
+
+
+def program_of(seed):
+    return drawn(Choices(random.Random(seed)), NAMES, worker.types_of)
+
+
+def test_the_same_seed_gives_the_same_programs():
+    assert [program_of(seed) for seed in range(20)] == [program_of(seed) for seed in range(20)]
+
+
+def test_choices_can_be_replayed():
+    for seed in range(20):
+        choices = Choices(random.Random(seed))
+        program = drawn(choices, NAMES, worker.types_of)
+        assert drawn(Choices(choices.made), NAMES, worker.types_of) == program
+
+
+def test_shrinking_finds_the_smallest_sequence():
+    def is_smaller(candidate):
+        return candidate if sum(candidate) >= 7 and 3 in candidate else None
+
+    assert shrunk([9, 1, 3, 8, 0, 0, 4, 2], is_smaller) in ([3, 4], [4, 3])
+
+
+def test_recipes_draw_sources():
+    """Every recipe gives a call of its function that is Python."""
+    for name in NAMES:
+        for seed in range(3):
+            program = drawn(Choices(random.Random(seed)), [name], lambda program: None)
+            compile(program.source, "<program>", "exec")
+            assert program.functions == (name,)
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_transformations_are_of_both_libraries(name):
+    inputs = (
+        Input("x0", 'jnp.array([1.0, 2.0], "float32")', True),
+        Input("x1", "2.0", False),
+        Input("x2", 'jnp.array([3, 4], "int32")', True),
+    )
+    program = Program(inputs, ("jnp.multiply(x0, x1) + x2",), ("jnp.multiply",), (name,))
+    _, jax = worker.libraries()
+    assert not isinstance(worker.result_of(program, jax), Raised)
+    assert worker.compared(program).difference is None
+
+
+def test_a_program_stands_alone():
+    inputs = (Input("x0", 'jnp.array([1.0, nan], "float32")', True),)
+    program = Program(inputs, ("jnp.sin(x0)",), ("jnp.sin",), ("jit", "grad"))
+    run = subprocess.run(
+        [sys.executable, "-c", program.standalone], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    ours, theirs = run.stdout.splitlines()
+    assert "nan" in ours
+    assert "nan" in theirs
+
+
+def array(values, dtype="float32", weak=False):
+    values = np.asarray(values, dtype)
+    return Leaf("array", values.shape, dtype, weak, values)
+
+
+FOUND = {
+    "value": (array([1.0, 2.0]), array([1.0, 2.001])),
+    "dtype": (array([1], "int32"), array([1], "int8")),
+    "shape": (array([1.0]), array(1.0)),
+    "weak": (array(1.0, weak=True), array(1.0)),
+    "kind": (array(1.0), Leaf("float", (), "", None, np.asarray(1.0))),
+    "structure": (("tuple", [array(1.0)]), ("list", [array(1.0)])),
+    "error": (comparing.raised(ValueError("no")), array(1.0)),
+    "accepted": (array(1.0), comparing.raised(ValueError("no"))),
+    "class": (comparing.raised(ValueError("no")), comparing.raised(TypeError("no"))),
+}
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_a_difference_is_seen(kind):
+    ours, theirs = FOUND[kind]
+    assert comparing.difference(ours, theirs).kind == kind
+    assert comparing.difference(theirs, theirs) is None
+
+
+def test_rounding_is_no_difference():
+    ours, theirs = array([1.0, 3e4, np.inf, np.nan]), array([1.0, 3e4 * (1 + 1e-6), np.inf, np.nan])
+    assert comparing.difference(ours, theirs) is None
+    assert comparing.difference(ours, array([1.0, 3e4, -np.inf, np.nan])).kind == "value"
+
+
+def test_a_worker_that_dies_is_a_finding_and_is_replaced(monkeypatch):
+    dies = Program((), ("jax.tree.map(__import__('os')._exit, 3)",), ("exit",))
+    lives = Program((), ("jnp.ones(2)",), ("jnp.ones",))
+    dies_here = Program((), ("jax.__name__ == 'minijax' and __import__('os')._exit(3)",), ("exit",))
+    process = worker.Worker()
+    try:
+        assert process.outcome(dies_here).difference.kind == "crash"
+        assert process.outcome(dies).difference is None  # JAX died
+        assert process.outcome(lives).difference is None
+        assert process.types(lives)[0].shape == (2,)
+        monkeypatch.setattr(worker, "TIME_LIMIT", 3.0)
+        hangs = "jax.__name__ == 'minijax' and __import__('time').sleep(60)"
+        assert process.outcome(Program((), (hangs,), ("sleep",))).difference.kind == "hang"
+    finally:
+        process.close()
+
+
+def test_what_stands_in_the_table_has_reasons():
+    assert all(each.reason.endswith(".") for each in DELIBERATE)
