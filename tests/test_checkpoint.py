@@ -143,3 +143,24 @@ def test_arguments_that_are_no_arrays(lib, jnp):
 
     assert lib.grad(f)(0.0, "sin", scale=3.0) == 3.0
     assert lib.grad(lib.remat(f, static_argnums=1))(0.0, "other") == 1.0
+
+
+@pytest.mark.parametrize("outer", ["jit", "grad", "checkpoint"])
+def test_what_escapes_is_an_error(outer):
+    """A value of the part that is computed again is of no use outside of it."""
+    for lib in (minijax, jax):
+        kept = []
+
+        def part(x, lib=lib, kept=kept):
+            kept.append(lib.numpy.sin(x))
+            return x
+
+        def whole(x, lib=lib, kept=kept, part=part):
+            return lib.checkpoint(part)(x) + kept[0]
+
+        with pytest.raises(lib.errors.UnexpectedTracerError):
+            getattr(lib, outer)(whole)(1.0)
+        kept.clear()
+        lib.clear_caches()
+        with pytest.raises(Exception, match=r"(?i)leaked trace"), lib.checking_leaks():
+            lib.checkpoint(part)(1.0)

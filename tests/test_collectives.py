@@ -206,3 +206,51 @@ def test_options_of_vmap():
     )(np.ones((3, 4)), 5.0, z=np.arange(4.0))
     assert outs["sum"].shape == (3, 4)
     assert outs["count"] == 4
+
+
+@pytest.mark.parametrize("names", [("i", "j"), ("j", "i")], ids=str)
+def test_exchanges_over_several_axes(names):
+    """These count as one axis, the first name outermost; a tuple of names was unbound."""
+    whole = np.arange(2 * 3 * 6 * 6 * 2.0).reshape(2, 3, 6, 6, 2)
+
+    def everything(lib, jnp):
+        def mapped(f):
+            return lib.vmap(lib.vmap(f, axis_name="j"), axis_name="i")
+
+        out = []
+        for split, concat in [(0, 0), (1, 0), (0, 1), (0, 2), (-2, -1)]:
+            for tiled in (False, True):
+
+                def exchange(x, axes=(split, concat), tiled=tiled):
+                    return lib.lax.all_to_all(x, names, *axes, tiled=tiled)
+
+                out.append(mapped(exchange)(whole))
+        swap = mapped(lambda x: lib.lax.pswapaxes(x, names, 0))
+        return [*out, swap(whole), lib.grad(lambda x: jnp.sum(jnp.sin(swap(x))))(whole)]
+
+    ours, theirs = (
+        lib.tree.leaves(lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
+        for lib, jnp in LIBRARIES
+    )
+    assert_same(ours, theirs, 1e-12)
+
+    def scattered(names, x):  # which JAX does for one axis only
+        return minijax.lax.psum_scatter(x, names, scatter_dimension=1, tiled=False)
+
+    one = minijax.vmap(lambda x: scattered("k", x), axis_name="k")(whole.reshape(6, 6, 6, 2))
+    both = minijax.vmap(
+        minijax.vmap(lambda x: scattered(("i", "j"), x), axis_name="j"), axis_name="i"
+    )(whole)
+    assert_same([both.reshape(one.shape)], [one], 0)
+
+
+def test_names_of_axes_that_are_refused():
+    def mapped(f):
+        return minijax.vmap(minijax.vmap(f, axis_name="j"), axis_name="i")(np.ones((2, 3, 6)))
+
+    with pytest.raises(ValueError, match="distinct names"):
+        mapped(lambda x: minijax.lax.psum(x, ("i", "i")))
+    with pytest.raises(NotImplementedError, match="one name"):
+        mapped(lambda x: minijax.lax.ppermute(x, ("i", "j"), [(0, 1)]))
+    with pytest.raises(ValueError, match="out of range"):
+        mapped(lambda x: minijax.lax.all_gather(x, "i", axis=7))

@@ -479,3 +479,26 @@ def test_both_rules_must_give_results_of_one_type():
     f.defjvp(lambda primals, tangents: (primals[0][None], tangents[0][None]))
     with pytest.raises(TypeError, match="defvjp and defjvp must return results of the same types"):
         minijax.jvp(f, (1.0,), (1.0,))
+
+
+@pytest.mark.parametrize("lib", [minijax, jax])
+def test_an_argument_shown_with_its_perturbation_is_a_leaf(lib):
+    """It was a tuple, whose flag a map over the arguments took for one of them."""
+    seen = []
+
+    @lib.custom_vjp
+    def product(pair):
+        return pair["x"] * pair["y"]
+
+    def forward(pair):
+        seen.extend(lib.tree.leaves(pair))
+        values = lib.tree.map(lambda primal: primal.value, pair)
+        return values["x"] * values["y"], values
+
+    def backward(pair, ct):
+        return ({"x": ct * pair["y"], "y": ct * pair["x"]},)
+
+    product.defvjp(forward, backward, symbolic_zeros=True)
+    assert lib.grad(lambda x: product({"x": x, "y": 3.0}))(2.0) == 3
+    assert [(float(p.value), p.perturbed) for p in seen] == [(2.0, True), (3.0, False)]
+    assert all(isinstance(p, lib.custom_derivatives.CustomVJPPrimal) for p in seen)

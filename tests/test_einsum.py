@@ -250,3 +250,28 @@ def test_batch_matmul_and_dot_general():
     narrow = np.arange(12, dtype=np.int8).reshape(3, 4) * 10
     ours = lax.dot(narrow, narrow.T, preferred_element_type=np.int32)
     assert_same([ours], [jax.lax.dot(narrow, narrow.T, preferred_element_type=np.int32)], 0)
+
+
+@pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "ii", "ii->i", "ij,jk->ik", "ij,k->i"])
+def test_einsum_of_booleans_is_boolean(subscripts):
+    """What has no product in it was summed as integers."""
+    x = np.array([[True, True, True], [True, False, True], [False, False, False]])
+    operands = [x, x[1] if subscripts.endswith(",k->i") else x][: subscripts.count(",") + 1]
+    for dtype in (None, "float32", "int32"):
+        ours, theirs = (
+            n.einsum(subscripts, *operands, preferred_element_type=dtype) for n in (mnp, jnp)
+        )
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "optimize", ["foo", 3, [(0, 5)], [(0, 1)], ["einsum_path", (0, 1), (0, 1)]]
+)
+def test_ways_to_optimize_that_there_are_not(optimize):
+    """They were taken for a greedy search, or gave an error of a list's."""
+    x = np.ones((2, 2))
+    with pytest.raises((KeyError, TypeError, IndexError, ValueError, AssertionError)):
+        jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+    with pytest.raises((TypeError, ValueError), match=r"einsum: .*optimize"):
+        mnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)

@@ -472,3 +472,13 @@ def test_cholesky_is_done_by_lapack_whose_failure_is_of_one_matrix_only():
     factors = np.asarray(mnp.linalg.cholesky(x))
     np.testing.assert_allclose(factors[0] @ factors[0].T, x[0])
     np.testing.assert_array_equal(factors, np.asarray(jnp.linalg.cholesky(x)))
+
+
+@pytest.mark.parametrize("offset", [-4, -1, 0, 2, 3])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, np.complex64])
+def test_diagonals_have_the_dtype_of_the_matrix(dtype, offset):
+    """That of booleans was summed, and so an integer."""
+    x = (np.arange(24).reshape(2, 4, 3) % 3).astype(dtype)
+    ours, theirs = (n.linalg.diagonal(x, offset=offset) for n in (minijax.numpy, jax.numpy))
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours, theirs)

@@ -432,3 +432,36 @@ def test_arrays_are_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(out, m)
     mnp.savez(tmp_path / "xs.npz", x=mnp.asarray(x), m=m)
     np.testing.assert_array_equal(mnp.load(tmp_path / "xs.npz")["x"], x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "int8", "complex64"])
+@pytest.mark.parametrize("shape", [(), (2, 0), (2, 3)], ids=str)
+def test_types_stand_for_arrays_where_only_types_matter(shape, dtype):
+    """They were refused, as in `zeros_like(ShapeDtypeStruct(...))`."""
+
+    class Own:
+        def __init__(self, shape, dtype):
+            self.shape, self.dtype = shape, dtype
+
+    def found(lib):
+        jnp = lib.numpy
+        out = []
+        for of in (lib.ShapeDtypeStruct(shape, jnp.dtype(dtype)), Own(shape, jnp.dtype(dtype))):
+            for options in ({}, {"dtype": "int32"}, {"shape": (4,)}):
+                out += [
+                    jnp.zeros_like(of, **options),
+                    jnp.ones_like(of, **options),
+                    jnp.empty_like(of, **options),
+                    jnp.full_like(of, 1, **options),
+                    lib.lax.full_like(of, 1, **options),
+                    lib.jit(lambda of=of, options=options: jnp.ones_like(of, **options))(),
+                    lib.vmap(lambda x, of=of: jnp.full_like(of, x))(jnp.ones(2)),
+                ]
+            out.append(jnp.zeros_like(a=of))
+        return out
+
+    ours, theirs = found(minijax), found(jax)
+    for x, y in zip(ours, theirs, strict=True):
+        assert isinstance(x, minijax.Array)
+        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))

@@ -270,3 +270,82 @@ def test_bad_arguments(call, error):
     for lib in (jax, minijax):
         with pytest.raises(error):
             call(lib.scipy.linalg)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_only_one_triangle_counts_for_cholesky_and_its_derivative(dtype, lower):
+    """The tangent of the other one was taken in, and `solve` looked at the lower one always."""
+    x = (MATRIX + 5 * np.eye(4)).astype(dtype)
+    if dtype == np.complex128:
+        x += 0.1j * (MATRIX - np.diag(MATRIX.diagonal()))
+    b = MATRIX[0].astype(dtype)
+
+    def function(lib):
+        of, jnp = lib.scipy.linalg, lib.numpy
+        weights = jnp.cos(jnp.arange(16.0)).reshape(4, 4)
+
+        def factor(x):
+            return jnp.sum(jnp.real(of.cholesky(x, lower) * weights) + jnp.imag(of.cholesky(x)))
+
+        def solved(x, b):
+            return jnp.sum(jnp.real(of.cho_solve(of.cho_factor(x, lower), b) * weights[0]))
+
+        def directly(x, b):
+            return of.solve(x, b, lower=lower, assume_a="pos")
+
+        def loss(x, b):
+            return jnp.sum(directly(x, b) * weights[0])
+
+        def everything(x, b):
+            out = [
+                of.cho_factor(x, lower)[0],
+                lib.grad(factor)(x),
+                lib.grad(solved, (0, 1))(x, b),
+                directly(x, b),
+                lib.vmap(directly, (0, None))(jnp.stack([x, 2 * x]), b),
+            ]
+            # That of complex matrices is wrong in JAX: it takes them for symmetric.
+            return out if dtype == np.complex128 else [*out, lib.grad(loss, (0, 1))(x, b)]
+
+        return everything
+
+    assert_same(function, x, b)
+
+
+def test_the_derivative_of_solve_for_positive_complex_matrices():
+    z = MATRIX + 1j * MATRIX.T
+    z, b = z @ z.conj().T + np.eye(4), z[0]
+
+    def loss(b, how):
+        return minijax.numpy.real(minijax.scipy.linalg.solve(z, b, assume_a=how) @ z[1])
+
+    found, expected = (minijax.grad(loss)(b, how) for how in ("pos", "gen"))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_floats(dtype):
+    """XLA solves triangular systems of any floats; these were refused."""
+    x = np.asarray(MATRIX[:3, :3] + 4 * np.eye(3)).astype(minijax.numpy.dtype(dtype))
+
+    def function(lib):
+        of, jnp = lib.scipy.linalg, lib.numpy
+        return lambda x: [
+            of.solve_triangular(x, x[0], lower=True),
+            of.solve_triangular(x, x, trans=1),
+            of.cho_solve((x, True), x[0]),
+            of.det(x),
+            of.sqrtm(x),
+            lib.lax.linalg.triangular_solve(x, x, left_side=True),
+            lib.grad(lambda x: jnp.sum(of.solve_triangular(x, x[0])))(x),
+        ]
+
+    assert_same(function, x, tolerance=0.05)
+
+
+def test_permutations_of_complex_matrices_are_real():
+    def function(lib):
+        return lambda z: [lib.scipy.linalg.lu(z), lib.scipy.linalg.lu(z, permute_l=True)]
+
+    assert_same(function, MATRIX + 1j)

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from minijax.array import array, of_library
-from minijax_stage2 import float0, tree_map
+from minijax_stage2 import ShapedArray, float0, tree_map, typeof
 from minijax_stage2.shaped_array import is_value, python_scalars
 from minijax_stage3 import backend as xla
+from minijax_stage3.staging import as_type
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
@@ -22,6 +23,16 @@ def to_array(x: Any) -> Any:
 def tree_to_arrays(tree: Any) -> Any:
     """The tree with each leaf that is a number or a numpy array as an Array."""
     return tree_map(to_array, tree)
+
+
+def type_of(x: Any) -> ShapedArray:
+    """The type of a value, or of what has a shape and a dtype and may stand for one."""
+    try:
+        return typeof(x)
+    except TypeError:
+        if aval := as_type(x):
+            return aval
+        raise
 
 
 def require_no_out(name: str, out: None) -> None:

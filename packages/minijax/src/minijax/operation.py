@@ -11,6 +11,8 @@ from minijax.array import Array
 from minijax.jit import JittedFunction
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
+from minijax_stage3.jit import Executor
+from minijax_stage3.staging import as_type
 from minijax_stage3.static_arguments import StaticArguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,10 +29,11 @@ class Operation(JittedFunction):
     is_users = False
     caller = ""
 
-    def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...]):
+    def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
         functools.update_wrapper(self, fun, updated=())
         self._inside = self._fun = fun
         self._static_names = static
+        self._takes_types = types
 
     def __getattr__(self, name: str) -> Any:
         """Makes what evaluation needs when it first does: an import makes hundreds of these."""
@@ -42,6 +45,13 @@ class Operation(JittedFunction):
     def _make_ready(self) -> None:
         super().__init__(self._fun, static_argnames=self._static_names, inline=True)
         self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        if self._takes_types:
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            if as_type(first):  # there is nothing to pass to a program
+                return lambda buffers: self._fun(*args, **kwargs), []
+        return super()._prepare_trees(args, kwargs)
 
 
 class _ListsAsTuples(StaticArguments):
@@ -71,17 +81,20 @@ class _ListsAsTuples(StaticArguments):
 @overload
 def operation(fun: Function) -> Function: ...
 @overload
-def operation(*, static: str | tuple[str, ...]) -> Callable[[Function], Function]: ...
-def operation(fun: Any = None, *, static: str | tuple[str, ...] = ()) -> Any:
+def operation(
+    *, static: str | tuple[str, ...], types: bool = False
+) -> Callable[[Function], Function]: ...
+def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: bool = False) -> Any:
     """Decorator: makes a function of arrays an operation.
 
     Arguments:
         fun: the function.
         static: the names of arguments that are no arrays, such as axes, shapes and dtypes.
+        types: whether a type may stand for the array that is the first argument.
     """
     if fun is None:
-        return functools.partial(operation, static=static)
-    return Operation(fun, static)
+        return functools.partial(operation, static=static, types=types)
+    return Operation(fun, static, types)
 
 
 # --8<-- [end:operation]

@@ -189,7 +189,7 @@ def abstractify(
     """
     avals = []
     for index, leaf in enumerate(leaves):
-        if types and (aval := _as_type(leaf)):
+        if types and (aval := as_type(leaf)):
             avals.append(aval)
             continue
         try:
@@ -208,7 +208,7 @@ def abstractify(
     return avals
 
 
-def _as_type(x: Any) -> ShapedArray | None:
+def as_type(x: Any) -> ShapedArray | None:
     """The type that `x` is, where it is no value."""
     if isinstance(x, ShapedArray):
         return x

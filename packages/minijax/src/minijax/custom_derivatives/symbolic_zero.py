@@ -1,6 +1,7 @@
 """Zeros that rules are shown as such, when they ask for that."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -66,8 +67,9 @@ class SymbolicZero:
         return SymbolicZero(tangent_type(typeof(val)))
 
 
-class CustomVJPPrimal(NamedTuple):
-    """An argument as a forward rule sees it that asks for `symbolic_zeros`.
+@dataclass(frozen=True, eq=False)
+class CustomVJPPrimal:
+    """An argument as a forward rule sees it that asks for `symbolic_zeros`; a leaf of pytrees.
 
     Arguments:
         value: the argument.

@@ -1,5 +1,6 @@
 """Collectives in which the examples of a named axis pass on what they have."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from minijax.lax.parallel import Axis, axis_size, names_of, require_no_groups
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.slicing import concatenate, slice
 from minijax_stage2 import ShapedArray, bind1, full_like, moveaxis, reshape, tree_map, typeof
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.vmap import BatchDim
 
 
@@ -75,7 +77,7 @@ def all_gather(
 
     def gather(leaf: Any) -> Any:
         shape = typeof(leaf).shape
-        at = axis % (len(shape) + (not tiled))
+        at = canonical_axis("all_gather", axis, len(shape) + (not tiled))
         size = 1
         for name in reversed(names_of(axis_name)):
             index, n = axis_of(name)
@@ -101,7 +103,7 @@ def psum_scatter(
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis, or a tuple of names, of axes that count as one.
         scatter_dimension: the axis of `x` that is divided among the examples.
         axis_index_groups: None.
         tiled: whether that axis stays, shorter; otherwise there must be one element for each
@@ -117,15 +119,18 @@ def psum_scatter(
     Array([11, 22], dtype=int32)
     """
     require_no_groups("psum_scatter", axis_index_groups)
-    index, size = axis_of(axis_name)
+    axes = list(map(axis_of, names_of(axis_name)))
+    sizes = [size for _, size in axes]
 
     def scatter(leaf: Any) -> Any:
         shape = typeof(leaf).shape
-        at = scatter_dimension % len(shape)
-        _require_division("psum_scatter", shape, at, size, tiled)
-        if tiled:
-            leaf = reshape(leaf, (*shape[:at], size, shape[at] // size, *shape[at + 1 :]))
-        return bind1(psum_scatter_p, leaf, index, axis=at, size=size)
+        at = canonical_axis("psum_scatter: scatter_dimension", scatter_dimension, len(shape))
+        _require_division("psum_scatter", shape, at, math.prod(sizes), tiled)
+        rest = (shape[at] // math.prod(sizes),) if tiled else ()
+        leaf = reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
+        for index, size in axes:
+            leaf = bind1(psum_scatter_p, leaf, index, axis=at, size=size)
+        return leaf
 
     return tree_map(scatter, tree_to_arrays(x))
 
@@ -176,7 +181,7 @@ def all_to_all(
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis, or a tuple of names, of axes that count as one.
         split_axis: the axis of `x` that is divided among the examples.
         concat_axis: the axis of the result along which the parts lie, in order of the examples.
         axis_index_groups: None.
@@ -195,20 +200,38 @@ def all_to_all(
            [2, 4]], dtype=int32)
     """
     require_no_groups("all_to_all", axis_index_groups)
-    index, size = axis_of(axis_name)
+    axes = list(map(axis_of, names_of(axis_name)))
+    size = math.prod([size for _, size in axes])
 
     def exchange(leaf: Any) -> Any:
         shape = typeof(leaf).shape
-        split, concat = split_axis % len(shape), concat_axis % len(shape)
+        split = canonical_axis("all_to_all: split_axis", split_axis, len(shape))
+        concat = canonical_axis("all_to_all: concat_axis", concat_axis, len(shape))
         _require_division("all_to_all", shape, split, size, tiled)
         if not tiled:
-            return bind1(all_to_all_p, leaf, index, split=split, concat=concat, size=size)
+            return _exchange(leaf, axes, split, concat)
         part = (*shape[:split], shape[split] // size, *shape[split + 1 :])
-        leaf = reshape(leaf, _inserted(part, split, size))
-        leaf = bind1(all_to_all_p, leaf, index, split=split, concat=concat, size=size)
+        leaf = _exchange(reshape(leaf, _inserted(part, split, size)), axes, split, concat)
         return reshape(leaf, _scaled(part, concat, size))
 
     return tree_map(exchange, tree_to_arrays(x))
+
+
+def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) -> Any:
+    """Gives away along the axis `split`, which goes; what comes stands along `concat`, a new axis.
+
+    Of several named axes, each in turn passes on the part of the number of an example that is
+    along it.
+    """
+    if len(axes) == 1:
+        ((index, size),) = axes
+        return bind1(all_to_all_p, x, index, split=split, concat=concat, size=size)
+    x = moveaxis(x, split, 0)
+    count, *rest = typeof(x).shape
+    x = reshape(x, (*[size for _, size in axes], *rest))
+    for i, (index, size) in enumerate(axes):
+        x = bind1(all_to_all_p, x, index, split=i, concat=i, size=size)
+    return moveaxis(reshape(x, (count, *rest)), 0, concat)
 
 
 def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = None) -> Any:
@@ -273,12 +296,16 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
 
     Raises:
         ValueError: an example gives, or gets, more than one value.
+        NotImplementedError: there are several names.
 
     >>> pass_on = lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)])
     >>> minijax.vmap(pass_on, axis_name="i")(jnp.array([10, 20, 30]))
     Array([ 0, 10, 20], dtype=int32)
     """
-    index, size = axis_of(axis_name)
+    names = names_of(axis_name)
+    if len(names) != 1:
+        raise NotImplementedError(f"ppermute: axis_name must be one name, found {names}")
+    index, size = axis_of(names[0])
     pairs = tuple((int(origin), int(to)) for origin, to in perm)
     for role, numbers in zip(("sources", "destinations"), zip(*pairs, strict=True), strict=False):
         if len(set(numbers)) < len(numbers) or not all(0 <= n < size for n in numbers):

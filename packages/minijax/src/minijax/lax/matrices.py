@@ -23,29 +23,32 @@ from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
 
 LAPACK_DTYPES = "float32", "float64", "complex64", "complex128"
+DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # where XLA itself computes
 
 
-def matrices_of(caller: str, x: Any, square: bool = False) -> Any:
+def matrices_of(
+    caller: str, x: Any, square: bool = False, dtypes: Sequence[str] = LAPACK_DTYPES
+) -> Any:
     """`x` as real or complex matrices.
 
     Raises:
         ValueError: it has less than two axes, or the matrices are not square and should be.
-        TypeError: its dtype is none that LAPACK computes with.
+        TypeError: its dtype is none of `dtypes`.
     """
     x = to_inexact(x)
-    check_matrices(caller, typeof(x), square)
+    check_matrices(caller, typeof(x), square, dtypes)
     return x
 
 
-def check_matrices(caller: str, aval: ShapedArray, square: bool = False) -> None:
+def check_matrices(
+    caller: str, aval: ShapedArray, square: bool = False, dtypes: Sequence[str] = LAPACK_DTYPES
+) -> None:
     if aval.ndim < 2:
         raise ValueError(f"{caller}: takes matrices, in the last two axes; found {aval}")
     if square and aval.shape[-1] != aval.shape[-2]:
         raise ValueError(f"{caller}: takes square matrices, found {aval}")
-    if aval.dtype.name not in LAPACK_DTYPES:
-        raise TypeError(
-            f"{caller}: found {aval}; the dtypes it takes are {', '.join(LAPACK_DTYPES)}"
-        )
+    if aval.dtype.name not in dtypes:
+        raise TypeError(f"{caller}: found {aval}; the dtypes it takes are {', '.join(dtypes)}")
 
 
 def is_complex(x: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.array import array
 from minijax.arrays import tree_to_arrays
 from minijax.axis_names import axis_of
 from minijax.evaluation import evaluated_by_library
@@ -27,7 +28,11 @@ define_linear(psum_p, lambda ct, x, index: bind1(psum_p, ct, index))
 
 
 def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
-    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    """One name or several as a tuple of distinct ones."""
+    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    if len(set(names)) < len(names):
+        raise ValueError(f"axis_name: expected distinct names, found {names}")
+    return names
 
 
 def require_no_groups(caller: str, axis_index_groups: Any) -> None:
@@ -130,7 +135,7 @@ def axis_index(axis_name: Axis) -> Any:
     for name in names_of(axis_name):
         index, size = axis_of(name)
         total = index if total is None else total * np.int32(size) + index
-    return total
+    return array(np.int32(0)) if total is None else total
 
 
 def axis_size(axis_name: Axis) -> int:

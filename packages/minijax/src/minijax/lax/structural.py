@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.arrays import type_of
 from minijax.declare import declare
 from minijax.key_dtype import key_dtype
 from minijax.operation import operation
@@ -36,16 +37,18 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     return broadcast_to("full", fill_value, shape)
 
 
-@operation(static=("dtype", "shape"))
+@operation(static=("dtype", "shape"), types=True)
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
 ) -> Any:
     """An array of the shape and type of `x`, weak as that is, unless others are given.
 
+    `x` may be a `ShapeDtypeStruct`.
+
     >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
     Array([7, 7], dtype=int8)
     """
-    aval = typeof(x)
+    aval = type_of(x)
     shape = aval.shape if shape is None else shape
     if dtype is None:
         return as_weak_as(aval, full(shape, fill_value, aval.dtype))

@@ -10,6 +10,7 @@ from minijax.declare import declare
 from minijax.lax.complex_numbers import conj
 from minijax.lax.elementwise import mul
 from minijax.lax.matrices import (
+    DTYPES_OF_XLA,
     check_matrices,
     eye_like,
     is_complex,
@@ -61,7 +62,7 @@ def triangular_solve(
            [2.]], dtype=float32)
     """
     meeting = result_type(typeof(a), typeof(b))
-    a = matrices_of("triangular_solve", cast(a, meeting), square=True)
+    a = matrices_of("triangular_solve", cast(a, meeting), True, DTYPES_OF_XLA)
     b = cast(b, typeof(a))
     is_vector = typeof(b).ndim == typeof(a).ndim - 1
     if is_vector:
@@ -87,7 +88,7 @@ def _as_row(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _type_of_solution(a: ShapedArray, b: ShapedArray, **params: bool) -> list[ShapedArray]:
-    check_matrices("triangular_solve", a, square=True)
+    check_matrices("triangular_solve", a, True, DTYPES_OF_XLA)
     contracted = -2 if params["left_side"] else -1
     if a.dtype != b.dtype:
         raise TypeError(f"triangular_solve: dtypes differ: {a} and {b}")
@@ -206,12 +207,21 @@ def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
 
 
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
-    """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former."""
-    factor = tril(out)
+    """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
+
+    Only the lower triangle of `x` is looked at, so only that of `t` counts.
+    """
+    factor, half = tril(out), _half(t)
+    t = stage2.add(half, mH(half))
     right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     both = triangular_solve(factor, right, left_side=True, lower=True)
-    half = mul(eye_like(both), stage2.full_like(both, 0.5))
-    return matmul(factor, mul(tril(both), sub(stage2.full_like(both, 1), half)))
+    return matmul(factor, _half(both))
+
+
+def _half(x: Any) -> Any:
+    """The lower triangles with half the diagonals, which with their transposes make up `x`."""
+    on_diagonal = mul(eye_like(x), stage2.full_like(x, 0.5))
+    return mul(tril(x), sub(stage2.full_like(x, 1), on_diagonal))
 
 
 declare(

@@ -182,7 +182,7 @@ def full(
     return lax.full(shape, fill_value, dtype)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"))
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
 def zeros_like(
     a: Any,
     dtype: Any = None,
@@ -193,6 +193,8 @@ def zeros_like(
 ) -> Any:
     """Zeros in the shape and dtype of `a`, unless others are given.
 
+    `a` is an array, or whatever has a shape and a dtype, such as a `ShapeDtypeStruct`.
+
     >>> jnp.zeros_like(jnp.array([[5, 6]]))
     Array([[0, 0]], dtype=int32)
     """
@@ -200,7 +202,7 @@ def zeros_like(
     return full_like(a, 0, dtype, shape)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"))
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
 def ones_like(
     a: Any,
     dtype: Any = None,
@@ -209,7 +211,7 @@ def ones_like(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Ones in the shape and dtype of `a`, unless others are given.
+    """Ones in the shape and dtype of `a`, an array or its type, unless others are given.
 
     >>> jnp.ones_like(jnp.array([[5, 6]]))
     Array([[1, 1]], dtype=int32)
@@ -218,7 +220,7 @@ def ones_like(
     return full_like(a, 1, dtype, shape)
 
 
-@operation(static=("dtype", "shape", "device"))
+@operation(static=("dtype", "shape", "device"), types=True)
 def full_like(
     a: Any,
     fill_value: Any,
@@ -228,6 +230,8 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
+
+    `a` is an array, or whatever has a shape and a dtype, such as a `ShapeDtypeStruct`.
 
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))

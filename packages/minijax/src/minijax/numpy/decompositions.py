@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import minijax.numpy.products as products
-import minijax_stage2 as stage2
-from minijax import lax
 from minijax.lax import linalg
 from minijax.lax.matrices import eye_like, matrices_of, mH, mT
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.matrix_equations import inv
+from minijax.numpy.triangles import diagonal as diagonal_of
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
@@ -257,17 +256,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)
     """
-    *lead, m, n = typeof(x).shape
-    size = max(min(m, n - offset) if offset >= 0 else min(m + offset, n), 0)
-    above, below = max(offset, 0), max(-offset, 0)
-    zeros = [0] * len(lead)
-    if not size:
-        return lax.full((*lead, 0), 0, typeof(x).dtype)
-    block = lax.slice(x, [*zeros, below, above], [*lead, below + size, above + size])
-    on_it = stage2.eq(
-        *(lax.broadcasted_iota("int32", typeof(block).shape, len(lead) + i) for i in (0, 1))
-    )
-    return lax.reduce_sum(lax.select(on_it, block, lax.full_like(block, 0)), [len(lead)])
+    return diagonal_of(x, offset, -2, -1)
 
 
 @operation(static=("offset", "dtype"))

@@ -9,6 +9,8 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import minijax_stage2 as stage2
 from minijax import lax
 from minijax.arrays import require_no_out
@@ -18,8 +20,16 @@ from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like
 from minijax.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.functions import ints
 
 Path = tuple[tuple[int, ...], ...]
+
+# The ways of JAX to look for a path; whichever is named, the search is greedy.
+_HOW_TO_OPTIMIZE = (
+    *(True, False, None, "auto", "auto-hq", "optimal", "dp", "greedy", "eager", "opportunistic"),
+    *("branch-all", "branch-2", "branch-1", "dynamic-programming", "random-greedy"),
+    "random-greedy-128",
+)
 
 _FIRST_OF_ELLIPSIS = 0xE000  # labels for what an ellipsis stands for: characters nobody uses
 
@@ -52,12 +62,14 @@ def einsum(
             first argument on, and at last a list for the result.
         out: must be None.
         optimize: False to multiply from left to right, or the path that `einsum_path` returned.
+            The names of searches, such as "optimal", all mean a greedy one.
         precision: how exactly to compute, as `lax.Precision` has it.
         preferred_element_type: the dtype in which to sum, and of the result.
         out_sharding: must be None.
 
     Raises:
-        ValueError: the labels do not fit the operands, or each other.
+        ValueError: the labels do not fit the operands, or each other; there is no such `optimize`.
+        NotImplementedError: `out` or `out_sharding` is given.
 
     >>> import minijax.numpy as jnp
     >>> einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0))
@@ -168,10 +180,33 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
                     f"einsum: the label {c!r} stands for axes of sizes {sizes[c]} and {size}"
                 )
     if isinstance(optimize, Sequence) and not isinstance(optimize, str):
-        return tuple(tuple(step) for step in optimize if not isinstance(step, str))
+        return _given_path(optimize, len(shapes))
+    if optimize not in _HOW_TO_OPTIMIZE:
+        known = ", ".join(map(repr, _HOW_TO_OPTIMIZE))
+        raise ValueError(
+            f"einsum: optimize must be a path, as einsum_path returns it, or one of {known}; "
+            f"found {optimize!r:.60}"
+        )
     if optimize is False:
         return _left_to_right(len(shapes))
     return _greedy_path(summation, sizes)
+
+
+def _given_path(steps: Sequence[Any], count: int) -> Path:
+    """A path of the user's, each step of which takes operands that are there and leaves one."""
+    path = []
+    for step in steps:
+        positions = ints("einsum: each step of the path in optimize", step)
+        if len(set(positions)) < len(positions) or not all(0 <= i < count for i in positions):
+            raise ValueError(
+                f"einsum: step {step} of the path in optimize must be distinct numbers below "
+                f"{count}, how many operands there are then"
+            )
+        path.append(positions)
+        count += 1 - len(positions)
+    if count != 1:
+        raise ValueError(f"einsum: the path {path} in optimize leaves {count} operands, not 1")
+    return tuple(path)
 
 
 def _left_to_right(count: int) -> Path:
@@ -211,7 +246,12 @@ def _einsum(
     preferred_element_type: Any,
     dot_general: Callable[..., Any],
 ) -> Any:
-    terms = list(zip(meet(*operands), summation[0], strict=True))
+    met = meet(*operands)
+    if preferred_element_type is not None and (
+        len(met) == 1 or typeof(met[0]).dtype == np.bool_
+    ):  # where sums are not taken by a product, or those of booleans ask whether any holds
+        met = [stage2.astype(x, dtype(preferred_element_type)) for x in met]
+    terms = list(zip(met, summation[0], strict=True))
     terms = [_without_ones(x, labels, terms) for x, labels in terms]
     output = summation[1]
     for step in path:
@@ -258,12 +298,17 @@ def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
                 lax.broadcasted_iota("int32", shape, first),
                 lax.broadcasted_iota("int32", shape, second),
             )
-            x = lax.reduce_sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
+            x = _sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
             labels = labels[:second] + labels[second + 1 :]
     gone = [axis for axis, c in enumerate(labels) if c not in kept]
     if not gone:
         return x, labels
-    return lax.reduce_sum(x, gone), "".join(c for c in labels if c in kept)
+    return _sum(x, gone), "".join(c for c in labels if c in kept)
+
+
+def _sum(x: Any, axes: Sequence[int]) -> Any:
+    """The sum along `axes`; of booleans, as their products have it, whether any holds."""
+    return (lax.reduce_or if typeof(x).dtype == np.bool_ else lax.reduce_sum)(x, tuple(axes))
 
 
 def _product(

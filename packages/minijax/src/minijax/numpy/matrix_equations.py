@@ -13,6 +13,7 @@ from minijax.declare import declare
 from minijax.lax.lu import lu as lu_of
 from minijax.lax.lu import solve as solve_matrices
 from minijax.lax.matrices import (
+    DTYPES_OF_XLA,
     diagonal,
     eye_like,
     is_complex,
@@ -176,12 +177,12 @@ def det(a: Any) -> Any:
     >>> f"{jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
     '-2.00'
     """
-    a = matrices_of("det", a, square=True)
+    a = matrices_of("det", a, True, DTYPES_OF_XLA)
     *lead, n, _ = typeof(a).shape
     if n == 0:
         return lax.full(lead, 1, typeof(a).dtype)
     if n > 3:
-        return bind1(det_p, a)
+        return bind1(det_p, matrices_of("det", a))
     zeros = [0] * len(lead)
 
     def at(i: int, j: int) -> Any:

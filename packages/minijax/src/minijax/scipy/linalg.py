@@ -11,7 +11,15 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.lax import linalg
 from minijax.lax.lu import square_factors
-from minijax.lax.matrices import eye, inverse_permutation, matrices_of, mT, permute_rows, triu
+from minijax.lax.matrices import (
+    eye,
+    inverse_permutation,
+    matrices_of,
+    mT,
+    permute_rows,
+    real_dtype,
+    triu,
+)
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax.scipy.factorizations import *  # noqa: F403
@@ -157,6 +165,8 @@ def solve(
 ) -> Any:
     """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos".
 
+    With "pos", one triangle of `a` is looked at: the upper one, or the lower one with `lower`.
+
     >>> minijax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
     """
@@ -164,8 +174,23 @@ def solve(
         raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
-    a = matrices_of("solve", a, square=True)
-    return cho_solve((cholesky(a, True), True), b)
+    return _solve_positive(matrices_of("solve", a, square=True), b, lower)
+
+
+def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
+    """By one triangle of `a`; the derivatives are solutions of systems of the same matrix."""
+    a, b = (to_inexact(x) for x in meet(a, b))
+
+    def solve(a: Any, factor: Any, b: Any) -> Any:
+        return lax.custom_linear_solve(
+            lambda x: jnp.matmul(a, x),
+            b,
+            lambda _, y: cho_solve((factor, lower), y),
+            lambda _, y: jnp.conj(cho_solve((factor, lower), jnp.conj(y))),
+        )
+
+    factor = cholesky(lax.stop_gradient(a), lower)
+    return _solved("solve", solve, "(n,n),(n,n)", a, factor, b)
 
 
 @operation(static=("overwrite_a", "check_finite"))
@@ -234,8 +259,8 @@ def lu(
     zeros = [0] * len(lead)
     lower = lax.slice(lower, [*zeros, 0, 0], [*lead, m, k])
     upper = triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
-    p = mT(permute_rows(eye((*lead, m, m), typeof(a).dtype), permutation))
-    return (jnp.matmul(p, lower), upper) if permute_l else (p, lower, upper)
+    p = mT(permute_rows(eye((*lead, m, m), real_dtype(typeof(a).dtype)), permutation))
+    return (jnp.matmul(p.astype(typeof(a).dtype), lower), upper) if permute_l else (p, lower, upper)
 
 
 @operation(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))

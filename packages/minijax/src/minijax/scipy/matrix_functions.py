@@ -9,7 +9,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays
-from minijax.lax.matrices import matrices_of
+from minijax.lax.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.operation import operation
 from minijax.transformations import jvp
 from minijax_stage2 import typeof
@@ -220,6 +220,10 @@ def _root_of_triangle(t: Any) -> Any:
 def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """The square root of a matrix, which is complex.
 
+    Arguments:
+        A: the matrix; of floats narrower than float32 the root is complex64.
+        blocksize: must be 1.
+
     Raises:
         NotImplementedError: `blocksize` is not 1.
 
@@ -229,7 +233,8 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """
     if blocksize > 1:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, found {blocksize}")
-    t, z = schur(A, output="complex")
+    A = matrices_of("sqrtm", A, True, DTYPES_OF_XLA)
+    t, z = schur(A.astype(np.result_type(np.complex64, typeof(A).dtype)), output="complex")
     return _product(_product(z, _root_of_triangle(t)), jnp.conj(z.T))
 
 
