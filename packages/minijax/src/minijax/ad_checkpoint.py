@@ -1,6 +1,5 @@
 """`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.dependence import through, through_call
 from minijax.lax.loops import call_text, region, stage_body
 from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -24,7 +24,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
@@ -94,7 +94,7 @@ def checkpoint(
     static = ints("checkpoint: static_argnums", static_argnums)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         fixed = {i % len(args): args[i] for i in static if -len(args) <= i < len(args)}
         dynamic = tuple([None if i in fixed else arg for i, arg in enumerate(args)])
@@ -102,7 +102,7 @@ def checkpoint(
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
             return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs)
 
-        of_dynamic.__name__ = getattr(fun, "__name__", "function")
+        of_dynamic.__name__ = name_of(fun)
         leaves, in_tree = tree_flatten((dynamic, kwargs))
 
         def names() -> list[str]:

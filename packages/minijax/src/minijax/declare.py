@@ -228,7 +228,7 @@ def reduction(
     name: str,
     doc: str,
     *,
-    hlo: str,
+    hlo: str | Rule,
     init: Callable[[np.dtype[Any]], Any],
     kinds: str,
     jvp: Formula | None = None,
@@ -236,7 +236,7 @@ def reduction(
     """Declares a primitive that combines the elements along some axes.
 
     Arguments:
-        hlo: the operation of StableHLO that combines two elements.
+        hlo: the operation of StableHLO that combines two elements, or a lowering rule.
         init: the element of a dtype that changes nothing when combined with another.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
 
@@ -255,17 +255,6 @@ def reduction(
             raise ValueError(f"{name}: axes {axes} are no distinct axes of {x}")
         return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
 
-    def lower(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
-    ) -> list[Value]:
-        (out,) = out_avals
-        start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
-        return b.emit(
-            f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{hlo} "
-            f"across dimensions = {list(axes)} : {signature([x, start], out_avals)}",
-            out,
-        )
-
     def vmap(
         axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
     ) -> tuple[list[Any], list[BatchDim]]:
@@ -275,7 +264,7 @@ def reduction(
     declare(
         primitive,
         abstract_eval=abstract_eval,
-        lower=lower,
+        lower=hlo if callable(hlo) else lower_reduction(hlo, init),
         vmap=vmap,
         jvp=() if jvp is None else (jvp,),
     )
@@ -287,6 +276,24 @@ def reduction(
 
 
 # --8<-- [end:reduction]
+
+
+def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rule:
+    """The rule of a reduction by an operation of StableHLO, which begins with `init`."""
+
+    def rule(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
+    ) -> list[Value]:
+        (out,) = out_avals
+        start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
+        return b.emit(
+            f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{operation} "
+            f"across dimensions = {list(axes)} : {signature([x, start], out_avals)}",
+            out,
+        )
+
+    return rule
+
 
 _KINDS = {0: "b", 1: "i", 2: "f", 3: "c", 4: "no number"}
 _KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}

@@ -1,6 +1,5 @@
 """Names for parts of a program, as those who read it see them."""
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,7 +9,7 @@ from typing import Any
 from minijax.tracebacks import hiding_frames
 from minijax_stage1 import current_interpreter, source
 from minijax_stage1.source import Source, name_of
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
 
@@ -100,7 +99,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     scope = name or name_of(fun)
 
     @hiding_frames
-    @functools.wraps(fun)
+    @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(scope):
             return fun(*args, **kwargs)

@@ -58,6 +58,16 @@ class LibraryNumberTypes(NumberTypes):
             )
         return found
 
+    def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        """A Python number as a scalar of `dtype`: ints wrap around, as those of arrays do."""
+        if dtype.kind in "fc":
+            with np.errstate(over="ignore"):  # what is too large is infinite
+                return dtype.type(x)
+        try:
+            return dtype.type(x)
+        except OverflowError:
+            return np.asarray(x).astype(dtype)[()]
+
     def check_meeting(self, *avals: ShapedArray) -> None:
         if self.settings.numpy_dtype_promotion == "strict":
             _require_no_promotion(avals)

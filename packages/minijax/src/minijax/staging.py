@@ -1,13 +1,12 @@
 """Staging by JAX's names: programs and types of results, without computing anything."""
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import minijax_stage3 as stage3
 from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, tree_map, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
 from minijax_stage3 import ClosedJaxpr
 from minijax_stage3.static_arguments import StaticArguments
@@ -116,7 +115,7 @@ def make_jaxpr(
     static_arguments = StaticArguments(fun, static_argnums)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
         closed, out_info = _stage(static_arguments.fill(static), args, kwargs)
@@ -152,7 +151,7 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
     """The program of a call, and its result with types in the places of arrays."""
     seen: list[Any] = []
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def recording(*args: Any, **kwargs: Any) -> Any:
         result = fun(*args, **kwargs)
         seen.append(result)

@@ -20,7 +20,7 @@ from minijax.tree_util import Partial
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_leaves, tree_map
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import broadcast_prefix
@@ -85,7 +85,7 @@ def value_and_grad(
     on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradient = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
         if has_aux:
@@ -117,7 +117,7 @@ def grad(
     on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         result = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
         if has_aux:
@@ -215,7 +215,7 @@ def _on_arrays(linear: functools.partial[Any]) -> Partial:
     function, (residuals,) = linear.func, linear.args
 
     @evaluated_by_library
-    @functools.wraps(function)
+    @wraps(function)
     def on_arrays(residuals: Sequence[Any], *args: Any) -> Any:
         return tree_to_arrays(function(residuals, *tree_to_arrays(args)))
 
@@ -247,7 +247,7 @@ def vmap(
     """
     require_function("vmap", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def with_axis(*args: Any, **kwargs: Any) -> Any:
         trace: Any = current_trace()
         names = {} if axis_name is None else {axis_name: trace.axis_size}
@@ -259,7 +259,7 @@ def vmap(
     mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
         return tree_to_arrays(mapped(*args, **kwargs))
@@ -355,7 +355,7 @@ def _jacobian(
     transformation(fun, argnums)  # which says what is wrong with them before any call
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         with_aux = _with_aux(caller, fun, has_aux)
         args = tuple(_chosen_to_arrays(argnums, args))

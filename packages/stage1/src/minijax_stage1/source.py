@@ -109,7 +109,8 @@ def name_of(f: Any) -> str:
     """What to call the function `f` in a message."""
     while isinstance(f, partial):
         f = f.func
-    return getattr(f, "__name__", None) or type(f).__name__
+    name = getattr(f, "__name__", None)
+    return name if name and isinstance(name, str) else type(f).__name__
 
 
 hide_frames_of(__file__)

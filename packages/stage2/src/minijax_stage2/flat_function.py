@@ -1,7 +1,8 @@
 """Functions of pytrees as functions of flat lists, which is all that interpreters know."""
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage1.source import name_of
@@ -13,6 +14,15 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: `functools.wraps(fun)`, also for a callable whose name is not a string."""
+    names = ("__name__", "__qualname__")
+    improper = [name for name in names if not isinstance(getattr(fun, name, ""), str)]
+    return functools.wraps(fun, [x for x in functools.WRAPPER_ASSIGNMENTS if x not in improper])
 
 
 class FlatFunction:

@@ -49,7 +49,14 @@ from minijax_stage2.promotion import (
     result_type,
     to_inexact,
 )
-from minijax_stage2.shaped_array import Shape, ShapedArray, dtype_of_numbers, typeof
+from minijax_stage2.shaped_array import (
+    Shape,
+    ShapedArray,
+    dtype_of_numbers,
+    number_types,
+    python_scalars,
+    typeof,
+)
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -199,6 +206,8 @@ def full_like(x: Array, value: Any) -> Array:
     aval = typeof(x)
     if aval.weak_type:
         return broadcast_to(cast(value, aval), aval.shape)
+    if type(value) in python_scalars:
+        value = number_types().scalar(value, aval.dtype)
     return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
 
 

@@ -1,6 +1,5 @@
 """Jacobians by forward mode: one directional derivative for each input, all of them at once."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from minijax_stage1.source import name_of
 from minijax_stage2.errors import IntegerGradientError
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.flat_function import FlatFunction, wraps
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
 from minijax_stage2.promotion import as_weak_as, is_inexact
@@ -46,7 +45,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     """
     chosen = chosen_argnums("jacfwd", fun, argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacfwd", fun, chosen, len(args))
         inputs = args[chosen[0]] if is_one(argnums) else tuple(args[i] for i in chosen)

@@ -152,7 +152,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
         if dtype == numbers.default[kind]:
             return python_scalars[kind](x)
         if dtype == numbers.of_dtype[dtype]:
-            return dtype.type(x)
+            return numbers.scalar(x, dtype)
     if target.weak_type and number_types().weak_arrays:
         return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
     return bind1(convert_element_type_p, x, new_dtype=dtype)

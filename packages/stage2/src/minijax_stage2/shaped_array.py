@@ -156,6 +156,10 @@ class NumberTypes:
     def check_meeting(self, *avals: ShapedArray) -> None:
         """Raises the error due when there are reasons not to bring these to one dtype and shape."""
 
+    def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
+        return dtype.type(x)
+
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]

@@ -1,11 +1,11 @@
 """Static arguments: Python values that a jitted function is compiled for, one by one."""
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from minijax_stage1.source import name_of
+from minijax_stage2.flat_function import wraps
 
 
 class StaticArguments:
@@ -60,7 +60,7 @@ class StaticArguments:
         if not static:
             return fun
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def with_static(*args: Any, **kwargs: Any) -> Any:
             filled = list(args)
             for which, _, value in static:

@@ -7,7 +7,7 @@ from typing import Any
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.errors import IntegerGradientError
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof_named
@@ -98,7 +98,7 @@ def value_and_grad(
     """
     chosen = chosen_argnums("grad", fun, argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         check_argnums("grad", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
@@ -151,7 +151,7 @@ def grad(
     """
     of_both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradient = of_both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

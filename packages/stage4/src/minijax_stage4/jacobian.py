@@ -1,6 +1,5 @@
 """Jacobians by reverse mode, and Hessians by both."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
+from minijax_stage2.flat_function import wraps
 from minijax_stage2.jacobian import require_inexact_results, standard_basis
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.shaped_array import float0
@@ -45,7 +45,7 @@ def jacrev(
     """
     chosen = chosen_argnums("jacrev", fun, argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacrev", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)

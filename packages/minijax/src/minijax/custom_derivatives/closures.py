@@ -1,6 +1,5 @@
 """`custom_gradient` and `closure_convert`: staged functions and what they close over."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.loops import stage_body
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -85,7 +84,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             )
         return pair[0], pair[1]
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Any:
         return of_both(*args, **kwargs)[0]
 
@@ -125,7 +124,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
     kept, _ = partition(hoisted, closure.consts)
 
     @evaluated_by_library
-    @functools.wraps(fun)
+    @wraps(fun)
     def converted(*args_and_consts: Any) -> Any:
         count = len(args_and_consts) - sum(hoisted)
         consts = merge(hoisted, kept, args_and_consts[count:])

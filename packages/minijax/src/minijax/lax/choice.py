@@ -24,7 +24,7 @@ larger = binary(
     "max",
     "The larger of `x` and `y`; not a number where one of them is not.",
     hlo="maximum",
-    kinds="biuf",
+    kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
         lambda t, out, x, y: mul(t, _share(x, y, out)),
         lambda t, out, x, y: mul(t, _share(y, x, out)),
@@ -34,7 +34,7 @@ smaller = binary(
     "min",
     "The smaller of `x` and `y`; not a number where one of them is not.",
     hlo="minimum",
-    kinds="biuf",
+    kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
         lambda t, out, x, y: mul(t, _share(x, y, out)),
         lambda t, out, x, y: mul(t, _share(y, x, out)),
@@ -88,6 +88,8 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
         min: the lower bound, a scalar or an array that meets `x`.
         x: the array.
         max: the upper bound. Where it is below `min`, the result is `max`.
+
+    Of complex numbers only the real parts are compared, as XLA does.
 
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)

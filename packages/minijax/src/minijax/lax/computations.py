@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax.lax.structural import reshape
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.shaped_array import NumberTypes, number_types
+from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
 from minijax_stage2.trace import Primitive
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Literal, eval_jaxpr
@@ -149,6 +149,19 @@ def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
 
 
 # --8<-- [end:region]
+
+
+def reduce_text(
+    b: FunctionBuilder, out_avals: Avals, operands: Sequence[Value], jaxpr: Jaxpr, axes: Shape
+) -> list[Value]:
+    """A reduction of operands, which their inits follow, by a computation."""
+    names = ", ".join(x.name for x in operands)
+    dims = f"array<i64{': ' if axes else ''}{', '.join(map(str, axes))}>"
+    return b.emit(
+        f'"stablehlo.reduce"({names}) <{{dimensions = {dims}}}> ({region(b, jaxpr)}) '
+        f": {signature(operands, out_avals)}",
+        *out_avals,
+    )
 
 
 # --8<-- [start:lower_as]

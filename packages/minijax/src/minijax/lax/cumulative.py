@@ -264,7 +264,7 @@ cumlogsumexp = _cumulative(
     Array([-1000.,     0.,  1000.], dtype=float32)
     """,
     _logaddexp,
-    "f",
+    "fc",
     ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
 )
 # --8<-- [end:cumulative]

@@ -17,7 +17,12 @@ import minijax.lax.reductions as reductions
 from minijax.array import Array
 from minijax.declare import declare, reduction
 from minijax.evaluation import evaluated_by_library
-from minijax.lax.computations import operation_of, region, stage_computation, vectorised
+from minijax.lax.computations import (
+    operation_of,
+    reduce_text,
+    stage_computation,
+    vectorised,
+)
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice
 from minijax.lax.structural import broadcast_in_dim, convert_element_type, reshape, transpose
@@ -40,7 +45,7 @@ from minijax_stage3.array import call
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import JaxprEqn
 from minijax_stage3.jit_rules import cached_by_jaxpr
-from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module
 
 reduce_p = Primitive("reduce", holds_programs=True)
 
@@ -205,13 +210,7 @@ def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list
 def _lower(
     b: FunctionBuilder, out_avals: Avals, *operands: Value, jaxpr: Jaxpr, dimensions: Shape
 ) -> list[Value]:
-    names = ", ".join(x.name for x in operands)
-    dims = f"array<i64{': ' if dimensions else ''}{', '.join(map(str, dimensions))}>"
-    return b.emit(
-        f'"stablehlo.reduce"({names}) <{{dimensions = {dims}}}> ({region(b, jaxpr)}) '
-        f": {signature(operands, out_avals)}",
-        *out_avals,
-    )
+    return reduce_text(b, out_avals, operands, jaxpr, dimensions)
 
 
 def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:

@@ -6,19 +6,21 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import minijax.lax.choice as choice
 import minijax_stage2 as stage2
-from minijax.declare import declare, reduction
+from minijax.declare import Rule, declare, lower_reduction, reduction
 from minijax.lax.bits import bitwise_or
 from minijax.lax.choice import select
-from minijax.lax.computations import lower_as
+from minijax.lax.computations import lower_as, reduce_text, stage_computation
 from minijax.lax.elementwise import div, eq, mul, ne
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 
 @operation(static="axes")
@@ -67,29 +69,53 @@ def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
     return broadcast_in_dim(x, shape, kept)
 
 
+def _lower_extreme(
+    operation: str, init: Callable[[np.dtype[Any]], Any], combine: Callable[[Any, Any], Any]
+) -> Rule:
+    """The rule of a choice among elements; XLA would compare real parts of complex ones only."""
+    of_reals = lower_reduction(operation, init)
+
+    def rule(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
+    ) -> list[Value]:
+        (out,) = out_avals
+        if out.dtype.kind != "c":
+            return of_reals(b, out_avals, x, axes=axes)
+        scalar = ShapedArray((), out.dtype)
+        start = b.constant(init(out.dtype), scalar)
+        jaxpr = stage_computation(operation, combine, [scalar], tree_flatten(0)[1])
+        return reduce_text(b, out_avals, [x, start], jaxpr, axes)
+
+    return rule
+
+
 # --8<-- [start:reductions]
 reduce_max = reduction(
     "reduce_max",
     """The largest element along `axes`. Elements that tie share its derivative.
 
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
     """,
-    hlo="maximum",
+    hlo=_lower_extreme("maximum", smallest, choice.max),
     init=smallest,
-    kinds="biuf",
+    kinds="biufc",
     jvp=_shared_among_ties,
 )
 reduce_min = reduction(
     "reduce_min",
     """The smallest element along `axes`. Elements that tie share its derivative.
 
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)
     """,
-    hlo="minimum",
+    hlo=_lower_extreme("minimum", largest, choice.min),
     init=largest,
-    kinds="biuf",
+    kinds="biufc",
     jvp=_shared_among_ties,
 )
 reduce_and = reduction(

@@ -39,7 +39,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
         x,
         reshape(indices, (*shape, 1)),
         numbers,
-        (1,) * len(shape),
+        [min(1, size) for size in typeof(x).shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
 

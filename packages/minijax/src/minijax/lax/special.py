@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import minijax_stage2 as stage2
@@ -162,7 +163,7 @@ def _i0e(x: Any) -> Any:
 
 
 def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
-    is_away = gt(abs(x), np.finfo(typeof(x).dtype).eps.item())
+    is_away = gt(abs(x), float(ml_dtypes.finfo(typeof(x).dtype).eps))
     safe = where(is_away, x, 1.0)
     slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), div(1.0, safe))))
     return mul(t, where(is_away, slope, 0.5))

@@ -13,7 +13,13 @@ from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.promotion import as_weak_as
-from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers, python_scalars
+from minijax_stage2.shaped_array import (
+    Shape,
+    check_shape,
+    dtype_of_numbers,
+    number_types,
+    python_scalars,
+)
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -31,7 +37,9 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
         if dtype == key_dtype:
             fill_value = _key_of(fill_value)
         elif isinstance(fill_value, python_scalars):
-            fill_value = dtype.type(fill_value)  # which staging keeps as a literal
+            fill_value = number_types().scalar(
+                fill_value, dtype
+            )  # which staging keeps as a literal
         else:
             fill_value = stage2.astype(fill_value, dtype)
     return broadcast_to("full", fill_value, shape)

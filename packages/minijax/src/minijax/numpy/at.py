@@ -19,6 +19,7 @@ from minijax.numpy.index_parsing import (
     is_inside,
     parse_index,
     pattern_of,
+    require_elements,
     starts_as_operands,
 )
 from minijax.numpy.index_plan import indices_of, plan_index
@@ -187,6 +188,8 @@ def _update(
         shape = typeof(x).shape
         x, entries, operands = parse_index(x, index)
         with_axes = typeof(x).shape  # one more for each boolean scalar in the index
+        if not operands:
+            require_elements(entries, with_axes)
         has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
         is_bounded = is_inside(entries, with_axes, wrap_negative_indices) and not operands
         if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):

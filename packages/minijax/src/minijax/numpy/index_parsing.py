@@ -115,7 +115,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
             mask = _known_mask(part)
             if not mask.ndim:
                 x = _with_axis(x, len([e for e in entries if e is not NEW_AXIS]))
-            elif mask.shape != shape[axis : axis + mask.ndim]:
+            elif not mask_fits(mask.shape, shape[axis : axis + mask.ndim]):
                 raise IndexError(
                     f"a boolean index must have the shape of the axes that it indexes: found "
                     f"{mask.shape} at position {position}, for axes of shape "
@@ -251,6 +251,11 @@ def _known_mask(part: Any) -> np.ndarray[Any, Any]:
     return np.asarray(known)
 
 
+def mask_fits(mask: Shape, shape: Shape) -> bool:
+    """Whether booleans of this shape index axes of `shape`: as many along each of them, or none."""
+    return len(mask) == len(shape) and all(m in (0, n) for m, n in zip(mask, shape, strict=True))
+
+
 def bounded(index: int, size: int) -> int:
     """A Python int as an index of an axis, moved inside; negative ones count from the end.
 
@@ -270,6 +275,14 @@ def is_inside(entries: Sequence[Entry], shape: Shape, wraps: bool = True) -> boo
         for entry, size in zip(axes, shape, strict=True)
         if isinstance(entry, int)
     )
+
+
+def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
+    """Raises IndexError where an int indexes an axis that is empty."""
+    axes = [entry for entry in entries if entry is not NEW_AXIS]
+    for entry, size in zip(axes, shape, strict=True):
+        if isinstance(entry, int):
+            bounded(entry, size)
 
 
 # --8<-- [start:as_operands]

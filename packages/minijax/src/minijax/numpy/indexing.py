@@ -22,6 +22,7 @@ from minijax.numpy.index_parsing import (
     bounded,
     ints_as_operands,
     is_inside,
+    mask_fits,
     parse_index,
     pattern_of,
     starts_as_operands,
@@ -93,12 +94,13 @@ def get(
 
 def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
     """Elements chosen by booleans, whose number is known: no program has to be made for it."""
-    if mask.ndim > x.ndim or mask.shape != x.shape[: mask.ndim]:
+    shape = x.shape[: mask.ndim]
+    if not mask_fits(mask.shape, shape):
         raise IndexError(
             f"a boolean index must have the shape of the axes that it indexes: found {mask.shape}, "
             f"for {x.aval}"
         )
-    chosen = np.asarray(x)[mask]
+    chosen = np.asarray(x)[mask if mask.shape == shape else np.nonzero(mask)]
     aval = ShapedArray(chosen.shape, x.dtype, x.weak_type)
     return Array(new_buffer(chosen, aval), aval)
 

@@ -1,5 +1,6 @@
 """Quantiles, percentiles and medians: the numbers that a share of the elements are below."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,10 +191,12 @@ def _quantile(
     shape = typeof(a).shape
     axes = canonical_axes(name, axis, len(shape))
     kept = [i for i in range(len(shape)) if i not in axes]
-    a = lax.reshape(lax.transpose(a, (*kept, *axes)), (*(shape[i] for i in kept), -1))
-    rest, size = typeof(a).shape[:-1], typeof(a).shape[-1]
-    if not size:
+    rest, size = tuple(shape[i] for i in kept), math.prod(shape[i] for i in axes)
+    a = lax.reshape(lax.transpose(a, (*kept, *axes)), (*rest, size))
+    if not size and not passes_over_nan:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
+    if not size:  # of no elements nothing but NaN is left, as of one that is NaN
+        a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
     q_shape = typeof(q).shape
     # Places among many elements take more digits than narrow floats have, so the shares say.
     of_places = dtype_of_mean(q)

@@ -333,10 +333,6 @@ def _extreme(
     initial: Any,
     where: Any,
 ) -> Any:
-    if typeof(a).dtype.kind == "c":
-        combine = _in_lexical_order(lax.ge if reduction is lax.reduce_max else lax.le)
-        never = typeof(a).dtype.type(-np.inf if reduction is lax.reduce_max else np.inf)
-        reduction = lambda a, axes: lax.reduce(a, never, combine, axes)  # noqa: E731
     if initial is None:
         require_elements(name, a, axis)
         if where is not None:
@@ -344,17 +340,6 @@ def _extreme(
         return _reduce(name, reduction, a, axis, out, keepdims, None, None)
     initial = _initial(name, initial, a)
     return combine(initial, _reduce(name, reduction, a, axis, out, keepdims, where, initial))
-
-
-def _in_lexical_order(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Chooses between complex numbers by their real parts, and by imaginary parts in a tie."""
-
-    def choose_one(x: Any, y: Any) -> Any:
-        is_tie = lax.eq(lax.real(x), lax.real(y))
-        by_imaginary = compare(lax.imag(x), lax.imag(y))
-        return choose(choose(is_tie, by_imaginary, compare(lax.real(x), lax.real(y))), x, y)
-
-    return choose_one
 
 
 def _initial(name: str, initial: Any, a: Any) -> Any:

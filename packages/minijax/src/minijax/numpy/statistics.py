@@ -108,7 +108,8 @@ def cov(
             more = lax.reshape(more, (1, -1))
         x = lax.concatenate(of_one_dtype(x, more), 0)
     if not typeof(x).size:
-        return lax.full((typeof(x).shape[0],) * 2, np.nan, typeof(x).dtype)
+        count = typeof(x).shape[0]
+        return lax.full((count, count) if count != 1 else (), np.nan, typeof(x).dtype)
     observations = typeof(x).shape[1]
     weights = _weights(observations, fweights, aweights)
     correction = ddof if ddof is not None else int(not bias)

@@ -144,7 +144,7 @@ def take_along_axis(
         arr,
         expand_dims(wrapped_index(indices, shape(arr)[along]), ndim(arr)),
         lax.GatherDimensionNumbers((), (along,), (along,), others, others),
-        [1] * ndim(arr) if typeof(arr).size else [min(1, n) for n in shape(arr)],
+        [min(1, size) for size in shape(arr)],
         mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
