@@ -24,6 +24,7 @@ from typing import Any
 from minijax.callbacks.numbered import functions_called
 from minijax.config import config
 from minijax.inspection.watching import logging_time
+from minijax.slow_compiles import noticed_when_slow
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options
 
@@ -55,10 +56,12 @@ def compile_or_load(
 def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
     if backend.CALL_TARGET in text:
         functions, text = functions_called(text)
-        return backend.compile_calling(text, functions, out_avals, options)
+        with noticed_when_slow(text):
+            return backend.compile_calling(text, functions, out_avals, options)
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
-        return backend.compile(text, out_avals, options)
+        with noticed_when_slow(text):
+            return backend.compile(text, out_avals, options)
     key = cache_key(text, options)
     file = os.path.join(directory, key + _SUFFIX)
     data = _read(file, key)
@@ -70,7 +73,8 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
             return loaded
     _log("miss", text, file)
     start = time.perf_counter()
-    compiled = backend.compile(text, out_avals, options)
+    with noticed_when_slow(text):
+        compiled = backend.compile(text, out_avals, options)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
             written = compiled.serialize()
