@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minijax
 import minijax.numpy as jnp
 from minijax import (
     checking_leaks,
@@ -42,7 +43,8 @@ def _as_documented():
         yield
 
 
-DOCS = Path(__file__).parents[3] / "docs"
+ROOT = Path(__file__).parents[3]
+PAGES_OF_ERRORS = Path(minijax.__file__).with_name("error_pages")
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name != "ExplainedError"]
 
 
@@ -63,9 +65,9 @@ def test_all_errors_of_the_library_are_in_one_module():
 
 
 def test_each_error_has_a_page_which_can_be_found():
-    written = {path.stem for path in (DOCS / "errors").glob("*.md")} - {"index"}
-    navigation = re.findall(r"errors/(\w+)\.md", (DOCS.parent / "mkdocs.yml").read_text())
-    listed = re.findall(r"\((\w+)\.md\)", (DOCS / "errors" / "index.md").read_text())
+    written = {path.stem for path in PAGES_OF_ERRORS.glob("*.md")} - {"index"}
+    navigation = re.findall(r"errors/(\w+)\.md", (ROOT / "mkdocs.yml").read_text())
+    listed = re.findall(r"\((\w+)\.md\)", (PAGES_OF_ERRORS / "index.md").read_text())
     assert written == set(PAGES) == set(listed) == set(navigation) - {"index"}
     assert len(listed) == len(set(listed))
 
@@ -81,13 +83,15 @@ def run(page, number, program, namespace):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_a_program_that_raises_the_error_and_one_that_does_not(page):
-    text = (DOCS / "errors" / f"{page}.md").read_text(encoding="utf-8")
+    text = (PAGES_OF_ERRORS / f"{page}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {page}\n")
     wrong, *right = re.findall(r"^```python exec.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     namespace = {"__name__": page}
     assert f"except errors.{page} as error" in wrong
     message = run(page, 0, wrong, namespace)
-    assert message.rstrip().endswith(f"See docs/errors/{page}.md")
+    assert message.rstrip().endswith(
+        f"See docs/errors/{page}.md, which minijax.explain_error() prints"
+    )
     (*_, line) = re.findall(rf"{page}-0.py:(\d+) \(in ", message)
     assert wrong.splitlines()[int(line) - 1].strip()
     assert right
@@ -251,7 +255,9 @@ def test_a_message_has_the_line_the_remedy_and_the_page(call, cls, words):
         "test_errors.py" in message and f"in {name})" in message
         for name in ("branching", "keep", "<lambda>")
     )
-    assert message.endswith(f"\nSee docs/errors/{page_of(cls)}.md")
+    assert message.endswith(
+        f"\nSee docs/errors/{page_of(cls)}.md, which minijax.explain_error() prints"
+    )
     assert message.count("See docs") == 1
 
 
@@ -280,4 +286,26 @@ def test_errors_of_xla_say_more_and_keep_the_program():
     error = pickle.loads(pickle.dumps(errors.CompileError("no such operation", "module {}")))
     assert error.text == "module {}"
     assert "cannot compile this program: no such operation" in str(error)
-    assert str(error).endswith("See docs/errors/JaxRuntimeError.md")
+    assert str(error).endswith(
+        "See docs/errors/JaxRuntimeError.md, which minijax.explain_error() prints"
+    )
+
+
+@pytest.mark.parametrize(
+    "which", [errors.CarryTypeError, "CarryTypeError", errors.CarryTypeError("")]
+)
+def test_the_page_of_an_error_is_shipped_and_printed(which, capsys):
+    minijax.explain_error(which)
+    assert capsys.readouterr().out.startswith("# CarryTypeError\n\nThe body of `scan`")
+
+
+def test_the_error_that_is_handled_is_explained(capsys):
+    with pytest.raises(ValueError, match="explain_error: no error was raised"):
+        minijax.explain_error()
+    try:
+        jit(branching)(1.0)
+    except TypeError:
+        minijax.explain_error()
+    assert capsys.readouterr().out.startswith("# TracerBoolConversionError\n")
+    with pytest.raises(ValueError, match="'KeyError' has no page; these have one: BranchTypeError"):
+        minijax.explain_error(KeyError)

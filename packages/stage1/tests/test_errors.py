@@ -191,8 +191,8 @@ def assert_says(error, message):
     """An error says this, the line where the value was used, and the page that explains it."""
     said, *rest = str(error).partition("\n  at ")
     assert said == message
-    pattern = r"\n  at .*\.py:\d+ \(in \S+\): .+\nSee docs/errors/UnexpectedTracerError\.md"
-    assert re.fullmatch(pattern, "".join(rest))
+    page = r"See docs/errors/UnexpectedTracerError\.md, which minijax\.explain_error\(\) prints"
+    assert re.fullmatch(rf"\n  at .*\.py:\d+ \(in \S+\): .+\n{page}", "".join(rest))
 
 
 @pytest.mark.parametrize("kind", LEAKS)

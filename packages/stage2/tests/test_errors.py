@@ -288,7 +288,7 @@ CALLS = [
     (
         lambda: vmap(two, in_axes=(0,))(ones(2), ones(2)),
         ValueError,
-        "vmap of `two`: in_axes has 1 entries, (0,), but the call has 2 positional arguments",
+        "vmap of `two`: in_axes has 1 entry, (0,), but the call has 2 positional arguments",
     ),
     (
         lambda: vmap(identity, in_axes=None)(ones(2)),
@@ -446,7 +446,7 @@ def test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call():
         f"  in call of `predict` at {__file__}:{line} "
         "(in test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call)",
         "Choose axes of one size by in_axes, where None stands for an argument that is not mapped.",
-        "See docs/errors/MappedAxisError.md",
+        "See docs/errors/MappedAxisError.md, which minijax.explain_error() prints",
     ]
 
 

@@ -397,9 +397,13 @@ def test_types_that_differ_are_shown_in_a_table():
 
     with pytest.raises(TypeError) as info:
         cond(True, true_branch, false_branch, np.arange(2))
-    *table, remedy, _, _ = str(info.value).splitlines()
+    said, *table, remedy, _, _ = str(info.value).splitlines()
+    places = [
+        f"`{f.__name__}` at {__file__}:{f.__code__.co_firstlineno}"
+        for f in (true_branch, false_branch)
+    ]
+    assert said == f"cond: {' and '.join(places)} must return the same types"
     assert table == [
-        "cond: both functions must return the same types",
         "                             true_fun         false_fun",
         "    result[0]                i64[2]           f32[]",
         "    result[1]                f64[3]           f64[3,1]",
@@ -418,7 +422,7 @@ def test_types_that_differ_are_shown_in_a_table():
         (lambda: cond("yes", sin, cos, 1.0), "found 'yes' of type str"),
         (
             lambda: cond(True, true_branch, sin, 1.0),
-            "cond: `true_branch` and `sin` must return the same tree structure: ",
+            f"{__file__}:{true_branch.__code__.co_firstlineno} and `sin` must return the same tree",
         ),
         (lambda: cond(True, sin, cos, "x"), "cond of `sin`: argument x: expected an array"),
         (lambda: cond(True, lambda x: "x", cos, 1.0), "result of `<lambda>`: expected an array"),

@@ -56,6 +56,7 @@ from minijax.devices import (
     process_index,
 )
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
+from minijax.explaining import explain_error
 from minijax.inspection.clearing import clear_caches
 from minijax.inspection.environment import print_environment_info
 from minijax.inspection.invalid_numbers import debug_infs, debug_nans
@@ -127,6 +128,7 @@ __all__ = [
     "eval_shape",
     "experimental",
     "explain_cache_misses",
+    "explain_error",
     "export",
     "flatten_util",
     "grad",

@@ -7,6 +7,7 @@ import numpy as np
 from minijax.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
 from minijax_stage2.shaped_array import is_value, python_scalars
+from minijax_stage2.shown import shown
 from minijax_stage3 import backend as xla
 from minijax_stage3.staging import as_type
 
@@ -49,9 +50,10 @@ def require_the_device(name: str, device: Any, out_sharding: None = None) -> Non
     """
     if device is not None and device not in xla.devices():
         raise ValueError(
-            f"{name}: device must be None or one of minijax.devices(), found {device!r:.60}"
+            f"{name}: device must be None or one of minijax.devices(), found {shown(device)}"
         )
     if out_sharding is not None:
         raise ValueError(
-            f"{name}: there is one device, so out_sharding must be None, found {out_sharding!r:.60}"
+            f"{name}: there is one device, so out_sharding must be None, found "
+            f"{shown(out_sharding)}"
         )

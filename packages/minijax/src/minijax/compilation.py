@@ -11,6 +11,7 @@ from minijax.errors import CompileError
 from minijax.uniform_constants import without_uniform
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
+from minijax_stage2.shown import shown
 from minijax_stage3 import Jaxpr, backend
 from minijax_stage3.array import executor, new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
@@ -71,7 +72,7 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
         if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
             raise TypeError(
                 "jit: compiler_options maps names of XLA's options to bool, int, float or str, "
-                f"found {name!r}: {value!r:.60}"
+                f"found {name!r}: {shown(value)}"
             )
     return tuple(sorted(options.items()))
 

@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from minijax_stage2.shown import shown
+
 _ENVIRONMENT_PREFIX = "MINIJAX_"
 _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
 
@@ -56,7 +58,7 @@ class Option:
         if not self.kind.accepts(value):
             raise self.kind.error(
                 f"config: {self.name} is {self.kind.described}, "
-                f"found {value!r:.60} of type {type(value).__name__}"
+                f"found {shown(value)} of type {type(value).__name__}"
             )
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
@@ -69,7 +71,7 @@ class Option:
             return self.kind.parse(text)
         except ValueError:
             raise ValueError(
-                f"{where} has to be {self.kind.described}, found {text!r:.60}"
+                f"{where} has to be {self.kind.described}, found {shown(text)}"
             ) from None
 
 

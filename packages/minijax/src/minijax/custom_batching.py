@@ -28,6 +28,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -168,7 +169,7 @@ def _apply_rule(
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
             f"{what} must return a pair, the result and which parts of it are batches; "
-            f"found {pair!r:.60}"
+            f"found {shown(pair)}"
         )
     outs, tree = tree_flatten(tree_to_arrays(pair[0]))
     out_batched, batched_tree = tree_flatten(pair[1])

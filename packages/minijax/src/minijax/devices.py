@@ -14,6 +14,7 @@ from minijax.config import Option, config
 from minijax.evaluation import evaluated_by_library
 from minijax.key_dtype import key_dtype
 from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr, tree_map_with_path
 from minijax_stage3 import backend as xla
 
@@ -75,7 +76,7 @@ class _DefaultDevice(Option):
         elif value is not None and not isinstance(value, xla.device_class()):
             raise ValueError(
                 "config: default_device is one of minijax.devices(), a kind of devices such as "
-                f"{_PLATFORM!r}, or None; found {value!r:.60} of type {type(value).__name__}"
+                f"{_PLATFORM!r}, or None; found {shown(value)} of type {type(value).__name__}"
             )
         return value
 
@@ -269,7 +270,7 @@ def device_put(
         if given is not None and given not in xla.devices():
             raise TypeError(
                 f"device_put: {role} must be one of minijax.devices() or None, found "
-                f"{given!r:.60}. Shardings and other layouts are not there yet"
+                f"{shown(given)}. Shardings and other layouts are not there yet"
             )
     if donate and may_alias:
         raise ValueError("device_put: an array cannot be both donated and the result itself")

@@ -13,6 +13,7 @@ import numpy as np
 from minijax.array import Array, array
 from minijax.devices import device_put
 from minijax.evaluation import evaluated_by_library
+from minijax_stage2.shown import shown
 
 
 class _Tensor(ctypes.Structure):
@@ -59,7 +60,7 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
     ):
         raise TypeError(
             "from_dlpack: expected an array with the methods __dlpack__ and __dlpack_device__, "
-            f"found {external_array!r:.60}"
+            f"found {shown(external_array)}"
         )
     if copy is False:
         raise ValueError("from_dlpack: an Array never shares the memory of others, so it is a copy")

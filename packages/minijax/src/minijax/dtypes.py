@@ -8,13 +8,16 @@ import numpy as np
 from minijax.key_dtype import extended, key_dtype, prng_key
 from minijax.lax.bits import bits_of
 from minijax.number_types import library_number_types
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.promotion import result_type as type_where_they_meet
 from minijax_stage2.shaped_array import (
     ShapedArray,
+    dtype_of_numbers,
     has_type,
     kind_of,
+    parse_dtype,
     python_scalars,
     set_number_types,
 )
@@ -39,6 +42,7 @@ class iinfo(ml_dtypes.iinfo):
 _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
+@hiding_frames
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
 
@@ -54,11 +58,13 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
         return False
     if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
         return bool(np.issubdtype(arg1, arg2))
-    dtype = np.dtype(arg1)
+    dtype = parse_dtype("issubdtype", arg1)
     if dtype.isbuiltin != 2:
-        return bool(np.issubdtype(dtype, arg2 if _is_kind(arg2) else np.dtype(arg2)))
+        return bool(
+            np.issubdtype(dtype, arg2 if _is_kind(arg2) else parse_dtype("issubdtype", arg2))
+        )
     if not _is_kind(arg2):
-        return bool(dtype == np.dtype(arg2))
+        return bool(dtype == parse_dtype("issubdtype", arg2))
     kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
     return issubclass(kind, arg2)
 
@@ -84,6 +90,7 @@ _KINDS_BY_NAME: dict[str, tuple[type, ...]] = {
 }
 
 
+@hiding_frames
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind, as the array API standard names them.
 
@@ -99,20 +106,21 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     (True, True)
     """
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return any(_is_of_kind(np.dtype(dtype), k) for k in kinds)
+    return any(_is_of_kind(parse_dtype("isdtype", dtype), k) for k in kinds)
 
 
 def _is_of_kind(dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS_BY_NAME:
         return any(issubdtype(dtype, k) for k in _KINDS_BY_NAME[kind])
     try:
-        return bool(dtype == np.dtype(kind))
+        return bool(dtype == parse_dtype("isdtype", kind))
     except TypeError:
         raise ValueError(
             f"isdtype: kind must be a dtype or one of {list(_KINDS_BY_NAME)}, found {kind!r}"
         ) from None
 
 
+@hiding_frames
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """The dtype that arrays get where `dtype` is asked for: of 32 bits, unless 64 are enabled.
 
@@ -125,21 +133,23 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     ...     minijax.dtypes.canonicalize_dtype("float64")
     dtype('float64')
     """
-    found: DType | None = library_number_types().of_dtype[np.dtype(dtype)]
+    found: DType | None = library_number_types().of_dtype[parse_dtype("canonicalize_dtype", dtype)]
     if found is None:
         raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
     return found
 
 
+@hiding_frames
 def itemsize_bits(dtype: Any) -> int:
     """How many bits a number of this dtype has.
 
     >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
     (4, 32)
     """
-    return bits_of(np.dtype(dtype))
+    return bits_of(parse_dtype("itemsize_bits", dtype))
 
 
+@hiding_frames
 def scalar_type_of(x: Any) -> type:
     """Python's type of the numbers in `x`: bool, int, float or complex.
 
@@ -158,10 +168,11 @@ def _type_of(x: Any) -> ShapedArray:
     for scalar, aval in zip(python_scalars, numbers.weak, strict=True):
         if x is scalar:
             return aval
-    dtype = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
-    return ShapedArray((), numbers.requested("dtype", x, dtype))
+    dtype = parse_dtype("result_type", x if isinstance(x, type) else getattr(x, "dtype", x))
+    return ShapedArray((), dtype_of_numbers("result_type", dtype))
 
 
+@hiding_frames
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype in which arrays, numbers and dtypes meet.
 
@@ -185,6 +196,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return (meeting.dtype, meeting.weak_type) if return_weak_type_flag else meeting.dtype
 
 
+@hiding_frames
 def promote_types(a: Any, b: Any) -> DType:
     """The dtype in which two dtypes meet; `int`, `float` and `complex` are Python's, and weak.
 

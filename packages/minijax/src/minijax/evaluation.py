@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from minijax.argument_errors import blame_argument
 from minijax.array import Array, of_library
 from minijax.config import Switch
 from minijax.inspection.invalid_numbers import check_numbers
@@ -183,6 +184,11 @@ def evaluated_by_library(function: Function) -> Function:
                 check_leaks()
             return result
         except Exception as error:
+            try:
+                blame_argument(function, args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
             hide_frames(error)
             raise
 

@@ -27,6 +27,7 @@ from minijax.exported_call import PortableProgram, constant_p
 from minijax.stages import Traced
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
 from minijax_stage3 import Jaxpr, JaxprEqn, backend
 from minijax_stage3.lowering import lower_to_module
@@ -153,7 +154,9 @@ def export(
     {'twice': Array([0., 2., 4.], dtype=float32)}
     """
     if not hasattr(fun_jit, "trace") or not hasattr(fun_jit, "lower"):
-        raise TypeError(f"export: expected what `jit` returns, found {fun_jit!r:.60}; jit it first")
+        raise TypeError(
+            f"export: expected what `jit` returns, found {shown(fun_jit)}; jit it first"
+        )
     if platforms is not None and list(platforms) != ["cpu"]:
         raise ValueError(f"export: platforms has to be None or ['cpu'], found {platforms!r}")
 

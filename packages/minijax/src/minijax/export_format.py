@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import no_numbers
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure
 from minijax_stage3 import backend
 
@@ -240,7 +241,7 @@ def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
         for key in aux_data:
             if type(key) not in (str, int, bool):
                 raise ValueError(
-                    f"export: {role} have a dict with the key {key!r:.60} of type "
+                    f"export: {role} have a dict with the key {shown(key)} of type "
                     f"{type(key).__name__}; keys of str, int and bool can be written down"
                 )
         return {"dict": [[key, child] for key, child in zip(aux_data, children, strict=True)]}

@@ -11,6 +11,7 @@ from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef
 
 
@@ -59,8 +60,8 @@ class _Unravel:
         given = typeof(vector)
         if given.shape != (sum(sizes),):
             raise ValueError(
-                f"unravel: expected a vector of {sum(sizes)} elements, as many as the pytree "
-                f"{self.structure} has, found {given}"
+                f"unravel: expected a vector of {counted(sum(sizes), 'element')}, as many as the "
+                f"pytree {self.structure} has, found {given}"
             )
         of_one_dtype = all(aval.dtype == self.dtype for aval in self.types)
         if given.dtype != self.dtype and not of_one_dtype:

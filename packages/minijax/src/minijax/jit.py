@@ -89,10 +89,18 @@ class JittedFunction(Stage3JittedFunction):
             execute, buffers = self._prepare(args, kwargs)
             return execute(buffers)
         except Exception as error:
+            try:
+                self._explain(args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
             hide_frames(error)
             raise
 
     # --8<-- [end:call]
+
+    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        """Raises an error that says more than the one that a call raised, if there is one."""
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         """As in stage 3, but arguments that are no trees need not be taken apart.

@@ -10,6 +10,7 @@ from minijax.tracebacks import hiding_frames
 from minijax_stage1 import current_interpreter, source
 from minijax_stage1.source import Source, name_of
 from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.shown import shown
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
 
@@ -66,7 +67,7 @@ def named_scope(name: str) -> Iterator[None]:
     True
     """
     if not isinstance(name, str):
-        raise TypeError(f"named_scope: name must be a string, found {name!r:.60}")
+        raise TypeError(f"named_scope: name must be a string, found {shown(name)}")
     source.make_source = ScopedSource  # from the first use on: who needs no names, pays for none
     token = _open.set((*_open.get(), (_staging_trace(), name)))
     try:

@@ -18,6 +18,7 @@ from minijax.config import Option, config
 from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.remedies import Remedies
 from minijax_stage2.shaped_array import (
     NumberTypes,
     kind_of,
@@ -42,9 +43,29 @@ class Settings(NamedTuple):
 class LibraryNumberTypes(NumberTypes):
     """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak."""
 
+    remedies = Remedies(
+        branch="Use jnp.where(condition, x, y), or lax.cond(condition, f, g, *operands), or let "
+        "the branch depend on static values only.",
+        integer="Pass the integer as a static argument, by static_argnums or static_argnames of "
+        "jit, or close over it. To make integers of other numbers use x.astype(int).",
+        numpy="Use the functions of minijax.numpy in place of numpy's, jnp.sin for np.sin, or move "
+        "what needs the numbers out of the transformed function.",
+        value="Keep it an array: the functions of minijax.numpy, such as jnp.sin, and operators "
+        "take scalars and arrays alike.",
+        wide="use a float",
+    )
+
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
+        for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
+            if np.dtype(long_double) != np.dtype(wide):
+                self.of_dtype[np.dtype(long_double)] = None
         self.settings = settings
+        if not settings.enable_x64:
+            self.remedies = self.remedies._replace(
+                wide="use a float, or minijax.config.update('enable_x64', True), or the "
+                "environment variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
+            )
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
         """Warns where somebody asks for 64 bits in so many words, and does not get them."""

@@ -7,10 +7,12 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from minijax.argument_errors import blame_argument
 from minijax.array import Array
 from minijax.jit import JittedFunction
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
+from minijax_stage2.shown import shown
 from minijax_stage3.jit import Executor
 from minijax_stage3.staging import as_type
 from minijax_stage3.static_arguments import StaticArguments
@@ -42,6 +44,9 @@ class Operation(JittedFunction):
         self._make_ready()
         return getattr(self, name)
 
+    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        blame_argument(self._fun, args, kwargs, error)
+
     def _make_ready(self) -> None:
         super().__init__(self._fun, static_argnames=self._static_names, inline=True)
         self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
@@ -71,10 +76,10 @@ class _ListsAsTuples(StaticArguments):
             except TypeError:
                 names = list(inspect.signature(self.fun).parameters)
                 name = names[which] if isinstance(which, int) else which
-                found = typeof(value) if isinstance(value, Array | np.ndarray) else repr(value)
+                found = typeof(value) if isinstance(value, Array | np.ndarray) else shown(value)
                 raise TypeError(
                     f"{name_of(self.fun)}: {name} must be an int, a tuple, a string or a dtype, "
-                    f"found {found!s:.60} of type {type(value).__name__}. Are arguments swapped?"
+                    f"found {found} of type {type(value).__name__}. Are arguments swapped?"
                 ) from None
 
 

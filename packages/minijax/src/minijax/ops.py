@@ -13,6 +13,7 @@ from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import shape
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, is_inexact
 
@@ -114,6 +115,7 @@ def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **optio
 # --8<-- [end:segments]
 
 
+@hiding_frames
 def segment_sum(
     data: Any,
     segment_ids: Any,
@@ -157,6 +159,7 @@ def segment_sum(
     )
 
 
+@hiding_frames
 def segment_prod(
     data: Any,
     segment_ids: Any,
@@ -185,6 +188,7 @@ def segment_prod(
     )
 
 
+@hiding_frames
 def segment_max(
     data: Any,
     segment_ids: Any,
@@ -213,6 +217,7 @@ def segment_max(
     )
 
 
+@hiding_frames
 def segment_min(
     data: Any,
     segment_ids: Any,

@@ -14,6 +14,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.shaped_array import NumberTypes
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
 from minijax_stage3.static_arguments import exact_type
 
@@ -154,9 +155,9 @@ def _are_one(x: Any, y: Any) -> bool:
 
 
 def _shown(before: Any, now: Any) -> str:
-    shown = f"{before!r:.60} before, {now!r:.60} now"
+    both = f"{shown(before)} before, {shown(now)} now"
     if repr(before) == repr(now):
-        return f"{shown}, which look alike but are not equal; give their class __eq__ and __hash__"
+        return f"{both}, which look alike but are not equal; give their class __eq__ and __hash__"
     if type(before) is not type(now) and not any(x is _NOT_PASSED for x in (before, now)):
-        return f"{shown}, of type {type(before).__name__} and {type(now).__name__}"
-    return shown
+        return f"{both}, of type {type(before).__name__} and {type(now).__name__}"
+    return both

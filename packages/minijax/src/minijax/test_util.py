@@ -11,6 +11,7 @@ from minijax.transformations import jvp, vjp
 from minijax_stage2 import float0, tree_leaves, tree_map, typeof
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shown import shown
 
 # How far derivatives may be from differences, by the bits of a number's fraction.
 _TOLERANCES = {7: 1e-1, 10: 1e-2, 23: 2e-3, 52: 1e-5}
@@ -47,7 +48,7 @@ def check_grads(
     require_function("check_grads", f)
     wrong = [mode for mode in modes if mode not in ("fwd", "rev")]
     if wrong or isinstance(modes, str):
-        raise ValueError(f"check_grads: modes must be of 'fwd' and 'rev', found {modes!r:.60}")
+        raise ValueError(f"check_grads: modes must be of 'fwd' and 'rev', found {shown(modes)}")
     args = tuple(args)
     if order < 1:
         return

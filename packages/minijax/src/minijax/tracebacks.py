@@ -18,6 +18,7 @@ import minijax_stage1
 import minijax_stage2
 import minijax_stage3
 import minijax_stage4
+from minijax.argument_errors import blame_argument
 from minijax.config import config
 
 _filtering = config.declare(
@@ -143,7 +144,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def hiding_frames(function: Function) -> Function:
     """Decorator: a function that hides our frames in what is raised in it.
 
-    It costs a call. Functions for which that is much catch exceptions themselves.
+    An error of the insides becomes one that names the argument to blame, where there is one. It
+    costs a call. Functions for which that is much catch exceptions themselves.
     """
 
     @functools.wraps(function)
@@ -152,6 +154,11 @@ def hiding_frames(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            try:
+                blame_argument(function, args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
             hide_frames(error)
             raise
 

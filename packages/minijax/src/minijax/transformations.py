@@ -5,6 +5,7 @@ mapped are brought to the device first, and what comes out is an Array, as in JA
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ def _documented_as(original: Function, more: str = "") -> Callable[[Function], F
 
     def document(function: Function) -> Function:
         paragraphs = (original.__doc__ or "").partition(">>>")[0], more, function.__doc__ or ""
-        function.__doc__ = "\n\n    ".join(text.strip() for text in paragraphs if text)
+        function.__doc__ = "\n\n".join(inspect.cleandoc(text) for text in paragraphs if text)
         return function
 
     return document

@@ -60,6 +60,7 @@ register_pytree_node(
 )
 
 
+@hiding_frames
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is that of a single leaf, or of a container that is empty.
 
@@ -72,6 +73,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     return treedef.num_nodes == 1
 
 
+@hiding_frames
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children of the root; none where it is a leaf.
 

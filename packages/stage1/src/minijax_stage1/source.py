@@ -33,6 +33,11 @@ class _IsHidden(dict[str, bool]):
 _is_hidden = _IsHidden()
 
 
+def is_machinery(filename: str) -> bool:
+    """Whether a file belongs to a package that `hide_frames_of` was told of."""
+    return _is_hidden[filename]
+
+
 class Source:
     """A place in a program: a code object and the offset of an instruction in it."""
 
@@ -111,6 +116,23 @@ def name_of(f: Any) -> str:
         f = f.func
     name = getattr(f, "__name__", None)
     return name if name and isinstance(name, str) else type(f).__name__
+
+
+def name_and_place_of(f: Any) -> str:
+    """What to call `f` in a message, with the file and line where it is written."""
+    named = f"`{name_of(f)}`"
+    while isinstance(f, partial):
+        f = f.func
+    code = getattr(_unwrapped(f), "__code__", None)
+    if code is None or is_machinery(code.co_filename):
+        return named
+    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def _unwrapped(f: Any) -> Any:
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    return f
 
 
 hide_frames_of(__file__)

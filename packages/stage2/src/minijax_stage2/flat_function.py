@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage1.source import name_of
 from minijax_stage2.shaped_array import is_value, typeof_named
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,
@@ -53,7 +54,7 @@ def require_function(caller: str, fun: Any) -> None:
     """Raises the error due when `fun` is no function."""
     if not callable(fun):
         raise TypeError(
-            f"{caller}: expected a function, found {fun!r:.60} of type {type(fun).__name__}"
+            f"{caller}: expected a function, found {shown(fun)} of type {type(fun).__name__}"
         )
 
 

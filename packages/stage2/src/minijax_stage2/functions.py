@@ -57,6 +57,7 @@ from minijax_stage2.shaped_array import (
     python_scalars,
     typeof,
 )
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -236,7 +237,8 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
     axes = canonical_axes("transpose", permutation, ndim)
     if len(axes) != ndim:
         raise TypeError(
-            f"transpose: expected a permutation of {ndim} axes, found {tuple(permutation)}"
+            f"transpose: expected a permutation of {counted(ndim, 'axis')}, found "
+            f"{tuple(permutation)}"
         )
     return bind1(transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
 
@@ -270,8 +272,9 @@ def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
         new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
     if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
         raise ShapeMismatchError(
-            f"reshape: {aval} of {aval.size} elements does not fit shape {sizes}. The sizes must "
-            "multiply to the number of elements; one of them may be -1, which stands for the rest."
+            f"reshape: {aval} of {counted(aval.size, 'element')} does not fit shape {sizes}. The "
+            "sizes must multiply to the number of elements; one of them may be -1, which stands "
+            "for the rest."
         )
     return new_sizes
 
@@ -295,7 +298,7 @@ def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers, **ho
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
-            f"(x_batch, y_batch)), four sequences of ints, found {dimension_numbers!r:.60}"
+            f"(x_batch, y_batch)), four sequences of ints, found {shown(dimension_numbers)}"
         ) from None
     return bind1(dot_general_p, x, y, dimension_numbers=numbers, **how)
 
@@ -345,7 +348,9 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     axes = ints(f"{name}: axis", axis)
     for a in axes:
         if not -ndim <= a < ndim:
-            raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+            raise ValueError(
+                f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'axis')}"
+            )
     axes = tuple([a % ndim for a in axes])
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis given twice in {axis}")
@@ -354,10 +359,17 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
 
 def canonical_axis(name: str, axis: int, ndim: int) -> int:
     """One axis as a number from 0."""
-    axes = ints(f"{name}: axis", axis)
-    if len(axes) != 1:
-        raise TypeError(f"{name}: axis must be one int, found {axis}")
-    return canonical_axes(name, axes[0], ndim)[0]
+    return canonical_axes(name, one_int(f"{name}: axis", axis), ndim)[0]
+
+
+def one_int(role: str, given: Any) -> int:
+    """A single int, in whatever way it was given; the message due when it is none names `role`."""
+    if type(given) is int:
+        return given
+    found = ints(role, given)
+    if len(found) != 1:
+        raise TypeError(f"{role} must be one int, found {shown(given)}")
+    return found[0]
 
 
 def ints(role: str, given: Any) -> tuple[int, ...]:
@@ -366,12 +378,14 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
         return (given,)
     several = isinstance(given, (tuple, list, Sequence)) or getattr(given, "ndim", 0) > 0
     try:
+        if isinstance(given, str | bytes | bytearray | memoryview):  # bytes are ints to Python
+            raise TypeError
         return tuple(map(operator.index, given if several else (given,)))
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:
         raise TypeError(
-            f"{role} must be an int or a sequence of ints, found {given!r:.60}"
+            f"{role} must be an int or a sequence of ints, found {shown(given)}"
         ) from None
 
 

@@ -11,6 +11,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like, ints
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.tangent import (
     Zero,
     check_out_tangent,
@@ -196,7 +197,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     for role, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
             raise TypeError(
-                f"jvp: {role} must be a tuple or list of arguments, found {given!r:.60} of type "
+                f"jvp: {role} must be a tuple or list of arguments, found {shown(given)} of type "
                 f"{type(given).__name__}; for a single argument write (x,)"
             )
     primals, tangents = tuple(primals), tuple(tangents)
@@ -333,8 +334,8 @@ def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> 
         if not -count <= i < count:
             raise TypeError(
                 f"{caller}: argnums names argument {i!r} of `{name_of(fun)}`, which was called "
-                f"with {count} positional arguments. Count from 0, and pass by position what is "
-                "differentiated."
+                f"with {counted(count, 'positional argument')}. Count from 0, and pass by position "
+                "what is differentiated."
             )
     if len({i % count for i in argnums}) < len(argnums):
         raise ValueError(

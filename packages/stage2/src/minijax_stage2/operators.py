@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax_stage2 import functions as f
 from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type
+from minijax_stage2.shown import shown
 
 Method = Callable[[Any, Any], Any]
 
@@ -26,8 +27,8 @@ def equality_of(operate: Method) -> Method:
     def compare(self: Any, other: Any) -> Any:
         if isinstance(other, list | tuple):
             raise TypeError(
-                f"{self.aval} is compared with {other!r:.60} of type {type(other).__name__}, which "
-                "is no array: numpy.array(...) makes it one"
+                f"{self.aval} is compared with {shown(other)} of type {type(other).__name__}, "
+                "which is no array: numpy.array(...) makes it one"
             )
         return operate(self, other)
 
@@ -96,9 +97,12 @@ class ArrayOperators:
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 
     def __setitem__(self, index: Any, values: Any) -> NoReturn:
+        where = ", ".join(map(_index_text, index if isinstance(index, tuple) else (index,)))
+        written = shown(values) if isinstance(values, int | float | complex) else "values"
+        comes = "" if "at" in array_methods else ", with the arrays of minijax"
         raise TypeError(
-            f"x[...] = ... of {self.aval}: arrays are never written to; x.at[index].set(values), "
-            "which comes with minijax, is another array"
+            f"x[{where}] = ... of {self.aval}: arrays are never written to. "
+            f"Write x = x.at[{where}].set({written}){comes}."
         )
 
     def __neg__(self) -> Any:
@@ -158,6 +162,16 @@ class ArrayOperators:
         if not self.aval.shape:
             raise TypeError(f"len: {self.aval} is a scalar and has no length")
         return self.aval.shape[0]
+
+
+def _index_text(part: Any) -> str:
+    """A part of an index as it is written."""
+    if isinstance(part, slice):
+        ends = ["" if end is None else shown(end) for end in (part.start, part.stop, part.step)]
+        return ":".join(ends if part.step is not None else ends[:2])
+    if part is Ellipsis:
+        return "..."
+    return shown(part) if part is None or isinstance(part, int) else "index"
 
 
 _LATER = (

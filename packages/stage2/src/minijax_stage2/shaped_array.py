@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Boxed
+from minijax_stage2.remedies import Remedies
+from minijax_stage2.shown import shown
 
 Shape = tuple[int, ...]
 
@@ -119,11 +121,28 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none, or one of strings, dates or objects.
     """
-    found: np.dtype[Any] = np.dtype(dtype)
+    found = parse_dtype(caller, dtype)
     numeric = number_types().requested(caller, dtype, found)
     if numeric is None:
         raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
     return numeric
+
+
+def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
+    """A dtype given in one of numpy's ways, but for those that describe structured dtypes.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(given, list | dict | tuple):
+        try:
+            return np.dtype(given)
+        except (TypeError, ValueError, AttributeError):
+            pass
+    raise TypeError(
+        f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
+        f"{shown(given)}"
+    )
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
@@ -137,8 +156,11 @@ class NumberTypes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
         of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
+        remedies: what messages advise where numbers have these types.
         weak_arrays: whether arrays may be weak like the numbers that they were made of.
     """
+
+    remedies = Remedies()
 
     def __init__(self, bits: int, weak_arrays: bool):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
@@ -163,7 +185,9 @@ class NumberTypes:
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]
-        raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
+        raise OverflowError(
+            f"the Python int {x} does not fit in {self.bits} bits; {self.remedies.wide}"
+        )
 
     def of_numpy(self, x: Any) -> ShapedArray:
         key = x.shape, x.dtype
@@ -171,7 +195,9 @@ class NumberTypes:
         if aval is None:
             dtype = self.of_dtype[x.dtype]
             if dtype is None:
-                raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {x!r:.60}")
+                raise TypeError(
+                    f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}"
+                )
             aval = self._of_numpy[key] = ShapedArray(x.shape, dtype)
         return aval
 
@@ -269,12 +295,12 @@ def typeof(x: Any) -> ShapedArray:
         return aval
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
-            f"expected an array or a number, found the masked array {x!r:.60}, whose mask would be "
-            "lost: x.filled(number) puts a number in the place of what is masked"
+            f"expected an array or a number, found the masked array {shown(x)}, whose mask would "
+            "be lost: x.filled(number) puts a number in the place of what is masked"
         )
     if isinstance(x, np.matrix):
         raise TypeError(
-            f"expected an array or a number, found {x!r:.60}, a matrix, which keeps two axes "
+            f"expected an array or a number, found {shown(x)}, a matrix, which keeps two axes "
             "whatever is computed with it: numpy.asarray(x) makes it an ordinary array"
         )
     if isinstance(x, np.ndarray | np.generic):
@@ -288,10 +314,8 @@ def typeof(x: Any) -> ShapedArray:
             "use the transformation of the same name from stage 2 or later"
         )
     holds_tracers = isinstance(x, list | tuple) and any(isinstance(item, Boxed) for item in x)
-    items = [str(getattr(item, "aval", item)) for item in x] if holds_tracers else []
-    found = f"[{', '.join(items)}]" if holds_tracers else repr(x)
     raise TypeError(
-        f"expected an array or a number, found {found:.60} of type {type(x).__name__}."
+        f"expected an array or a number, found {shown(x)} of type {type(x).__name__}."
         + (" jnp.array(...) of minijax makes an array of it." if holds_tracers else _remedy(x))
     )
 

@@ -1,6 +1,7 @@
 """Tracers: what a function sees in place of its arguments while a trace interprets it."""
 
 import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
@@ -12,7 +13,8 @@ from minijax_stage2.errors import (
     TracerIntegerConversionError,
 )
 from minijax_stage2.operators import ArrayOperators, array_methods
-from minijax_stage2.shaped_array import ShapedArray, typeof
+from minijax_stage2.remedies import Remedies
+from minijax_stage2.shaped_array import ShapedArray, number_types, typeof
 from minijax_stage2.trace import Primitive, Trace
 
 
@@ -122,7 +124,8 @@ class Tracer(ArrayOperators, Boxed):
         reason = "the result would lose its derivative" if known else self.why_unknown()
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy or _REMEDY[error]}")
+        remedy = remedy or _REMEDY[error](number_types().remedies)
+        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy}")
 
 
 class PrimalTracer(Tracer):
@@ -150,14 +153,9 @@ class _Unknown:
 
 unknown = _Unknown()
 
-_REMEDY: dict[type[ConcretizationTypeError], str] = {
-    TracerBoolConversionError: "Use where(condition, x, y), or cond(condition, f, g, *operands) "
-    "from stage 4 on, or let the branch depend on static values only.",
-    TracerIntegerConversionError: "Pass the integer as a static "
-    "argument, by static_argnums or static_argnames of jit, or close over it. To make integers "
-    "of other numbers use astype.",
-    TracerArrayConversionError: "Use the functions of this package in place of numpy's, or move "
-    "what needs the numbers out of the transformed function.",
-    ConcretizationTypeError: "Keep it an array: the functions and operators of this package "
-    "take scalars and arrays alike.",
+_REMEDY: dict[type[ConcretizationTypeError], Callable[[Remedies], str]] = {
+    TracerBoolConversionError: lambda remedies: remedies.branch,
+    TracerIntegerConversionError: lambda remedies: remedies.integer,
+    TracerArrayConversionError: lambda remedies: remedies.numpy,
+    ConcretizationTypeError: lambda remedies: remedies.value,
 }

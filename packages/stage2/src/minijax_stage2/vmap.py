@@ -10,6 +10,7 @@ from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
 from minijax_stage2.tracer import Tracer
 from minijax_stage2.tree import (
@@ -159,7 +160,7 @@ def vmap(
     """
     require_function("vmap", fun)
     if axis_size is not None and not isinstance(axis_size, int):
-        raise TypeError(f"vmap: axis_size must be an int, found {axis_size!r:.60}")
+        raise TypeError(f"vmap: axis_size must be an int, found {shown(axis_size)}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes_are_ints("in_axes", in_axes)
@@ -210,9 +211,9 @@ def _check_axes_are_ints(role: str, axes: Any) -> None:
 def _flat_in_axes(name: str, in_axes: Any, args: Any, kwargs: Any) -> list[BatchDim]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise MappedAxisError(
-            f"vmap of `{name}`: in_axes has {len(in_axes)} entries, {in_axes}, but the call has "
-            f"{len(args)} positional arguments. Give an entry for each of these, and none for "
-            "arguments by keyword."
+            f"vmap of `{name}`: in_axes has {counted(len(in_axes), 'entry')}, {in_axes}, but the "
+            f"call has {counted(len(args), 'positional argument')}. Give an entry for each of "
+            "these, and none for arguments by keyword."
         )
     dims = _broadcast_axes(f"vmap of `{name}`: in_axes", in_axes, args, "args")
     return dims + [0] * len(tree_flatten(kwargs)[0])

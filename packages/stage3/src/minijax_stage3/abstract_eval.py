@@ -34,6 +34,7 @@ from minijax_stage2.primitives import (
 )
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, number_types
+from minijax_stage2.shown import counted
 from minijax_stage2.trace import Rules
 
 abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
@@ -164,7 +165,7 @@ def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
 def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
     out = _rearranged(x, new_sizes)
     if out.size != x.size:
-        raise TypeError(f"reshape: {x} has {x.size} elements, {out} has {out.size}")
+        raise TypeError(f"reshape: {x} has {counted(x.size, 'element')}, {out} has {out.size}")
     return [out]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from minijax_stage1.errors import ExplainedError
+from minijax_stage2.shown import counted
 
 
 class XLAError(ExplainedError, RuntimeError):
@@ -55,7 +56,8 @@ def execution_error(name: str, reason: object, deleted: Sequence[bool]) -> Execu
     """The error for the program `name`, and for arguments some of which may be deleted."""
     if any(deleted):
         reason = (
-            f"of its {len(deleted)} arguments, constants first, number {deleted.index(True)} is "
-            "gone: deleted, or donated to another call. Keep a copy of what is needed later"
+            f"of its {counted(len(deleted), 'argument')}, constants first, number "
+            f"{deleted.index(True)} is gone: deleted, or donated to another call. Keep a copy of "
+            "what is needed later"
         )
     return ExecutionError(f"`{name}` failed while it ran: {reason}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import wraps
+from minijax_stage2.shown import shown
 
 
 class StaticArguments:
@@ -154,5 +155,5 @@ def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
     values = () if given is None else (given,) if one else tuple(given)
     for value in values:
         if not isinstance(value, kind):
-            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {value!r:.60}")
+            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {shown(value)}")
     return values

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage1.source import name_of
+from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -100,9 +100,9 @@ def _common_avals(
     false_tree, true_tree = false_fun.out_tree, true_fun.out_tree
     if false_tree != true_tree:
         raise BranchTypeError(
-            f"cond: `{name_of(true_fun.fun)}` and `{name_of(false_fun.fun)}` must return the same "
-            f"tree structure: {explain_mismatch(true_tree, false_tree)}. Return the same tree "
-            "from both, with zeros where one has nothing."
+            f"cond: {name_and_place_of(true_fun.fun)} and {name_and_place_of(false_fun.fun)} must "
+            f"return the same tree structure: {explain_mismatch(true_tree, false_tree)}. Return "
+            "the same tree from both, with zeros where one has nothing."
         )
     pairs = list(zip(closed[0].out_avals, closed[1].out_avals, strict=True))
     target = [_join(a, b) for a, b in pairs]
@@ -115,8 +115,8 @@ def _common_avals(
         ]
         table = "\n".join([f"    {'':<24} {'true_fun':<16} false_fun", *rows])
         raise BranchTypeError(
-            f"cond: both functions must return the same types\n{table}\n"
-            "Convert what differs, by astype or reshape."
+            f"cond: {name_and_place_of(true_fun.fun)} and {name_and_place_of(false_fun.fun)} must "
+            f"return the same types\n{table}\nConvert what differs, by astype or reshape."
         )
     return [aval for aval in target if aval is not None]
 

@@ -11,6 +11,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof_named
+from minijax_stage2.shown import counted
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
@@ -195,8 +196,8 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise NonScalarGradientError(
-            f"{expected}, found a pytree of {len(leaves)} leaves, {tree}. To return more than "
-            "what is differentiated return (out, aux) and give has_aux=True."
+            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree}. To return more "
+            "than what is differentiated return (out, aux) and give has_aux=True."
         )
     aval = typeof(out)
     if aval.shape:

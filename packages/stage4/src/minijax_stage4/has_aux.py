@@ -6,6 +6,7 @@ from typing import Any
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage1.source import name_of
 from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2.shown import shown
 from minijax_stage2.tracer import PrimalTracer
 
 
@@ -22,7 +23,7 @@ class WithAux:
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(
                 f"`{self.__name__}` with has_aux=True must return a pair (out, aux), found "
-                f"{result!r:.60} of type {type(result).__name__}"
+                f"{shown(result)} of type {type(result).__name__}"
             )
         out, self.kept = result
         for leaf in tree_leaves(self.kept):

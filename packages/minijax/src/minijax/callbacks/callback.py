@@ -20,6 +20,7 @@ from minijax_stage2.shaped_array import (
     numpys_types,
     set_number_types,
 )
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
 from minijax_stage3.errors import callback_error
@@ -164,14 +165,14 @@ def callback_of(
         TypeError: `fun` is no function, or an argument is no array and `takes_statics` is false.
     """
     if not callable(fun):
-        raise TypeError(f"{caller}: expected a function, found {fun!r:.60}")
+        raise TypeError(f"{caller}: expected a function, found {shown(fun)}")
     leaves, in_tree = tree_flatten((args, kwargs))
     statics = tuple([(i, x) for i, x in enumerate(leaves) if not is_value(x)])
     if statics and not takes_statics:
         found = statics[0][1]
         raise TypeError(
             f"{caller}: arguments of `{name_of(fun)}` have to be arrays or numbers, found "
-            f"{found!r:.60} of type {type(found).__name__}; the function can close over it"
+            f"{shown(found)} of type {type(found).__name__}; the function can close over it"
         )
     operands = [to_array(x) for x in leaves if is_value(x)]
     key = caller, fun, in_tree, statics, returns, number_types()

@@ -21,6 +21,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -110,7 +111,7 @@ def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             raise TypeError(
                 f"{caller}: result_shape_dtypes holds what has a shape and a dtype, found "
-                f"{leaf!r:.60} of type {type(leaf).__name__}"
+                f"{shown(leaf)} of type {type(leaf).__name__}"
             )
         dtype = dtype_of_numbers(caller, leaf.dtype)
         if dtype.itemsize < leaf.dtype.itemsize:

@@ -14,6 +14,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
+from minijax_stage2.shown import counted
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
@@ -78,8 +79,8 @@ class Call:
     def __init__(self, fun: Callable[..., Any], nondiff: Sequence[int], args: Sequence[Any]):
         if nondiff and max(nondiff) >= len(args):
             raise ValueError(
-                f"`{name_of(fun)}` is called with {len(args)} arguments, but nondiff_argnums "
-                f"names number {max(nondiff)}"
+                f"`{name_of(fun)}` is called with {counted(len(args), 'argument')}, but "
+                f"nondiff_argnums names number {max(nondiff)}"
             )
         self.fun = fun
         self.args = args

@@ -11,6 +11,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     PyTreeDef,
     register_pytree_node,
@@ -80,7 +81,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
             raise TypeError(
                 f"custom_gradient: `{name_of(fun)}` must return a pair of its result and the "
-                f"function that pulls cotangents back, found {pair!r:.60}"
+                f"function that pulls cotangents back, found {shown(pair)}"
             )
         return pair[0], pair[1]
 

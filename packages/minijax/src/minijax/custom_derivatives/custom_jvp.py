@@ -105,7 +105,7 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
                 f"{role} of `{name_of(call.fun)}` must return a pair of result and tangent, "
-                f"found {pair!r:.60}"
+                f"found {shown(pair)}"
             )
         outs, out_tree = flatten_result(rule, pair[0])
         call.check_out_tree(role, out_tree)

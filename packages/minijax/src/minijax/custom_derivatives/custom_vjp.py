@@ -15,6 +15,7 @@ from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import float0
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -129,7 +130,7 @@ class custom_vjp(CustomFunction):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
                     f"{role} of `{name_of(call.fun)}` must return a pair of the result and what "
-                    f"the backward rule needs, found {pair!r:.60}"
+                    f"the backward rule needs, found {shown(pair)}"
                 )
             outs, out_tree = flatten_result(fwd_fun, pair[0])
             call.check_out_tree(role, out_tree)
@@ -169,7 +170,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
     if not isinstance(result, tuple):
         raise TypeError(
             f"{role} must return a tuple with a cotangent for each argument, found "
-            f"{result!r:.60} of type {type(result).__name__}; for a single argument write (ct,)"
+            f"{shown(result)} of type {type(result).__name__}; for a single argument write (ct,)"
         )
     found: list[Any] = []
     if not _fill(call.in_tree, result, found):

@@ -18,6 +18,7 @@ from minijax import tree
 from minijax.example_libraries.schedules import *  # noqa: F403
 from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
+from minijax.tracebacks import hiding_frames
 from minijax.tree_util import register_pytree_node, tree_leaves
 
 
@@ -308,6 +309,7 @@ def _weight_so_far(kept: Any, i: Any, like: Any) -> Any:
 # Gradients.
 
 
+@hiding_frames
 def l2_norm(tree: Any) -> Any:
     """The root of the sum of all squares in a pytree of arrays.
 
@@ -317,6 +319,7 @@ def l2_norm(tree: Any) -> Any:
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
+@hiding_frames
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     """The gradients, made shorter so that their `l2_norm` is at most `max_norm`.
 
@@ -345,6 +348,7 @@ class JoinPoint:
         yield self.subtree
 
 
+@hiding_frames
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     """The state as a pytree like the parameters, with a `JoinPoint` for each of them.
 
@@ -356,6 +360,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     return tree.unflatten(opt_state.tree_def, map(JoinPoint, _states(opt_state)))
 
 
+@hiding_frames
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The state of which `unpack_optimizer_state` made the pytree.
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.tracebacks import hiding_frames
 
 Schedule = Callable[[Any], Any]
 
 
+@hiding_frames
 def constant(step_size: Any) -> Schedule:
     """The same step size always.
 
@@ -17,6 +19,7 @@ def constant(step_size: Any) -> Schedule:
     return lambda i: step_size
 
 
+@hiding_frames
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
     """Multiplied by `decay_rate` every `decay_steps` steps, gradually.
 
@@ -27,6 +30,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
+@hiding_frames
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
@@ -41,6 +45,7 @@ def inverse_time_decay(
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
+@hiding_frames
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
@@ -58,6 +63,7 @@ def polynomial_decay(
     return schedule
 
 
+@hiding_frames
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """`values[0]` up to step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
 
@@ -77,6 +83,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
+@hiding_frames
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
     """A schedule as it is, a number as the constant schedule.
 

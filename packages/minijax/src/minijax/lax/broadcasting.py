@@ -6,10 +6,12 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.lax.structural import broadcast_in_dim
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import promotion, typeof
 from minijax_stage2.functions import ints
 
 
+@hiding_frames
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape in which arrays of these shapes meet, by numpy's rule.
 

@@ -5,9 +5,11 @@ from typing import Any
 
 from minijax.evaluation import evaluated_by_library
 from minijax.naming import named_call
+from minijax.tracebacks import hiding_frames
 from minijax_stage2.flat_function import require_function
 
 
+@hiding_frames
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """A function that computes what `decomposition` does, under a name.
 

@@ -12,7 +12,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_to_jaxpr
 from minijax.lax.unstaged import known_number, known_truth
-from minijax_stage1.source import name_of
+from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -195,8 +195,9 @@ def _common_types(
     for other in functions[1:]:
         if other.out_tree != first.out_tree:
             raise BranchTypeError(
-                f"switch: `{name_of(first.fun)}` and `{name_of(other.fun)}` must return the same "
-                f"tree structure: {explain_mismatch(first.out_tree, other.out_tree)}. Return the "
+                f"switch: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
+                "return the same tree structure: "
+                f"{explain_mismatch(first.out_tree, other.out_tree)}. Return the "
                 "same tree from all, with zeros where one has nothing."
             )
     columns = list(zip(*(c.out_avals for c in closed), strict=True))
@@ -210,7 +211,8 @@ def _common_types(
         ]
         table = "\n".join(rows)
         raise BranchTypeError(
-            f"switch: all branches must return the same types\n{table}\n"
+            f"switch: all branches, {', '.join(name_and_place_of(f.fun) for f in functions)}, must "
+            f"return the same types\n{table}\n"
             "Convert what differs, by astype or reshape."
         )
     return [aval for aval in target if aval is not None]

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from minijax.tracebacks import hiding_frames
 from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shown import shown
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 Pairs = tuple[tuple[int, int], ...]
@@ -33,6 +35,7 @@ ConvGeneralDilatedDimensionNumbers: TypeAlias = (
 )
 
 
+@hiding_frames
 def conv_dimension_numbers(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -68,7 +71,7 @@ def conv_dimension_numbers(
     if not isinstance(dimension_numbers, Sequence) or len(dimension_numbers) != 3:
         raise TypeError(
             "convolution: dimension_numbers must be three strings, None, or a "
-            f"ConvDimensionNumbers, found {dimension_numbers!r:.60}"
+            f"ConvDimensionNumbers, found {shown(dimension_numbers)}"
         )
     spatial = "".join(chr(ord("0") + i) for i in range(ndim - 2))
     defaults = ("NC" + spatial, "OI" + spatial, "NC" + spatial)
@@ -80,6 +83,7 @@ def conv_dimension_numbers(
     return _numbered(specs, ndim)
 
 
+@hiding_frames
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimensionNumbers:
     """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it.
 
@@ -143,7 +147,7 @@ def pads_of(
             pairs = tuple((int(low), int(high)) for low, high in padding)
         except (TypeError, ValueError):
             raise TypeError(
-                f"{caller}: padding must be a string or pairs of ints, found {padding!r:.60}"
+                f"{caller}: padding must be a string or pairs of ints, found {shown(padding)}"
             ) from None
         if len(pairs) != len(sizes):
             raise ValueError(
@@ -157,7 +161,7 @@ def pads_of(
     if name not in ("SAME", "SAME_LOWER"):
         raise ValueError(
             f"{caller}: padding must be 'VALID', 'SAME', 'SAME_LOWER', or pairs of ints, "
-            f"found {padding!r:.60}"
+            f"found {shown(padding)}"
         )
     pads = []
     for size, window, stride in zip(sizes, windows, strides, strict=True):

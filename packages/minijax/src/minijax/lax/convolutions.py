@@ -19,6 +19,7 @@ from minijax.lax.products import dot_general
 from minijax.lax.structural import broadcast_in_dim, convert_element_type, reshape, rev
 from minijax.operation import operation
 from minijax_stage2 import transpose, typeof
+from minijax_stage2.shown import counted
 
 
 @operation(static=("window_strides", "padding", "precision", "preferred_element_type"))
@@ -133,7 +134,9 @@ def conv_transpose(
     if dimension_numbers is None:
         letters = {3: "H", 4: "HW", 5: "HWD"}.get(ndim)
         if letters is None:
-            raise ValueError(f"conv_transpose: say dimension_numbers for an input of {ndim} axes")
+            raise ValueError(
+                f"conv_transpose: say dimension_numbers for an input of {counted(ndim, 'axis')}"
+            )
         dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
     windows = spatial_sizes(typeof(rhs).shape, numbers.rhs_spec)

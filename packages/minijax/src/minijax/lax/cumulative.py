@@ -28,9 +28,10 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 
 Values = Sequence[Any]
@@ -62,7 +63,7 @@ def associative_scan(
     Array([ 1,  2,  6, 24], dtype=int32)
     """
     if not callable(fn):
-        raise TypeError(f"associative_scan: fn must be callable, found {fn!r:.60}")
+        raise TypeError(f"associative_scan: fn must be callable, found {shown(fn)}")
     xs, tree = tree_flatten(elems)
     if not xs:
         return elems
@@ -183,7 +184,7 @@ def _cumulative(
     )
 
     def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-        (axis,) = canonical_axes(name, axis, typeof(operand).ndim)
+        axis = canonical_axis(name, axis, typeof(operand).ndim)
         return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name

@@ -6,7 +6,7 @@ from minijax.lax.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from minijax.lax.structural import expand_dims, squeeze
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, one_int
 
 
 def _starts_along(axis: int, ndim: int, index: Any) -> list[Any]:
@@ -29,8 +29,8 @@ def dynamic_slice_in_dim(
            [ 9, 10]], dtype=int32)
     """
     shape = typeof(operand).shape
-    (axis,) = canonical_axes("dynamic_slice_in_dim", axis, len(shape))
-    (slice_size,) = ints("dynamic_slice_in_dim: slice_size", slice_size)
+    axis = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
+    slice_size = one_int("dynamic_slice_in_dim: slice_size", slice_size)
     sizes = [slice_size if i == axis else size for i, size in enumerate(shape)]
     starts = _starts_along(axis, len(shape), start_index)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -46,7 +46,7 @@ def dynamic_update_slice_in_dim(
     Array([0., 0., 7., 8., 0.], dtype=float32)
     """
     ndim = typeof(operand).ndim
-    (axis,) = canonical_axes("dynamic_update_slice_in_dim", axis, ndim)
+    axis = canonical_axis("dynamic_update_slice_in_dim", axis, ndim)
     starts = _starts_along(axis, ndim, start_index)
     return dynamic_update_slice(
         operand, update, starts, allow_negative_indices=allow_negative_indices
@@ -83,7 +83,7 @@ def dynamic_update_index_in_dim(
     Array([0., 0., 5., 0.], dtype=float32)
     """
     ndim = typeof(operand).ndim
-    (axis,) = canonical_axes("dynamic_update_index_in_dim", axis, ndim)
+    axis = canonical_axis("dynamic_update_index_in_dim", axis, ndim)
     if typeof(update).ndim != ndim:
         update = expand_dims(update, axis)
     return dynamic_update_slice_in_dim(

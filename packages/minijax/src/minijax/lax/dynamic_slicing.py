@@ -19,6 +19,7 @@ from minijax_stage2 import where as choose
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape, number_types
+from minijax_stage2.shown import counted
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
@@ -55,7 +56,8 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
         given = [squeeze(slice_in_dim(given, i, i + 1), 0) for i in range(aval.shape[0])]
     if len(given) != len(shape):
         raise ValueError(
-            f"{name}: start_indices must be one for each of {len(shape)} axes, found {len(given)}"
+            f"{name}: start_indices must be one for each of {counted(len(shape), 'axis')}, found "
+            f"{len(given)}"
         )
     for start in given:
         if typeof(start).dtype.kind not in "iu" or typeof(start).shape:

@@ -11,6 +11,7 @@ from minijax.lax.collectives import collective, define_linear, same_type
 from minijax.lax.parallel import Axis, axis_size, names_of, require_no_groups
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.slicing import concatenate, slice
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import ShapedArray, bind1, full_like, moveaxis, reshape, tree_map, typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.vmap import BatchDim
@@ -234,6 +235,7 @@ def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) 
     return moveaxis(reshape(x, (count, *rest)), 0, concat)
 
 
+@hiding_frames
 def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Exchanges the axis of the examples with an axis of `x`, of the same size.
 
@@ -315,6 +317,7 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
     return tree_map(lambda leaf: bind1(ppermute_p, leaf, index, perm=pairs), tree_to_arrays(x))
 
 
+@hiding_frames
 def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     """Gives each example the value of the one whose index `perm` holds in its place.
 

@@ -10,6 +10,7 @@ from minijax.arrays import tree_to_arrays
 from minijax.axis_names import axis_of
 from minijax.evaluation import evaluated_by_library
 from minijax.tracebacks import hiding_frames
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_leaves
 from minijax_stage3 import backend as xla
 
@@ -38,7 +39,7 @@ def platform_dependent(
     for name, function in named.items():
         if not callable(function):
             raise TypeError(
-                f"platform_dependent: {name} must be a function, found {function!r:.60}"
+                f"platform_dependent: {name} must be a function, found {shown(function)}"
             )
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
@@ -103,7 +104,7 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         raise TypeError(f"pcast: axis_name must be a name or a tuple of names, found {axis_name}")
     if names and to not in _WAYS_TO_VARY:
         ways = ", ".join(map(repr, _WAYS_TO_VARY))
-        raise ValueError(f"pcast: to must be one of {ways}, found {to!r:.60}")
+        raise ValueError(f"pcast: to must be one of {ways}, found {shown(to)}")
     for name in names:
         axis_of(name)
     return tree_to_arrays(x)

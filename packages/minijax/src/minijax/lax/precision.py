@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from minijax.config import config
 from minijax.number_types import NumbersOption
+from minijax_stage2.shown import shown
 
 
 class Precision(enum.Enum):
@@ -145,7 +146,7 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
         names = ", ".join(map(repr, _MEANING))
         raise ValueError(
             f"{caller}: precision must be None, a lax.Precision, one of {names}, or a pair of "
-            f"these, found {precision!r:.60}"
+            f"these, found {shown(precision)}"
         ) from None
     return first, second
 

@@ -16,7 +16,7 @@ from minijax.lax.structural import (
 )
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -40,7 +40,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """
     aval = typeof(operand)
     sizes = ints("split: sizes", sizes)
-    (axis,) = canonical_axes("split", axis, aval.ndim)
+    axis = canonical_axis("split", axis, aval.ndim)
     if any(size < 0 for size in sizes) or sum(sizes) != aval.shape[axis]:
         raise ValueError(
             f"split: sizes must not be negative, and add up to that of axis {axis} of {aval}, "
@@ -115,7 +115,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
         raise ValueError(f"stack: takes arrays of one shape, found {found or 'none'}")
     if len({aval.dtype for aval in avals}) != 1:
         raise TypeError(f"stack: takes arrays of one dtype, found {found}")
-    (axis,) = canonical_axes("stack", axis, avals[0].ndim + 1)
+    axis = canonical_axis("stack", axis, avals[0].ndim + 1)
     return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
 
 
@@ -129,7 +129,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
     (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
-    (axis,) = canonical_axes("unstack", axis, typeof(x).ndim)
+    axis = canonical_axis("unstack", axis, typeof(x).ndim)
     parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
     return tuple([squeeze(part, (axis,)) for part in parts])
 

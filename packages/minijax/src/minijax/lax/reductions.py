@@ -16,7 +16,7 @@ from minijax.lax.elementwise import div, eq, mul, ne
 from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -183,7 +183,7 @@ def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -
     dtype = dtype_of_numbers(primitive.name, index_dtype)
     if dtype.kind not in "iu":
         raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
-    (axis,) = canonical_axes(primitive.name, axis, typeof(operand).ndim)
+    axis = canonical_axis(primitive.name, axis, typeof(operand).ndim)
     return bind1(primitive, operand, axis=axis, index_dtype=dtype)
 
 

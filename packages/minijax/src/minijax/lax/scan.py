@@ -18,6 +18,7 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import promote
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,
@@ -147,7 +148,7 @@ def _length(f: Any, xs: Any, length: Any) -> int:
                 f"and while_loop run as often as a traced number says. Here {error}"
             ) from None
         except TypeError:
-            raise TypeError(f"scan: length must be an int, found {length!r:.60}") from None
+            raise TypeError(f"scan: length must be an int, found {shown(length)}") from None
     sizes = {size for _, _, size in rows} | ({length} if length is not None else set())
     if not sizes:
         raise ValueError(f"scan of `{name_of(f)}`: xs holds no arrays, so length must be given")
@@ -168,7 +169,7 @@ def _rounds_at_once(length: int, unroll: int | bool) -> int:
     try:
         rounds = operator.index(unroll)
     except TypeError as error:
-        raise TypeError(f"scan: unroll must be an int or a bool, found {unroll!r:.60}") from error
+        raise TypeError(f"scan: unroll must be an int or a bool, found {shown(unroll)}") from error
     if rounds < 1:
         raise ValueError(f"scan: unroll must be positive, found {rounds}")
     return min(rounds, max(length, 1))

@@ -25,6 +25,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.shown import counted
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
@@ -75,7 +76,7 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     consts, carry, xs = split_operands(in_avals, params)
     for x in xs:
         if x.shape[:1] != (length,):
-            raise TypeError(f"scan: expected {length} elements, found {x}")
+            raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
     elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
     expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
     found = [aval.strip_weak_type() for aval in (*consts, *carry, *elements)]

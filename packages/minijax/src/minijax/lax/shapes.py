@@ -9,6 +9,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.convolution import conv_general_dilated
 from minijax.lax.convolutions import conv_transpose
 from minijax.lax.windows import windowed_shape
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers, is_value
 from minijax_stage3.staging import trace_to_jaxpr
@@ -41,6 +42,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 # --8<-- [start:windows]
+@hiding_frames
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
@@ -65,6 +67,7 @@ def reduce_window_shape_tuple(
     return windowed_shape(tuple(operand_shape), window)
 
 
+@hiding_frames
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -89,6 +92,7 @@ def conv_shape_tuple(
     return _shape_of(convolve, lhs_shape, rhs_shape)
 
 
+@hiding_frames
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -110,6 +114,7 @@ def conv_general_shape_tuple(
     return _shape_of(convolve, lhs_shape, rhs_shape)
 
 
+@hiding_frames
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],

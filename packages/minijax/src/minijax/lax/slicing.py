@@ -13,7 +13,7 @@ from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import broadcast_in_dim, full, full_like, squeeze
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, one_int
 from minijax_stage2.promotion import cast, result_type
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
@@ -132,7 +132,7 @@ def slice_in_dim(
            [ 8, 10]], dtype=int32)
     """
     shape = typeof(operand).shape
-    (axis,) = canonical_axes("slice_in_dim", axis, len(shape))
+    axis = canonical_axis("slice_in_dim", axis, len(shape))
     size = shape[axis]
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     if start_index is not None:
@@ -154,8 +154,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     Array([3, 4], dtype=int32)
     """
     shape = typeof(operand).shape
-    (axis,) = canonical_axes("index_in_dim", axis, len(shape))
-    (index,) = ints("index_in_dim: index", index)
+    axis = canonical_axis("index_in_dim", axis, len(shape))
+    index = one_int("index_in_dim: index", index)
     if not -shape[axis] <= index < shape[axis]:
         raise ValueError(
             f"index_in_dim: index {index} is out of bounds for axis {axis} of size {shape[axis]}"

@@ -15,7 +15,7 @@ from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gat
 from minijax.lax.structural import broadcasted_iota, reshape
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
-from minijax_stage2.functions import canonical_axes, moveaxis
+from minijax_stage2.functions import canonical_axis, moveaxis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -74,7 +74,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         raise TypeError("sort: there must be an array to sort")
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys {num_keys} of {len(operands)} arrays")
-    (axis,) = canonical_axes("sort", dimension, typeof(operands[0]).ndim)
+    axis = canonical_axis("sort", dimension, typeof(operands[0]).ndim)
     outs = bind(
         sort_p, *operands, dimension=axis, is_stable=bool(is_stable), num_keys=int(num_keys)
     )
@@ -218,7 +218,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
     aval = typeof(operand)
     if not aval.ndim:
         raise ValueError(f"top_k: expected an array with an axis, found {aval}")
-    (axis,) = canonical_axes("top_k", axis, aval.ndim)
+    axis = canonical_axis("top_k", axis, aval.ndim)
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
     values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=int(k))

@@ -14,6 +14,7 @@ from minijax.lax.computations import operation_of, region, stage_computation, ve
 from minijax.lax.generic_reductions import check_inits, evaluate_with_program, halves, is_number
 from minijax.lax.slicing import pad, slice
 from minijax.lax.structural import broadcast_in_dim, convert_element_type, full
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -41,6 +42,7 @@ Window = dict[str, Any]  # the parameters that say which elements a window holds
 
 
 # --8<-- [start:padding]
+@hiding_frames
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],

@@ -10,7 +10,7 @@ from minijax.lax import logistic as sigmoid
 from minijax.lax import tanh
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
@@ -197,7 +197,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     >>> nn.glu(jnp.array([1.0, 2.0, 0.0, 1e3]))
     Array([0.5, 2. ], dtype=float32)
     """
-    (axis,) = canonical_axes("glu", axis, typeof(x).ndim)
+    axis = canonical_axis("glu", axis, typeof(x).ndim)
     if not typeof(x).ndim:
         raise ValueError(f"glu: x must have an axis to be halved, found {typeof(x)}")
     size = typeof(x).shape[axis]

@@ -14,7 +14,8 @@ from minijax import lax, random
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.dtypes import default_float
-from minijax_stage2.functions import canonical_axes
+from minijax.tracebacks import hiding_frames
+from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
 
@@ -71,6 +72,7 @@ def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
     return jnp.ones(shape, dtype)
 
 
+@hiding_frames
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that fills with `value`, a number or what broadcasts to the shape.
 
@@ -88,6 +90,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
+@hiding_frames
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer: numbers from 0 up to `scale`, all as likely.
 
@@ -102,6 +105,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _draws(dtype)(draw)
 
 
+@hiding_frames
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer: the normal distribution with mean 0 and this standard deviation.
 
@@ -116,6 +120,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _draws(dtype)(draw)
 
 
+@hiding_frames
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
@@ -136,6 +141,7 @@ def truncated_normal(
 
 
 # --8<-- [start:variance_scaling]
+@hiding_frames
 def variance_scaling(
     scale: Any,
     mode: str,
@@ -253,6 +259,7 @@ def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) 
 # --8<-- [end:variance_scaling]
 
 
+@hiding_frames
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer: matrices of orthonormal rows or columns, those of which there are fewer.
 
@@ -272,7 +279,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if len(shape) < 2:
             raise ValueError(f"orthogonal: the shape must have two axes at least, found {shape}")
-        (axis,) = canonical_axes("orthogonal", column_axis, len(shape))
+        axis = canonical_axis("orthogonal", column_axis, len(shape))
         columns = shape[axis]
         of_rows = shape[:axis] + shape[axis + 1 :]
         if 0 in shape:
@@ -284,6 +291,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return _draws(dtype)(draw)
 
 
+@hiding_frames
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer of a convolution's kernel: `orthogonal` in the middle, and zeros about it.
 

@@ -10,8 +10,9 @@ from minijax.tracebacks import hiding_frames
 from minijax.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import broadcast_shapes
+from minijax_stage2.shown import counted
 
 Names = tuple[str, ...]
 
@@ -67,7 +68,8 @@ def vectorize(
         ins, outs = ([()] * len(operands), None) if signature is None else _parse(signature)
         if len(ins) != len(operands):
             raise TypeError(
-                f"vectorize of `{name}`: the signature {signature} is of {len(ins)} arguments, "
+                f"vectorize of `{name}`: the signature {signature} is of "
+                f"{counted(len(ins), 'argument')}, "
                 f"found {len(operands)}"
             )
         sizes = _check_core(name, ins, operands)
@@ -149,7 +151,8 @@ def _checked(
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(outs) or (len(outs) > 1) != isinstance(result, tuple):
             raise TypeError(
-                f"vectorize of `{name}`: the signature {signature} has {len(outs)} results, but "
+                f"vectorize of `{name}`: the signature {signature} has "
+                f"{counted(len(outs), 'result')}, but "
                 f"the function returned {len(results)}"
             )
         for number, (x, axes) in enumerate(zip(results, outs, strict=True)):
@@ -184,7 +187,7 @@ def apply_along_axis(
     Array([[1, 2, 3],
            [4, 5, 6]], dtype=int32)
     """
-    (axis,) = canonical_axes("apply_along_axis", axis, ndim(arr))
+    axis = canonical_axis("apply_along_axis", axis, ndim(arr))
 
     def apply(x: Any) -> Any:
         return func1d(x, *args, **kwargs)

@@ -9,7 +9,7 @@ from minijax import lax
 from minijax.numpy.arithmetic import abs, numeric
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
-from minijax_stage2.functions import canonical_axes, moveaxis
+from minijax_stage2.functions import canonical_axis, moveaxis
 
 bitwise_not = bitwise_invert = invert = lax.bitwise_not
 
@@ -128,7 +128,7 @@ def _last_axis(caller: str, a: Any, axis: int | None) -> tuple[Any, int]:
     """The array with the axis last, and where that stood."""
     if axis is None:
         return lax.reshape(a, (-1,)), 0
-    (along,) = canonical_axes(caller, axis, typeof(a).ndim)
+    along = canonical_axis(caller, axis, typeof(a).ndim)
     return moveaxis(a, along, -1), along
 
 

@@ -17,8 +17,9 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.manipulation import expand_dims
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, tree_leaves, typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import is_value
 
 Shape = int | Sequence[int]
@@ -256,6 +257,7 @@ def empty(
     return zeros(shape, dtype)
 
 
+@hiding_frames
 def empty_like(
     prototype: Any,
     dtype: Any = None,
@@ -272,6 +274,7 @@ def empty_like(
     return zeros_like(prototype, dtype, shape)
 
 
+@hiding_frames
 def identity(n: int, dtype: Any = None) -> Any:
     """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere.
 
@@ -314,7 +317,7 @@ def eye(
            [0., 0., 1.]], dtype=float32))
     """
     require_the_device("eye", device)
-    (rows,) = ints("eye: N", N)
+    rows = one_int("eye: N", N)
     (columns,) = (rows,) if M is None else ints("eye: M", M)
     shape = sizes_of("eye", (rows, columns))
     row = lax.broadcasted_iota(default_int(), shape, 0)

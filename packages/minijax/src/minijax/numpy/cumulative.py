@@ -11,6 +11,7 @@ from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
+from minijax_stage2.shaped_array import dtype_of_numbers
 
 
 @operation(static=("axis", "dtype"))
@@ -106,7 +107,7 @@ def _cumulative(
     if dtype is None:
         of_a = typeof(a).dtype
         dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
-    elif np.dtype(dtype) == np.bool_:
+    elif dtype_of_numbers(name, dtype) == np.bool_:
         return lax.ne(scan(lax.convert_element_type(a, default_int()), along), 0)
     return scan(lax.convert_element_type(a, dtype), along)
 

@@ -11,7 +11,7 @@ from minijax.numpy.matrix_equations import inv
 from minijax.numpy.triangles import diagonal as diagonal_of
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import one_int
 
 
 class EigResult(NamedTuple):
@@ -196,7 +196,7 @@ def matrix_power(a: Any, n: int) -> Any:
     Array([[1, 5],
            [0, 1]], dtype=int32)
     """
-    (n,) = ints("matrix_power: n", n)
+    n = one_int("matrix_power: n", n)
     if typeof(a).ndim < 2 or typeof(a).shape[-1] != typeof(a).shape[-2]:
         raise TypeError(f"matrix_power: takes square matrices, found {typeof(a)}")
     if n < 0:

@@ -12,6 +12,7 @@ from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import broadcast_to, promote, to_inexact
+from minijax_stage2.shown import counted
 
 
 @operation(static=("n", "axis"))
@@ -126,7 +127,7 @@ def gradient(
     if len(distances) == 1:
         distances *= len(axes)
     if len(distances) != len(axes):
-        raise TypeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
+        raise TypeError(f"gradient: {len(varargs)} distances for {counted(len(axes), 'axis')}")
     out = [_slope(f, i, h) for i, h in zip(axes, distances, strict=True)]
     return out[0] if len(out) == 1 else out
 
@@ -144,7 +145,9 @@ def _slope(f: Any, axis: int, h: Any) -> Any:
         last = lax.div(lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1)), h)
         return lax.concatenate([first, inner, last], axis)
     if typeof(h).shape != (size,):
-        raise ValueError(f"gradient: coordinates {typeof(h)} for an axis of {size} elements")
+        raise ValueError(
+            f"gradient: coordinates {typeof(h)} for an axis of {counted(size, 'element')}"
+        )
     gaps = diff(h)
     wide = tuple(size - 1 if i == axis else 1 for i in range(len(shape)))
     steps = lax.div(diff(f, axis=axis), broadcast_to(lax.reshape(gaps, wide), _less(shape, axis)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import dtypes
 from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import promotion, typeof
 from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types
@@ -13,6 +14,7 @@ from minijax_stage2.shaped_array import number_types
 dtype = np.dtype
 
 
+@hiding_frames
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether dtype `arg1` is dtype `arg2`, or of the kind `arg2`.
 

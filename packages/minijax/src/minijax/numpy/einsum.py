@@ -19,8 +19,10 @@ from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
+from minijax_stage2.shown import counted
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -41,6 +43,7 @@ class Summation(NamedTuple):
     output: str
 
 
+@hiding_frames
 def einsum(
     subscripts: Any,
     /,
@@ -130,7 +133,8 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
     inputs = terms.split(",")
     if len(inputs) != len(operands):
         raise ValueError(
-            f"einsum: {subscripts!r} has labels for {len(inputs)} operands, found {len(operands)}"
+            f"einsum: {subscripts!r} has labels for {counted(len(inputs), 'operand')}, found "
+            f"{len(operands)}"
         )
     widths = [
         typeof(x).ndim - len(term.replace("...", ""))

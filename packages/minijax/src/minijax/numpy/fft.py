@@ -19,7 +19,7 @@ from minijax.lax.fft import fft as transform
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
@@ -319,7 +319,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
-    (n,) = ints("fftfreq: n", n)
+    n = one_int("fftfreq: n", n)
     require_the_device("fftfreq", device)
     counts = lax.iota("int32", n)
     shifted = lax.select(lax.lt(counts, (n + 1) // 2), counts, lax.sub(counts, n))
@@ -333,7 +333,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    (n,) = ints("rfftfreq: n", n)
+    n = one_int("rfftfreq: n", n)
     require_the_device("rfftfreq", device)
     return _frequencies("rfftfreq", n, lax.iota("int32", n // 2 + 1), d, dtype)
 

@@ -12,6 +12,7 @@ from minijax.dtypes import finfo
 from minijax.lax.elementwise import where
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import promote, typeof
 from minijax_stage2.promotion import is_inexact, to_inexact
 
@@ -167,6 +168,7 @@ def isinf(x: Any) -> Any:
     return lax.ne(x, x) if _is_whole(x) else lax.eq(lax.abs(x), math.inf)
 
 
+@hiding_frames
 def isposinf(x: Any, out: None = None) -> Any:
     """Where a real `x` is infinity. `out` must be None.
 
@@ -176,6 +178,7 @@ def isposinf(x: Any, out: None = None) -> Any:
     return _is_infinity("isposinf", x, math.inf, out)
 
 
+@hiding_frames
 def isneginf(x: Any, out: None = None) -> Any:
     """Where a real `x` is minus infinity. `out` must be None.
 
@@ -266,6 +269,7 @@ def spacing(x: Any) -> Any:
     return lax.sub(lax.nextafter(x, copysign(math.inf, x)), x)
 
 
+@hiding_frames
 def modf(x: Any, out: None = None) -> tuple[Any, Any]:
     """The fraction and the whole number that `x` is the sum of. `out` must be None.
 

@@ -31,6 +31,7 @@ s_ = np.s_
 
 
 # --8<-- [start:meshgrid]
+@hiding_frames
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
     """For each vector the array of what it says at each point of the grid that all span.
 
@@ -77,6 +78,7 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> list[Any]:
 # --8<-- [end:meshgrid]
 
 
+@hiding_frames
 def ix_(*args: Any) -> tuple[Any, ...]:
     """Vectors as indices that together point at the grid they span; booleans where they hold.
 

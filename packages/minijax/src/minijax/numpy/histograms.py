@@ -19,6 +19,7 @@ from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shown import counted
 
 _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
@@ -228,8 +229,8 @@ def histogramdd(
     ranges = [None] * axes if range is None else list(range)
     if len(of_axis) != axes or len(ranges) != axes:
         raise ValueError(
-            f"histogramdd: {axes} axes take as many of bins and range, found {len(of_axis)} and "
-            f"{len(ranges)}"
+            f"histogramdd: {counted(axes, 'axis')} take as many of bins and range, found "
+            f"{len(of_axis)} and {len(ranges)}"
         )
     if weights is not None and typeof(weights).shape != (points,):
         raise ValueError(

@@ -19,6 +19,7 @@ from minijax.errors import (
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.shaped_array import Shape, is_value
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.tracer import unknown
 
 
@@ -145,7 +146,7 @@ def _parts_of(index: Any) -> list[Any]:
     if isinstance(index, list):
         raise TypeError(
             "a list is no index, for it could be meant as a tuple or as an array: write "
-            f"x[tuple(...)] or x[jnp.array(...)], found {index!r:.60}"
+            f"x[tuple(...)] or x[jnp.array(...)], found {shown(index)}"
         )
     parts = index if isinstance(index, tuple) else (index,)
     return [_canonical(part) for part in parts]
@@ -162,7 +163,7 @@ def _canonical(part: Any) -> Any:
     if isinstance(part, str) or not is_value(part):
         raise TypeError(
             "an index consists of integers, slices, arrays of integers or booleans, None and "
-            f"`...`; found {part!r:.60} of type {type(part).__name__}"
+            f"`...`; found {shown(part)} of type {type(part).__name__}"
         )
     dtype = typeof(part).dtype
     if dtype.kind not in "biu" or dtype.itemsize == 0:
@@ -195,8 +196,8 @@ def _expand_ellipsis(parts: list[Any], shape: Shape) -> list[Any]:
     taken = sum(map(_axes_of, parts))
     if taken > len(shape):
         raise IndexError(
-            f"too many indices: an array of shape {shape} has {len(shape)} axes, but {taken} were "
-            "indexed"
+            f"too many indices: an array of shape {shape} has {counted(len(shape), 'axis')}, but "
+            f"{taken} were indexed"
         )
     places = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(places) > 1:
@@ -230,7 +231,7 @@ def _bound(bound: Any) -> int | None:
     except ConcretizationTypeError:
         raise
     except TypeError:
-        raise TypeError(f"the bounds of a slice must be integers, found {bound!r:.60}") from None
+        raise TypeError(f"the bounds of a slice must be integers, found {shown(bound)}") from None
 
 
 def known_value(x: Any) -> Any:

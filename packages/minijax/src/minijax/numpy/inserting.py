@@ -12,12 +12,15 @@ from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, shape
 from minijax.numpy.selection import nonzero
 from minijax.numpy.taking import take
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import cast
+from minijax_stage2.shown import counted
 
 
 # --8<-- [start:delete]
+@hiding_frames
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Any:
@@ -39,7 +42,7 @@ def delete(
     """
     if axis is None:
         arr, axis = ravel(arr), 0
-    (axis,) = canonical_axes("delete", axis, ndim(arr))
+    axis = canonical_axis("delete", axis, ndim(arr))
     size = shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
@@ -62,7 +65,7 @@ def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
     stays = np.ones(size, bool)
     if indices.dtype == bool:
         if indices.shape != (size,):
-            raise ValueError(f"delete: booleans must be one for each of {size} elements")
+            raise ValueError(f"delete: booleans must be one for each of {counted(size, 'element')}")
     elif indices.size and not np.all((-size <= indices) & (indices < size)):
         raise IndexError(f"delete: an index is out of bounds for an axis of size {size}")
     stays[indices if indices.size else []] = False
@@ -73,6 +76,7 @@ def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 
 
 # --8<-- [start:insert]
+@hiding_frames
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """`arr` with `values` before the elements at some indices of an axis.
 
@@ -92,7 +96,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if axis is None:
         arr, axis = ravel(arr), 0
         values = ravel(values) if ndim(values) > 1 else values
-    (axis,) = canonical_axes("insert", axis, ndim(arr))
+    axis = canonical_axis("insert", axis, ndim(arr))
     size = shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]

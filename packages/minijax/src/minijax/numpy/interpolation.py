@@ -11,11 +11,13 @@ from minijax.numpy.arithmetic import remainder
 from minijax.numpy.dtypes import finfo
 from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, result_type, to_inexact
 
 
 # --8<-- [start:interp]
+@hiding_frames
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:

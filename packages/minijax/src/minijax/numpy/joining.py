@@ -17,7 +17,7 @@ from minijax.numpy.manipulation import (
     transpose,
 )
 from minijax.operation import operation
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 
 
 @operation(static=("axis", "dtype"))
@@ -36,7 +36,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
         raise ValueError("concatenate: needs at least one array")
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
-    (along,) = canonical_axes("concatenate", axis, ndim(arrays[0]))
+    along = canonical_axis("concatenate", axis, ndim(arrays[0]))
     if dtype is not None:
         arrays = [astype(a, dtype) for a in arrays]
     return lax.concatenate(arrays, along)
@@ -58,7 +58,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
     shapes = {shape(a) for a in arrays}
     if len(shapes) > 1:
         raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
-    (new,) = canonical_axes("stack", axis, ndim(arrays[0]) + 1)
+    new = canonical_axis("stack", axis, ndim(arrays[0]) + 1)
     return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
 
 

@@ -8,8 +8,9 @@ import minijax_stage2 as stage2
 from minijax import lax
 from minijax.arrays import require_the_device
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 
 Axes = int | Sequence[int]
 
@@ -119,6 +120,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return stage2.transpose(a, axes)
 
 
+@hiding_frames
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
     """`a` with its axes permuted.
 
@@ -174,7 +176,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    (axis,) = canonical_axes("rollaxis", axis, ndim(a))
+    axis = canonical_axis("rollaxis", axis, ndim(a))
     if not -ndim(a) <= start <= ndim(a):
         raise ValueError(f"rollaxis: start {start} is out of range for {typeof(a)}")
     start = start + ndim(a) if start < 0 else start
@@ -188,8 +190,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    (axis1,) = canonical_axes("swapaxes", axis1, ndim(a))
-    (axis2,) = canonical_axes("swapaxes", axis2, ndim(a))
+    axis1 = canonical_axis("swapaxes", axis1, ndim(a))
+    axis2 = canonical_axis("swapaxes", axis2, ndim(a))
     order = list(range(ndim(a)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return transpose(a, order)
@@ -212,6 +214,7 @@ def broadcast_to(
     return lax.structural.broadcast_to("broadcast_to", array, shape)
 
 
+@hiding_frames
 def broadcast_arrays(*args: Any) -> list[Any]:
     """The arrays, each repeated to the shape in which they meet.
 

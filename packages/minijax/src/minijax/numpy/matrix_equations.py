@@ -28,7 +28,7 @@ from minijax.lax.svd import svd as svd_of
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
 from minijax_stage2.tangent import instantiate
 
@@ -325,7 +325,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     >>> jnp.linalg.tensorinv(a, ind=2).shape
     (6, 2, 3)
     """
-    (ind,) = ints("tensorinv: ind", ind)
+    ind = one_int("tensorinv: ind", ind)
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, found {ind}")
     shape = typeof(a).shape

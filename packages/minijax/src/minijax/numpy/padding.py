@@ -9,8 +9,10 @@ from minijax import lax
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, ndim, shape
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
+from minijax_stage2.shown import counted, shown
 
 Width = tuple[int, int]  # how many elements before and after
 
@@ -31,6 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 # --8<-- [start:pad]
+@hiding_frames
 def pad(
     array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Any:
@@ -98,13 +101,13 @@ def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
     """One pair of ints for each axis, from all that numpy takes for it."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu" and numbers.size:
-        raise TypeError(f"pad: {name} must be ints, found {given!r:.60}")
+        raise TypeError(f"pad: {name} must be ints, found {shown(given)}")
     try:
         each = np.broadcast_to(numbers.astype(int), (axes, 2))
     except ValueError:
         raise ValueError(
-            f"pad: {name} must be a number, a pair, or a pair for each of {axes} axes, found "
-            f"{given!r:.60}"
+            f"pad: {name} must be a number, a pair, or a pair for each of {counted(axes, 'axis')}, "
+            f"found {shown(given)}"
         ) from None
     return tuple((int(before), int(after)) for before, after in each)
 

@@ -16,6 +16,7 @@ from minijax.numpy.products import outer
 from minijax.numpy.ranges import vander
 from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
 
@@ -71,6 +72,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
+@hiding_frames
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     """The product of two polynomials.
 

@@ -16,7 +16,7 @@ from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import HOW, options
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, one_int
 from minijax_stage2.promotion import broadcast_shapes, cast, result_type
 
 
@@ -243,7 +243,7 @@ def tensordot(
         if len(of_a) != len(of_b):
             raise TypeError(f"tensordot: axes must name as many of a as of b, found {axes}")
     else:
-        (count,) = ints("tensordot: axes", axes)
+        count = one_int("tensordot: axes", axes)
         if not 0 <= count <= min(ndim_a, ndim_b):
             raise TypeError(
                 f"tensordot: axes is {count}, but the operands have {ndim_a} and {ndim_b} axes"

@@ -14,7 +14,7 @@ from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim, shape
 from minijax.operation import operation
 from minijax_stage2 import Tracer, typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
 
@@ -94,13 +94,13 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     require_the_device("linspace", device)
-    (num,) = ints("linspace: num", num)
+    num = one_int("linspace: num", num)
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
     shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
     start, stop = (broadcast_to(to_inexact(x), shape) for x in promote(start, stop))
     inexact = typeof(start).dtype
-    dtype = inexact if dtype is None else np.dtype(dtype)
+    dtype = inexact if dtype is None else dtype_of_numbers("linspace", dtype)
     gaps = num - 1 if endpoint else num
     distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
@@ -165,7 +165,7 @@ def geomspace(
     first, last = lax.div(start, factor), lax.div(stop, factor)
     exponents = linspace(lax.log(first), lax.log(last), num, endpoint, axis=0)
     out = lax.mul(lax.exp(exponents), factor)
-    (num,) = ints("geomspace: num", num)
+    num = one_int("geomspace: num", num)
     if num > 0:  # the ends exactly
         head = expand_dims(broadcast_to(start, shape(out)[1:]), 0)
         tail = expand_dims(broadcast_to(stop, shape(out)[1:]), 0)

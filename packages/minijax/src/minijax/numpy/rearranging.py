@@ -22,9 +22,11 @@ from minijax.numpy.manipulation import (
 )
 from minijax.numpy.taking import remainder, take
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints
+from minijax_stage2.shown import counted
 
 
 @operation(static="axis")
@@ -83,6 +85,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 
 # --8<-- [start:roll]
+@hiding_frames
 def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
     """`a` with its elements moved on by `shift`; those that reach the end begin anew.
 
@@ -127,7 +130,7 @@ def _roll(a: Any, shift: Any = None, *, axis: Axes | None = None, static_shift: 
             f"roll: shift and axis must be as many, found {len(shifts)} and {len(axes)}"
         )
     for by, along in zip(shifts, axes, strict=True):
-        (along,) = canonical_axes("roll", along, ndim(a))
+        along = canonical_axis("roll", along, ndim(a))
         size = shape(a)[along]
         if size:
             a = _rolled(a, by, along, size)
@@ -150,6 +153,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
 
 
 # --8<-- [start:repeat]
+@hiding_frames
 def repeat(
     a: Any,
     repeats: Any,
@@ -179,7 +183,7 @@ def repeat(
         a, axis = ravel(a), 0
     if not ndim(a):
         a = reshape(a, (1,))
-    (axis,) = canonical_axes("repeat", axis, ndim(a))
+    axis = canonical_axis("repeat", axis, ndim(a))
     size = shape(a)[axis]
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
@@ -193,8 +197,8 @@ def repeat(
     counts = np.asarray(known)
     if counts.ndim > 1 or (counts.ndim and counts.size not in (1, size)):
         raise ValueError(
-            f"repeat: repeats must be one number, or one for each of {size} elements along axis "
-            f"{axis}, found shape {counts.shape}"
+            f"repeat: repeats must be one number, or one for each of {counted(size, 'element')} "
+            f"along axis {axis}, found shape {counts.shape}"
         )
     if counts.size == 1 and total_repeat_length is None:
         return _repeat_all(a, count=int(counts.reshape(())), axis=axis)

@@ -25,7 +25,7 @@ from minijax.numpy.taking import (
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import cast, promote
 
 
@@ -135,6 +135,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
 # --8<-- [end:nonzero]
 
 
+@hiding_frames
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The indices where the row of all elements of `a` is not zero; see `nonzero`.
 
@@ -144,6 +145,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
+@hiding_frames
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The indices where `a` is not zero, one row for each element; see `nonzero`.
 
@@ -158,6 +160,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 
 # --8<-- [start:compress]
+@hiding_frames
 def compress(
     condition: Any,
     a: Any,
@@ -189,7 +192,7 @@ def compress(
         raise ValueError(f"compress: condition must have one axis, found {typeof(condition)}")
     if axis is None:
         a, axis = ravel(a), 0
-    (axis,) = canonical_axes("compress", axis, ndim(a))
+    axis = canonical_axis("compress", axis, ndim(a))
     count = shape(a)[axis]
     known = known_value(condition)
     if known is not None and np.any(np.asarray(known)[count:]):
@@ -200,6 +203,7 @@ def compress(
     return take(a, indices, axis, mode="fill", fill_value=fill_value)
 
 
+@hiding_frames
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
     """The elements of `arr` where `condition` holds, in a row; see `compress`.
 
@@ -235,6 +239,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
+@hiding_frames
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     """Element by element the choice whose number is in `a`.
 
@@ -325,6 +330,7 @@ def _choose_pieces(x: Any, conditions: list[Any], functions: list[Any], args: An
     return out
 
 
+@hiding_frames
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """`arr` with the first of `vals`, over and over, where `mask` holds; `inplace` is False.
 

@@ -22,6 +22,7 @@ from minijax.numpy.dtypes import default_int
 from minijax.numpy.reductions import any, count_nonzero
 from minijax.numpy.sorting import searchsorted, sort
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, result_type
 
@@ -78,6 +79,7 @@ def isin(
 # --8<-- [end:isin]
 
 
+@hiding_frames
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements of two arrays, in order; `size` and `fill_value` as in `unique`.
 

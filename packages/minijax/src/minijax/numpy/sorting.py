@@ -13,6 +13,7 @@ from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shown import counted
 
 
 @operation(static=("axis", "kind", "order", "stable", "descending"))
@@ -172,7 +173,7 @@ def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
     if not isinstance(kth, int):
         raise TypeError(f"{name}: kth must be one int, found {kth}")
     if not -size <= kth < size:
-        raise ValueError(f"{name}: kth {kth} is out of range for {size} elements")
+        raise ValueError(f"{name}: kth {kth} is out of range for {counted(size, 'element')}")
     return along, kth % size
 
 

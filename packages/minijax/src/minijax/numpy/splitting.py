@@ -6,7 +6,7 @@ from typing import Any
 from minijax import lax
 from minijax.numpy.manipulation import ndim, shape
 from minijax.operation import operation
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, ints, one_int
 
 Sections = int | Sequence[int]
 
@@ -42,16 +42,24 @@ def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[
     return _split("array_split", ary, indices_or_sections, axis)
 
 
+_MOST_PARTS = 100_000
+
+
 def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
-    (axis,) = canonical_axes(name, axis, ndim(ary))
+    axis = canonical_axis(name, axis, ndim(ary))
     size = shape(ary)[axis]
     if isinstance(sections, tuple | list):
         cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
         starts, limits = [0, *cuts], [*cuts, size]
     else:
-        (count,) = ints(f"{name}: indices_or_sections", sections)
+        count = one_int(f"{name}: indices_or_sections", sections)
         if count <= 0:
             raise ValueError(f"{name}: the number of parts must be positive, found {count}")
+        if count > _MOST_PARTS:
+            raise ValueError(
+                f"{name}: a program of more than {_MOST_PARTS:,} results is not compiled in any "
+                f"time, found {count} parts"
+            )
         each, more = divmod(size, count)
         if more and name == "split":
             raise ValueError(
@@ -115,7 +123,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """
     if not ndim(x):
         raise ValueError("unstack: a scalar has no axis to take apart")
-    (axis,) = canonical_axes("unstack", axis, ndim(x))
+    axis = canonical_axis("unstack", axis, ndim(x))
     return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
 
 

@@ -15,9 +15,11 @@ from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import broadcast_to, expand_dims, ndim, ravel, reshape, shape
 from minijax.operation import operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
+from minijax_stage2.shown import counted
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:
@@ -72,7 +74,7 @@ def take(
     indices = _index_array("take", indices)
     if axis is None:
         a, axis = ravel(a), 0
-    (axis,) = canonical_axes("take", axis, ndim(a))
+    axis = canonical_axis("take", axis, ndim(a))
     size = shape(a)[axis]
     if mode == "raise":
         raise NotImplementedError("take: mode 'raise' is not possible; use 'fill', clip' or 'wrap'")
@@ -157,7 +159,7 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, in
             f"{name}: the array and the indices must have as many axes, found {typeof(arr)} and "
             f"{typeof(indices)}"
         )
-    (along,) = canonical_axes(name, axis, ndim(arr))
+    along = canonical_axis(name, axis, ndim(arr))
     own, other = list(shape(arr)), list(shape(indices))
     size, count = own[along], other[along]
     own[along] = other[along] = 1
@@ -274,6 +276,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     return tuple(reversed(found))
 
 
+@hiding_frames
 def ravel_multi_index(
     multi_index: Sequence[Any],
     dims: Sequence[int],
@@ -301,8 +304,8 @@ def ravel_multi_index(
     sizes = ints("ravel_multi_index: dims", dims)
     if len(multi_index) != len(sizes):
         raise ValueError(
-            f"ravel_multi_index: found indices for {len(multi_index)} axes, but a shape of "
-            f"{len(sizes)}"
+            f"ravel_multi_index: found indices for {counted(len(multi_index), 'axis')}, but a "
+            f"shape of {len(sizes)}"
         )
     if mode == "raise":
         for index, size in zip(multi_index, sizes, strict=True):

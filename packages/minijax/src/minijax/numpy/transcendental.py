@@ -8,7 +8,7 @@ from minijax.declare import binary, lower_by_primitives, unary
 from minijax.lax.elementwise import where
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 
 sin = lax.sin
@@ -239,7 +239,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
         raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
     p = to_inexact(p) if isinstance(period, float) else p
     half = lax.div(period, 2)
-    (axis,) = canonical_axes("unwrap", axis, typeof(p).ndim)
+    axis = canonical_axis("unwrap", axis, typeof(p).ndim)
     after = lax.slice_in_dim(p, 1, None, axis=axis)
     step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
     wrapped = lax.sub(mod(lax.add(step, half), period), half)

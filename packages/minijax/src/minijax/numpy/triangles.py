@@ -16,7 +16,7 @@ from minijax.numpy.selection import nonzero
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 
@@ -149,6 +149,7 @@ def diag_indices(n: int, ndim: int = 2) -> Indices:
     return (lax.iota(default_int(), n),) * ndim
 
 
+@hiding_frames
 def diag_indices_from(arr: Any) -> Indices:
     """The indices of the diagonal of `arr`, whose axes all have one size.
 
@@ -211,7 +212,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
            [1, 1, 0],
            [1, 1, 1]], dtype=int32)
     """
-    (rows,) = ints("tri: N", N)
+    rows = one_int("tri: N", N)
     (columns,) = (rows,) if M is None else ints("tri: M", M)
     return lax.convert_element_type(
         _below(rows, columns, k), default_float() if dtype is None else dtype
@@ -257,6 +258,7 @@ def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
     return row, column
 
 
+@hiding_frames
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
@@ -267,6 +269,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return _indices(np.tril_indices(n, k, m))
 
 
+@hiding_frames
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
@@ -284,6 +287,7 @@ def _sizes_of_matrix(name: str, arr: Any) -> Shape:
     return sizes
 
 
+@hiding_frames
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     """`tril_indices` of a matrix like `arr`.
 
@@ -295,6 +299,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, columns)
 
 
+@hiding_frames
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     """`triu_indices` of a matrix like `arr`.
 

@@ -24,7 +24,7 @@ from minijax.staging import ShapeDtypeStruct, eval_shape
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.functions import canonical_axes, ints, moveaxis
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints, moveaxis
 from minijax_stage2.promotion import cast
 
 
@@ -304,7 +304,7 @@ def _rows(x: Any, axis: int | None) -> Any:
 
 @operation(static=("function", "axis", "dtype"))
 def _accumulate(function: ufunc, a: Any, *, axis: int, dtype: Any) -> Any:
-    (along,) = canonical_axes(f"{function.__name__}.accumulate", axis, typeof(a).ndim)
+    along = canonical_axis(f"{function.__name__}.accumulate", axis, typeof(a).ndim)
     dtype = _dtype_of_result(function, a, a) if dtype is None else dtype
     if not typeof(a).size:
         return lax.full(typeof(a).shape, 0, dtype)
@@ -321,7 +321,7 @@ def _accumulate(function: ufunc, a: Any, *, axis: int, dtype: Any) -> Any:
 
 @operation(static=("function", "axis", "dtype"))
 def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -> Any:
-    (along,) = canonical_axes(f"{function.__name__}.reduceat", axis, typeof(a).ndim)
+    along = canonical_axis(f"{function.__name__}.reduceat", axis, typeof(a).ndim)
     dtype = typeof(a).dtype if dtype is None else dtype
     rows = lax.convert_element_type(moveaxis(a, along, 0), dtype)
     size, others = typeof(rows).shape[0], typeof(rows).ndim - 1

@@ -8,13 +8,13 @@ from minijax import lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.transcendental import i0
 from minijax.operation import operation
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import one_int
 
 
 # --8<-- [start:window]
 def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
     """`weight(n, M - 1)` of the numbers n of `M` samples; of a single one, 1."""
-    (count,) = ints(f"{caller}: M", M)
+    count = one_int(f"{caller}: M", M)
     dtype = default_float()
     if count <= 1:
         return lax.full((count,), 1, dtype)

@@ -19,15 +19,18 @@ from minijax.number_types import x64
 from minijax.operation import operation
 from minijax.random.settings import custom_prng
 from minijax.random.threefry import UINT32, UINT64, random_unwrap, random_wrap, threefry2x32
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, bind1, typeof
 from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import is_value
+from minijax_stage2.shown import shown
 
 KEY = minijax.key_dtype.key_dtype
 IMPLEMENTATION = "threefry2x32"
 
 
 # --8<-- [start:key]
+@hiding_frames
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A key made from an integer.
 
@@ -51,6 +54,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return _key(_seed("key", seed))
 
 
+@hiding_frames
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """A key in the older way, two words in an array of uint32; `key` makes the other one.
 
@@ -89,7 +93,7 @@ def _seed(caller: str, seed: Any) -> Any:
     if isinstance(seed, list | tuple):
         seed = np.asarray(seed)
     if not is_value(seed):
-        raise TypeError(f"{caller}: a seed is an integer, found {seed!r:.60}")
+        raise TypeError(f"{caller}: a seed is an integer, found {shown(seed)}")
     aval = typeof(seed)
     if aval.dtype.kind not in "iub":
         raise TypeError(f"{caller}: a seed is an integer, found {aval}")
@@ -104,7 +108,7 @@ def _require_threefry(caller: str, *impls: Any) -> None:
             raise NotImplementedError(f"{caller}: there are keys of {IMPLEMENTATION!r} only")
         is_ours = isinstance(impl, np.dtype) and impl == KEY
         if not is_ours and impl not in (None, IMPLEMENTATION):
-            raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {impl!r:.60}")
+            raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {shown(impl)}")
 
 
 # --8<-- [end:key]
@@ -135,6 +139,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return keys if is_typed(key) else random_unwrap(keys)
 
 
+@hiding_frames
 def fold_in(key: Any, data: Any) -> Any:
     """A new key, made from a key and an integer.
 
@@ -179,7 +184,7 @@ def is_typed(key: Any) -> bool:
 def as_keys(caller: str, keys: Any) -> Any:
     """Keys of dtype `key<fry>`, if they are keys at all."""
     if not is_value(keys):
-        raise TypeError(f"{caller}: expected a key, found {keys!r:.60}; random.key(0) makes one")
+        raise TypeError(f"{caller}: expected a key, found {shown(keys)}; random.key(0) makes one")
     aval = typeof(keys)
     if aval.dtype == KEY:
         return keys
@@ -228,6 +233,7 @@ def key_data(keys: Any) -> Any:
     return random_unwrap(as_keys("key_data", keys))
 
 
+@hiding_frames
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Keys of their words, an array of uint32 of shape `(..., 2)`; it undoes `key_data`.
 
@@ -257,6 +263,7 @@ def key_impl(keys: Any) -> str:
     return IMPLEMENTATION
 
 
+@hiding_frames
 def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
     """The dtype of keys.
 

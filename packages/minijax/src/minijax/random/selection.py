@@ -15,9 +15,10 @@ from minijax.random.inversion import gumbel
 from minijax.random.keys import single_key
 from minijax.random.uniform import randint, uniform_numbers
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shown import counted
 
 
 # --8<-- [start:permutation]
@@ -52,7 +53,7 @@ def _shuffled_integers(key: Any, n: int) -> Any:
 @operation(static=("axis", "independent"))
 def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     key, shape = single_key("permutation", key), typeof(x).shape
-    (axis,) = canonical_axes("permutation", axis, len(shape))
+    axis = canonical_axis("permutation", axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, x, axis)
     return _take(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
@@ -103,7 +104,7 @@ def choice(
     """
     aval, sizes = typeof_named("choice: a", a), sizes_of("choice", shape)
     if aval.shape:
-        (axis,) = canonical_axes("choice", axis, aval.ndim)
+        axis = canonical_axis("choice", axis, aval.ndim)
         count = aval.shape[axis]
     else:
         count = _count("choice: a", a)
@@ -111,7 +112,9 @@ def choice(
     if draws and count < 1:
         raise ValueError("choice: there is nothing in `a` to choose from")
     if not replace and draws > count:
-        raise ValueError(f"choice: cannot take {draws} of {count} elements without replacement")
+        raise ValueError(
+            f"choice: cannot take {draws} of {counted(count, 'element')} without replacement"
+        )
     if p is not None and typeof_named("choice: p", p).shape != (count,):
         raise ValueError(f"choice: p must have shape {(count,)}, found {typeof(p).shape}")
     if aval.shape:
@@ -199,7 +202,7 @@ def categorical(
     """
     key, of_logits = single_key("categorical", key), typeof(logits).shape
     logits = to_inexact(logits)
-    (axis,) = canonical_axes("categorical", axis, len(of_logits))
+    axis = canonical_axis("categorical", axis, len(of_logits))
     batch = (*of_logits[:axis], *of_logits[axis + 1 :])
     sizes = batch if shape is None else sizes_of("categorical", shape)
     lead = len(sizes) - len(batch)

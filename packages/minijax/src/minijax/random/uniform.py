@@ -22,6 +22,7 @@ from minijax.random.bits import random_bits
 from minijax.random.keys import single_key
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import dtype_of_numbers
 
 
 # --8<-- [start:uniform]
@@ -193,7 +194,9 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     >>> random.rademacher(random.key(0), (6,))
     Array([-1, -1,  1,  1, -1,  1], dtype=int32)
     """
-    dtype = int_dtype("rademacher", None) if dtype is None else np.dtype(dtype)
+    dtype = (
+        int_dtype("rademacher", None) if dtype is None else dtype_of_numbers("rademacher", dtype)
+    )
     signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
     return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))
 

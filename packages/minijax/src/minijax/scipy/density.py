@@ -11,11 +11,13 @@ from minijax.evaluation import evaluated_by_library
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 
 
+@hiding_frames
 def csd(
     x: Any,
     y: Any,
@@ -70,6 +72,7 @@ def csd(
     )
 
 
+@hiding_frames
 def welch(
     x: Any,
     fs: Any = 1.0,

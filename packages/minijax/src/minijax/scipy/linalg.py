@@ -28,6 +28,7 @@ from minijax.scipy.matrix_functions import expm, expm_frechet, funm, rsf2csf, sc
 from minijax.scipy.special_matrices import *  # noqa: F403
 from minijax.scipy.special_matrices import __all__ as _special_matrices
 from minijax.scipy.sylvester import solve_sylvester
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -47,6 +48,7 @@ def cholesky(
     return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
 
 
+@hiding_frames
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
@@ -94,6 +96,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return _solved("cho_solve", solve, "(n,n)", *(to_inexact(x) for x in meet(c, b)))
 
 
+@hiding_frames
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:

@@ -12,6 +12,7 @@ from minijax.floats import inexact_arrays
 from minijax.scipy.line_search import line_search
 from minijax.transformations import value_and_grad
 from minijax_stage2 import typeof
+from minijax_stage2.shown import shown
 
 HIGHEST = lax.Precision.HIGHEST
 
@@ -166,7 +167,7 @@ def minimize(
     (Array([1., 1.], dtype=float32), Array(True, dtype=bool))
     """
     if not isinstance(args, tuple):
-        raise TypeError(f"minimize: args must be a tuple, found {args!r:.60}")
+        raise TypeError(f"minimize: args must be a tuple, found {shown(args)}")
     if method.lower() != "bfgs":
         raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' is")
     (x,) = inexact_arrays(x0)

@@ -9,6 +9,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.floats import inexact_arrays
 from minijax.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 
@@ -21,6 +22,7 @@ _BOUNDARIES = {
 }
 
 
+@hiding_frames
 def stft(
     x: Any,
     fs: Any = 1.0,

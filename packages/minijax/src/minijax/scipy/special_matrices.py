@@ -12,7 +12,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import one_int
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 
@@ -198,7 +198,7 @@ def _vectors(*operands: Any) -> list[Any]:
 
 
 def _size(caller: str, n: Any, least: int = 0) -> int:
-    (size,) = ints(f"{caller}: n", n)
+    size = one_int(f"{caller}: n", n)
     if size < least:
         raise ValueError(f"{caller}: n must be at least {least}, found {size}")
     return size

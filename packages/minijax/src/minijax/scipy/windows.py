@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import is_value
+from minijax_stage2.shown import shown
 
 Numbers = np.ndarray[Any, Any]
 _COSINES = {  # the factors of cos(0), -cos(x), cos(2 x), ..., where x goes through one period
@@ -88,7 +89,7 @@ def window_of(caller: str, window: Any, size: int | None, longest: int) -> Any:
     if not is_value(window):
         raise ValueError(
             f"{caller}: window must be a name, a tuple of a name and parameters, or an array; "
-            f"found {window!r:.60}"
+            f"found {shown(window)}"
         )
     shape = typeof(window).shape
     if len(shape) != 1:
@@ -113,7 +114,7 @@ def _by_name(caller: str, window: str | tuple[Any, ...], size: int) -> Numbers:
     except KeyError:
         names = ", ".join(map(repr, (*_COSINES, *_FUNCTIONS)))
         raise ValueError(
-            f"{caller}: there is no window {name!r:.60}; there are {names}. Any other window can "
+            f"{caller}: there is no window {shown(name)}; there are {names}. Any other window can "
             "be given as an array"
         ) from None
     except TypeError:

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any
 
 from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2.shown import counted
 from minijax_stage2.tree.path import keystr
 from minijax_stage2.tree.registry import NodeType, find_node_type, is_namedtuple, registry
 
@@ -76,8 +77,8 @@ class PyTreeDef:
         leaves = list(leaves)
         if len(leaves) != self._num_leaves:
             raise TreeMismatchError(
-                f"tree_unflatten: expected {self._num_leaves} leaves, found {len(leaves)}, "
-                f"for the structure {self}"
+                f"tree_unflatten: expected {counted(self._num_leaves, 'leaf')}, found "
+                f"{len(leaves)}, for the structure {self}"
             )
         return self._build(leaves, _unflatten_node)
 

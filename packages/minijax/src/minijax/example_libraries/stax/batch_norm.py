@@ -8,9 +8,11 @@ from minijax import random
 from minijax.example_libraries.stax.dense import Layer
 from minijax.nn import standardize
 from minijax.nn.initializers import ones, zeros
+from minijax.tracebacks import hiding_frames
 from minijax_stage2.functions import canonical_axes
 
 
+@hiding_frames
 def BatchNorm(
     axis: int | Sequence[int] = (0, 1, 2),
     epsilon: float = 1e-5,

@@ -7,9 +7,12 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import random
 from minijax.example_libraries.stax.dense import Layer
+from minijax.tracebacks import hiding_frames
+from minijax_stage2.shown import shown
 
 
 # --8<-- [start:serial]
+@hiding_frames
 def serial(*layers: Layer) -> Layer:
     """One layer after another: each takes what the one before returns.
 
@@ -50,6 +53,7 @@ def serial(*layers: Layer) -> Layer:
 # --8<-- [end:serial]
 
 
+@hiding_frames
 def parallel(*layers: Layer) -> Layer:
     """Layers side by side: each takes one of the inputs, and returns one of the outputs.
 
@@ -87,6 +91,7 @@ def parallel(*layers: Layer) -> Layer:
     return init_fun, apply_fun
 
 
+@hiding_frames
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """A layer that is made when the shape of its inputs is known.
 
@@ -109,6 +114,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     return init_fun, apply_fun
 
 
+@hiding_frames
 def FanOut(num: int) -> Layer:
     """Returns its input `num` times, as a list, for `parallel`.
 
@@ -127,6 +133,7 @@ FanInSum = (
 )
 
 
+@hiding_frames
 def FanInConcat(axis: int = -1) -> Layer:
     """Joins its inputs, those of `parallel`, along an axis.
 
@@ -149,7 +156,7 @@ def _functions(name: str, layers: Sequence[Layer]) -> tuple[list[Any], list[Any]
         if not (isinstance(layer, tuple | list) and len(layer) == 2):
             raise ValueError(
                 f"{name}: a layer is a pair of functions, init_fun and apply_fun; found "
-                f"{layer!r:.60} for layer {i}. Was a function that makes a layer not called?"
+                f"{shown(layer)} for layer {i}. Was a function that makes a layer not called?"
             )
     return [init for init, _ in layers], [apply for _, apply in layers]
 

@@ -8,8 +8,10 @@ import minijax.numpy as jnp
 from minijax import lax, random
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.nn.initializers import glorot_normal, normal
+from minijax.tracebacks import hiding_frames
 
 
+@hiding_frames
 def GeneralConv(
     dimension_numbers: Any,
     out_chan: int,
@@ -50,6 +52,7 @@ def GeneralConv(
     )
 
 
+@hiding_frames
 def GeneralConvTranspose(
     dimension_numbers: Any,
     out_chan: int,

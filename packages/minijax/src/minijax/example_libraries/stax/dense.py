@@ -6,12 +6,14 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import random
 from minijax.nn.initializers import glorot_normal, normal
+from minijax.tracebacks import hiding_frames
 
 Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
 
 # --8<-- [start:dense]
+@hiding_frames
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
     """A layer in which every output depends on every input: `inputs @ W + b`.
 

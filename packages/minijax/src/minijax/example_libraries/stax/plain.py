@@ -18,6 +18,7 @@ from minijax.nn import (
     softmax,
     softplus,
 )
+from minijax.tracebacks import hiding_frames
 
 
 def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
@@ -25,6 +26,7 @@ def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
     return input_shape, ()
 
 
+@hiding_frames
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer that applies a function to its inputs; the shape stays.
 
@@ -65,6 +67,7 @@ def _flat(params: Any, inputs: Any, **kwargs: Any) -> Any:
 Flatten = _flat_shape, _flat
 
 
+@hiding_frames
 def Dropout(rate: float, mode: str = "train") -> Layer:
     """Sets a random part of its inputs to zero while a network learns, and scales up the others.
 

@@ -7,6 +7,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.example_libraries.stax.dense import Layer, Shape
+from minijax.tracebacks import hiding_frames
 
 
 def _pooling(
@@ -46,6 +47,7 @@ def _pooling(
     return init_fun, apply_fun
 
 
+@hiding_frames
 def MaxPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -69,6 +71,7 @@ def MaxPool(
     return _pooling(lax.max, -math.inf, window_shape, strides, padding, spec)
 
 
+@hiding_frames
 def SumPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -79,6 +82,7 @@ def SumPool(
     return _pooling(lax.add, 0.0, window_shape, strides, padding, spec)
 
 
+@hiding_frames
 def AvgPool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,

@@ -11,6 +11,7 @@ from minijax.arrays import tree_to_arrays
 from minijax.errors import TreeMismatchError
 from minijax_stage2 import explain_mismatch, tree_map, typeof
 from minijax_stage2.promotion import result_type
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_flatten, tree_leaves
 
 Matvec = Callable[[Any], Any]
@@ -72,7 +73,8 @@ def as_function(name: str, matrix: Any) -> Matvec:
         return matrix  # type: ignore[no-any-return]
     if not hasattr(matrix, "shape"):
         raise TypeError(
-            f"{name}: a linear operator must be either a function or an array, found {matrix!r:.60}"
+            f"{name}: a linear operator must be either a function or an array, found "
+            f"{shown(matrix)}"
         )
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(

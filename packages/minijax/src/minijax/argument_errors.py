@@ -1,0 +1,302 @@
+"""Errors of the insides become errors that name the argument which is to blame.
+
+A public function need not check what its annotations say already. Where one of Python's own errors,
+or of numpy's, leaves the library, its arguments are compared with their annotations; and one that
+does not fit is named. A call that succeeds pays nothing for that.
+"""
+
+import inspect
+import operator
+import sysconfig
+import typing
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import NoneType, TracebackType, UnionType
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1.source import is_machinery, name_of
+from minijax_stage2 import Tracer
+from minijax_stage2.shaped_array import has_type
+from minijax_stage2.shown import shown
+
+_OF_PYTHON = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    StopIteration,
+    SystemError,
+    TypeError,
+    UnboundLocalError,
+    ValueError,
+)
+_NO_ARRAY = "expected an array or a number"  # as `typeof` says it, which knows no names
+_VERDICT = "_is_of_the_insides"
+_RAISE = "RAISE_VARARGS"
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+# --8<-- [start:blame]
+def blame_argument(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> None:
+    """Raises the error that names an argument, if one explains an error of the insides.
+
+    Arguments:
+        function: a public function of this library.
+        args, kwargs: what it was called with.
+        error: what it raised. What code of ours, or of the user's, raises on purpose says enough.
+
+    Raises:
+        TypeError: an argument is not what its annotation says, or no array where that says nothing.
+        ValueError: an argument contains itself, or is too large.
+    """
+    is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
+    is_of_python = isinstance(error, _OF_PYTHON) and _is_of_the_insides(error)
+    hints = _hints(function) if is_of_array or is_of_python else None
+    if hints is None:
+        return
+    name = name_of(function)
+    given = _given(function, args, kwargs)
+    if is_of_array:
+        for parameter, value in given:
+            if not _may_be_array(value):
+                raise TypeError(f"{name}: {parameter}: {error}") from None
+        return
+    for parameter, value in given:
+        if contains_itself(value):
+            found = type(value).__name__
+            raise ValueError(f"{name}: {parameter} is a {found} that contains itself") from None
+    for parameter, value in given:
+        hint = hints.get(parameter, Any)
+        if not fits(value, hint):
+            raise TypeError(
+                f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
+            ) from None
+    for parameter, value in given:
+        if isinstance(value, int) and abs(value) >= 2**31:
+            raise ValueError(f"{name}: {parameter} is out of range: {_found(value)}") from None
+    for parameter, value in given:
+        if hints.get(parameter, Any) is Any and not _may_be_array(value):
+            raise TypeError(f"{name}: {parameter} cannot be {_found(value)}") from None
+
+
+# --8<-- [end:blame]
+
+
+def _is_of_the_insides(error: Exception) -> bool:
+    """Return True if no `raise` of ours, and nothing of the user's, raised the error.
+
+    The first function that it leaves decides: what it leaves later no longer sees all frames.
+    """
+    if _VERDICT not in vars(error):
+        vars(error)[_VERDICT] = _has_inner_frames(error)
+    verdict: bool = vars(error)[_VERDICT]
+    return verdict
+
+
+def _has_inner_frames(error: Exception) -> bool:
+    ours: TracebackType | None = None
+    entry = error.__traceback__
+    while entry is not None:
+        filename = entry.tb_frame.f_code.co_filename
+        if is_machinery(filename):
+            ours = entry
+        elif not filename.startswith((*_LIBRARIES, "<")):
+            ours = None
+        entry = entry.tb_next
+    if ours is None:
+        return False
+    return ours.tb_next is not None or not _raises(ours)
+
+
+def _raises(entry: TracebackType) -> bool:
+    import dis
+
+    code = entry.tb_frame.f_code.co_code
+    return dis.opname[code[entry.tb_lasti]] == _RAISE
+
+
+@lru_cache(maxsize=256)
+def _hints(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """The annotations of a function of this library; None for one of the user's."""
+    plain = inspect.unwrap(function)
+    if not isinstance(plain, Callable) or not is_machinery(_file_of(plain)):  # type: ignore[arg-type]
+        return None
+    try:
+        return typing.get_type_hints(plain)
+    except (NameError, TypeError):
+        return {}
+
+
+def _file_of(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "" if code is None else code.co_filename
+
+
+def _given(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """Names and values of the arguments of a call."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return []
+    kinds = given.signature.parameters
+    return [
+        (name, value)
+        for name, value in given.arguments.items()
+        if kinds[name].kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        and value is not kinds[name].default
+    ]
+
+
+def contains_itself(value: Any) -> bool:
+    """Return True if a list, tuple, dict or set has itself inside."""
+    above: list[int] = []
+    left: list[tuple[Any, bool]] = [(value, False)]
+    while left:
+        x, is_done = left.pop()
+        if is_done:
+            above.pop()
+        elif isinstance(x, list | tuple | dict):
+            if id(x) in above:
+                return True
+            above.append(id(x))
+            left.append((x, True))
+            left += [(item, False) for item in (x.values() if isinstance(x, dict) else x)]
+    return False
+
+
+# What fits an annotation
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Return True if a value may be what the annotation of its parameter says, or it says little.
+
+    >>> fits(3, int | None), fits("abc", int | None), fits([1, "b"], int | Sequence[int])
+    (True, False, False)
+    """
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, UnionType):
+        return any(fits(value, each) for each in typing.get_args(hint))
+    if hint is None or hint is NoneType:
+        return value is None
+    if hint in _FITS:
+        return _FITS[hint](value)
+    if origin is typing.Literal:
+        return any(value is each or value == each for each in typing.get_args(hint))
+    if origin is tuple or origin in (Sequence, list, Iterable):
+        return _fits_sequence(value, origin, typing.get_args(hint))
+    if origin is Callable:
+        return callable(value)
+    cls = origin or hint
+    if cls is Hashable or not isinstance(cls, type) or cls is object:
+        return True
+    try:
+        return isinstance(value, cls)
+    except TypeError:  # a protocol that cannot be asked
+        return True
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, Tracer):
+        return value.aval.dtype.kind in "iub" and not value.aval.shape
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return False
+    if has_type(value):
+        return not getattr(value, "shape", ())
+    return _is_int(value)
+
+
+_FITS: dict[Any, Callable[[Any], bool]] = {
+    int: _is_int,
+    float: _is_number,
+    complex: _is_number,
+    bool: lambda value: isinstance(value, bool | np.bool_) or _is_int(value),
+    Callable: callable,
+    Any: lambda value: True,
+}
+
+
+def _fits_sequence(value: Any, origin: Any, items: tuple[Any, ...]) -> bool:
+    if isinstance(value, str | bytes) and str not in items:
+        return False
+    if origin is Iterable:
+        return isinstance(value, Iterable)
+    if hasattr(value, "aval") or isinstance(value, np.ndarray):
+        shape = getattr(value, "shape", ())
+        return bool(shape) and (int not in items or _dtype_kind(value) in "iu")
+    if not isinstance(value, Sequence):
+        return False
+    if origin is tuple and Ellipsis not in items:
+        pairs = zip(value, items, strict=False)
+        return len(value) == len(items) and all(fits(x, each) for x, each in pairs)
+    return all(fits(x, items[0]) for x in value) if items else True
+
+
+def _dtype_kind(value: Any) -> str:
+    kind: str = value.dtype.kind
+    return kind
+
+
+def _may_be_array(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        if any(not _may_be_array(item) for item in value):
+            return False
+        try:
+            np.shape(value)
+        except Exception:  # lists of different lengths
+            return False
+        return True
+    return has_type(value) and getattr(value, "dtype", np.dtype(bool)).kind not in "OSUMm"
+
+
+# How it is said
+
+_DESCRIBED: dict[Any, str] = {
+    int: "an int",
+    float: "a number",
+    complex: "a number",
+    bool: "a bool",
+    str: "a string",
+    Any: "an array",
+    NoneType: "None",
+}
+
+
+def _described(hint: Any) -> str:
+    """What an annotation asks for, in words."""
+    origin, items = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, UnionType):
+        words = list(dict.fromkeys(map(_described, items)))
+        return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+    if hint in _DESCRIBED:
+        return _DESCRIBED[hint]
+    if hint is Callable or origin is Callable:
+        return "a function"
+    if origin is typing.Literal:
+        return " or ".join(map(repr, items))
+    if origin is tuple and Ellipsis not in items:
+        return f"a tuple of {len(items)}: {', '.join(map(_described, items))}"
+    if origin in (tuple, Sequence, list, Iterable):
+        of_items = _described(items[0]) if items else "an item"
+        plural = of_items.removeprefix("an ").removeprefix("a ") + "s"
+        return f"a sequence of {plural if ' ' not in plural else 'items, each ' + of_items}"
+    return f"a {getattr(origin or hint, '__name__', str(hint))}"
+
+
+def _found(value: Any) -> str:
+    return f"{shown(value)} of type {type(value).__name__}"

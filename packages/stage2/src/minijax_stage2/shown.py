@@ -1,0 +1,53 @@
+"""Values in messages: on one line, not cut in the middle of nowhere, tracers by their types."""
+
+from typing import Any
+
+from minijax_stage1 import Boxed
+
+_LENGTH = 60
+_IRREGULAR = {"axis": "axes", "entry": "entries", "leaf": "leaves"}
+
+
+def shown(x: Any, length: int = _LENGTH) -> str:
+    """A value as a message shows it; what is longer than `length` ends in dots.
+
+    >>> shown({"a": "word" * 20}, 20)
+    "{'a': 'wordwordwo..."
+    """
+    try:
+        text = " ".join(repr(_with_types(x)).split())
+    except Exception:  # the trouble of a class of the user's
+        text = f"<{type(x).__name__}>"
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+class _Type:
+    """Stands for a tracer: its type is all that there is to see."""
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return str(self.aval)
+
+
+def _with_types(x: Any, depth: int = 3) -> Any:
+    """Lists, tuples and dicts with the types of tracers in the place of those."""
+    if isinstance(x, Boxed) and hasattr(x, "aval"):
+        return _Type(x.aval)
+    if depth and type(x) in (list, tuple):
+        return type(x)(_with_types(item, depth - 1) for item in x)
+    if depth and type(x) is dict:
+        return {key: _with_types(item, depth - 1) for key, item in x.items()}
+    return x
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: with the noun in the plural unless there is one.
+
+    >>> counted(1, "axis"), counted(2, "axis"), counted(0, "positional argument")
+    ('1 axis', '2 axes', '0 positional arguments')
+    """
+    head, _, last = noun.rpartition(" ")
+    plural = f"{head} {_IRREGULAR.get(last, last + 's')}".strip()
+    return f"{number} {noun if number == 1 else plural}"
