@@ -247,7 +247,7 @@ TABLE = {
         (lambda: reshape(ones3, (-1, -1)), ValueError, r"does not fit shape \(-1, -1\)"),
         (lambda: reshape(ones3, "a"), TypeError, "reshape: shape must be an int or a sequence of ints, found 'a'"),
         (lambda: reshape(ones3, 1.5), TypeError, "reshape: shape must be an int or a sequence of ints, found 1.5"),
-        (lambda: reduce_sum(ones3, axis=1), ValueError, "reduce_sum: axis 1 is out of range for an array of 1 axes"),
+        (lambda: reduce_sum(ones3, axis=1), ValueError, "reduce_sum: axis 1 is out of range for an array of 1 axis"),
         (lambda: reduce_sum(ones23, axis=(0, 0)), ValueError, r"reduce_sum: axis given twice in \(0, 0\)"),
         (lambda: reduce_sum(ones3, axis="a"), TypeError, "reduce_sum: axis must be an int or a sequence of ints, found 'a'"),
         (lambda: transpose(ones23, (0,)), TypeError, "expected a permutation of 2 axes"),

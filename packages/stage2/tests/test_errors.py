@@ -131,7 +131,7 @@ CALLS = [
     (
         lambda: reduce_sum(ones(2), 1),
         ValueError,
-        "reduce_sum: axis 1 is out of range for an array of 1 axes",
+        "reduce_sum: axis 1 is out of range for an array of 1 axis",
     ),
     (lambda: reduce_sum(ones((2, 2)), (0, -2)), ValueError, "reduce_sum: axis given twice"),
     (

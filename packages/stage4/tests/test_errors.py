@@ -55,12 +55,12 @@ CALLS = [
         lambda: grad(pair)(1.0),
         TypeError,
         "grad: the result of `pair` must be one real number, found a pytree of 2 leaves, "
-        "PyTreeDef((*, *)). To return more than what is differentiated return (out, aux) and "
+        "(*, *). To return more than what is differentiated return (out, aux) and "
         "give has_aux=True.",
     ),
     (lambda: grad(lambda x: None)(1.0), TypeError, "found None. Is a return missing?"),
     (lambda: grad(lambda x: ())(1.0), TypeError, "found a pytree of 0 leaves"),
-    (lambda: grad(lambda x: [x])(1.0), TypeError, "found a pytree of 1 leaves, PyTreeDef([*])"),
+    (lambda: grad(lambda x: [x])(1.0), TypeError, "found a pytree of 1 leaf, [*]"),
     (
         lambda: grad(lambda x: 3)(1.0),
         TypeError,

@@ -110,7 +110,10 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
     if before.bits != now.bits:
         lines.append(f"numbers of no dtype: {before.bits} bits before, {now.bits} bits now")
     if not lines and before.in_tree != now.in_tree:
-        lines.append(f"structure of the arguments: {before.in_tree} before, {now.in_tree} now")
+        lines.append(
+            f"structure of the arguments: {before.in_tree.described} before, "
+            f"{now.in_tree.described} now"
+        )
     return lines
 
 

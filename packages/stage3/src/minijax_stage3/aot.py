@@ -65,8 +65,8 @@ class Compiled:
             )
         if in_tree != self.in_tree:
             raise TypeError(
-                f"`{self.name}` was compiled for arguments of structure {self.in_tree}, "
-                f"called with {in_tree}"
+                f"`{self.name}` was compiled for arguments of structure {self.in_tree.described}, "
+                f"called with {in_tree.described}"
             )
         expected = self.leaf_avals
         found = [typeof(leaf) for leaf in leaves]

@@ -196,7 +196,8 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise NonScalarGradientError(
-            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree}. To return more "
+            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree.described}. To "
+            "return more "
             "than what is differentiated return (out, aux) and give has_aux=True."
         )
     aval = typeof(out)

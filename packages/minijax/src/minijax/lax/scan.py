@@ -123,7 +123,7 @@ def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
     if node is None or node[0] not in (tuple, list) or len(out_tree.children()) != 2:
         raise TypeError(
             f"scan: `{name_of(f)}` must return a pair, the next carry and an element of the "
-            f"results (or None); found {out_tree}"
+            f"results (or None); found {out_tree.described}"
         )
     return out_tree.children()
 

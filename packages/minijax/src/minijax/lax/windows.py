@@ -139,8 +139,8 @@ def reduce_window(
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree or not xs:
         raise TypeError(
-            f"reduce_window: init_value must have the structure of operand, {tree}, "
-            f"found {init_tree}"
+            f"reduce_window: init_value must have the structure of operand, {tree.described}, "
+            f"found {init_tree.described}"
         )
     avals = [typeof(x) for x in xs]
     check_inits("reduce_window", avals, [typeof(x) for x in inits])

@@ -68,6 +68,11 @@ class PyTreeDef:
     def __repr__(self) -> str:
         return f"PyTreeDef({self._build(['*'] * self._num_leaves, _repr_node)})"
 
+    @property
+    def described(self) -> str:
+        """The structure as messages show it: `{'a': *, 'b': [*, *]}`, where `*` is a leaf."""
+        return "a leaf" if self == _LEAF else repr(self)[len("PyTreeDef(") : -1]
+
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Returns the tree of this structure that has the given leaves.
 
@@ -78,7 +83,7 @@ class PyTreeDef:
         if len(leaves) != self._num_leaves:
             raise TreeMismatchError(
                 f"tree_unflatten: expected {counted(self._num_leaves, 'leaf')}, found "
-                f"{len(leaves)}, for the structure {self}"
+                f"{len(leaves)}, for the structure {self.described}"
             )
         return self._build(leaves, _unflatten_node)
 
@@ -159,6 +164,9 @@ def _node_type(cls: type[Any]) -> NodeType:
     if node_type is None:  # only after unpickling into a process without the registration
         raise ValueError(f"{cls!r} is not registered as a tree node")
     return node_type
+
+
+_LEAF = PyTreeDef((None,), 1)
 
 
 def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
