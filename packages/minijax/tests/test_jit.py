@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, make_jaxpr, vmap
+from minijax import Array, grad, jit, jvp, make_jaxpr, vmap
 from minijax.compilation import Compilation
 from minijax_stage3 import backend, executable
 
@@ -479,3 +479,27 @@ class TestArraysClosedOver:
             f = jit(lambda x, big=big: jnp.signbit(x + big).sum())
             assert f(-0.0) == 1
         assert copied.count(self.SIZE) == 3
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: grad(f)(1.0),
+        lambda f: jit(grad(f))(1.0),
+        lambda f: vmap(f)(jnp.ones(2))[0],
+        lambda f: vmap(grad(f))(jnp.ones(2))[0],
+        lambda f: grad(grad(f))(1.0),
+        lambda f: jvp(f, (1.0,), (1.0,))[1],
+    ],
+    ids=["grad", "jit grad", "vmap", "vmap grad", "grad grad", "jvp"],
+)
+def test_a_hundred_functions_within_each_other(transformed):
+    """RecursionError: a level took eleven frames of Python's stack, in JAX less than ten."""
+
+    def within(f):
+        return jit(lambda x: f(x) + x)
+
+    nested = flat = lambda x: x * x
+    for _ in range(100):
+        nested = within(nested)
+    assert transformed(nested) == transformed(lambda x: flat(x) + 100 * x)

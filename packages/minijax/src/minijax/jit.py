@@ -6,6 +6,7 @@ Tracing, compiling and what other transformations make of a jitted function are 
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakSet
 
@@ -61,7 +62,7 @@ class JittedFunction(Stage3JittedFunction):
             if not evaluating:
                 if self._inside is not None:
                     return self._inside(*args, **kwargs)
-                return self._bind(args, kwargs)
+                return tree_to_arrays(self._bind(args, kwargs))
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.
             executors = self._executors_with[library_number_types()]
@@ -149,19 +150,14 @@ class JittedFunction(Stage3JittedFunction):
         with library_evaluation():
             return super()._prepare(args, kwargs)
 
-    def _bind(self, args: Any, kwargs: Any) -> Any:
-        return tree_to_arrays(super()._bind(args, kwargs))
-
-    def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
+    def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
         if self.is_users and config.explain_cache_misses:
             self._explain_trace(kind, args, kwargs)
-        with logging_time(f"tracing `{self._name}`"):
-            return super()._trace(kind, args, kwargs)
+        return logging_time(f"tracing `{self._name}`")
 
     def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
         from minijax.retracing import Call, explain
 
-        _, args, kwargs = self._static.split(args, kwargs)
         earlier = [Call(traced.in_tree, *kind[1:]) for kind, traced in list(self._traced.items())]
         explain(self._fun, Call(tree_structure((args, kwargs)), *kind[1:]), earlier)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.source import Source, on_behalf_of
-from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2 import Primitive, ShapedArray, current_trace, typeof
 from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
 
 
@@ -213,7 +213,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     last_use = last_uses(jaxpr)
     for index, eqn in enumerate(jaxpr.eqns):
         with on_behalf_of(eqn.source):
-            outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+            outs = current_trace().process(eqn.primitive, [*map(read, eqn.invars)], eqn.params)
         values.update(zip(eqn.outvars, outs, strict=True))
         for var in last_use.get(index, ()):
             values.pop(var, None)

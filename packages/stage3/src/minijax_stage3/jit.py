@@ -7,6 +7,7 @@ differentiated, batched and staged like any other.
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -155,10 +156,15 @@ class JittedFunction:
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
-        closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
+        with self._tracing(kind, args, kwargs):
+            closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
         traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
         return self._traced.setdefault(kind, traced) if traced.is_reusable else traced
+
+    def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
+        """What the function is run in; a method for those who want to know."""
+        return nullcontext()
 
     def _compile(self, traced: Traced) -> Executor:
         compiled = compile_jaxpr(traced.jaxpr, f"jit_{traced.name}")

@@ -1,7 +1,12 @@
-"""What each interpreter makes of a jitted function: it transforms the program that it holds."""
+"""What each interpreter makes of a jitted function: it transforms the program that it holds.
+
+Functions within functions are rules within rules, and Python's stack is what limits their depth: a
+level takes no more frames than it must.
+"""
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
@@ -78,9 +83,7 @@ def jvp_jaxpr(
             next(given) if is_nonzero else Zero.like(x)
             for is_nonzero, x in zip(nonzero, primals, strict=True)
         ]
-        outs, out_tangents = jvp_flat(
-            lambda *args: eval_jaxpr(jaxpr, [], *args), primals, tangents, None
-        )
+        outs, out_tangents = jvp_flat(partial(eval_jaxpr, jaxpr, []), primals, tangents, None)
         out_tangents = [
             instantiate(t) if keep else t for keep, t in zip(must, out_tangents, strict=True)
         ]
@@ -90,7 +93,8 @@ def jvp_jaxpr(
     tangent_avals = [
         tangent_type(aval) for aval, keep in zip(jaxpr.in_avals, nonzero, strict=True) if keep
     ]
-    return *_stage(program, [*jaxpr.in_avals, *tangent_avals], "jvp"), out_nonzero
+    closed = trace_to_jaxpr(program, [*jaxpr.in_avals, *tangent_avals], "jvp", None)
+    return consts_as_invars(closed.jaxpr), closed.consts, out_nonzero
 
 
 jvp_rules[jit_p] = _jvp
@@ -124,7 +128,7 @@ def vmap_jaxpr(
 
     def program(*values: Any) -> list[Any]:
         outs, natural_dims = vmap_flat(
-            lambda *args: eval_jaxpr(jaxpr, [], *args), values, dims, axis_size, None
+            partial(eval_jaxpr, jaxpr, []), values, dims, axis_size, None
         )
         out_dims[:] = [0 if batch else dim for batch, dim in zip(must, natural_dims, strict=True)]
         return [
@@ -135,18 +139,12 @@ def vmap_jaxpr(
     in_avals = [
         unmapped_aval(aval, dim, axis_size) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
     ]
-    return *_stage(program, in_avals, "vmap"), out_dims
+    closed = trace_to_jaxpr(program, in_avals, "vmap", None)
+    return consts_as_invars(closed.jaxpr), closed.consts, out_dims
 
 
 vmap_rules[jit_p] = _vmap
 # --8<-- [end:vmap]
-
-
-def _stage(
-    program: Callable[..., list[Any]], in_avals: Sequence[ShapedArray], transformation: str
-) -> tuple[Jaxpr, list[Any]]:
-    closed = trace_to_jaxpr(program, in_avals, transformation, None)
-    return consts_as_invars(closed.jaxpr), closed.consts
 
 
 # --8<-- [start:abstract_eval]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minijax.arrays import tree_to_arrays
 from minijax.config import Switch, config
 from minijax.evaluation import library_evaluation
 from minijax.inspection.invalid_numbers import looks_for_invalid_numbers
@@ -106,7 +107,7 @@ def watched_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     if looks_for_invalid_numbers():
         with library_evaluation():
             try:
-                return (function._bind(args, kwargs),)
+                return (tree_to_arrays(function._bind(args, kwargs)),)
             except FloatingPointError:
                 if function._inside is not None:  # which the user's line calls
                     function._inside(*args, **kwargs)
