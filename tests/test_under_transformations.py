@@ -211,3 +211,37 @@ def test_second_derivatives_of_bessel_functions_of_narrow_floats(dtype, name):
         rtol=0.1,
         atol=0.05,
     )
+
+
+# Functions that bring their own derivative.
+
+
+@pytest.mark.parametrize("decorator", ["custom_jvp", "custom_vjp"])
+@pytest.mark.parametrize("arguments", [(1, 2), (1.5, True), (np.arange(3.0), 2)])
+def test_a_function_of_its_own_derivative_returns_what_it_returns(decorator, arguments):
+    # Called plainly, it gave an Array.
+    def classes(lib):
+        f = getattr(lib, decorator)(lambda x, y: {"product": x * y, "constant": 3})
+        f.defjvp(lambda primals, tangents: None) if decorator == "custom_jvp" else f.defvjp(
+            lambda x, y: None, lambda residuals, ct: None
+        )
+        return {name: type(x).__name__ for name, x in f(*arguments).items()}
+
+    assert classes(minijax) == classes(jax)
+
+
+class Unnamed:
+    """A callable whose name is not a string."""
+
+    __name__ = 3
+
+    def __call__(self, x):
+        return x * x
+
+
+@pytest.mark.parametrize("transform", ["checkpoint", "jit", "grad", "jacfwd", "jacrev", "hessian"])
+def test_a_callable_may_have_no_proper_name(transform):
+    # functools.wraps: "__name__ must be set to a string object".
+    derivative = getattr(minijax, transform)(Unnamed())
+    assert derivative(1.0) == (1.0 if transform in ("checkpoint", "jit") else 2.0)
+    assert minijax.vmap(derivative)(np.ones(2)).shape == (2,)

@@ -10,6 +10,7 @@ from minijax.arrays import tree_to_arrays
 from minijax.custom_derivatives.rules import custom_call
 from minijax.errors import TreeMismatchError
 from minijax.evaluation import evaluated_by_library
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -67,7 +68,8 @@ class CustomFunction(ABC):
             )
         call = Call(self.fun, self.nondiff_argnums, by_position(self.fun, args, kwargs))
         outs = custom_call(call.function, self._rule(call), call.leaves, self.fun)
-        return tree_to_arrays(tree_unflatten(call.out_tree, outs))
+        result = tree_unflatten(call.out_tree, outs)
+        return result if call.is_plain else tree_to_arrays(result)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -86,8 +88,12 @@ class Call:
         self.args = args
         self.varying = [i for i in range(len(args)) if i not in nondiff]
         self.nondiff = [args[i] for i in nondiff]
-        primals = tree_to_arrays(tuple([args[i] for i in self.varying]))
-        self.leaves, self.in_tree = tree_flatten(primals)
+        # By itself the function is given what the user gave, and its result is its own.
+        self.is_plain = is_evaluating()
+        primals = tuple([args[i] for i in self.varying])
+        self.leaves, self.in_tree = tree_flatten(
+            primals if self.is_plain else tree_to_arrays(primals)
+        )
         self.in_avals = [typeof(x) for x in self.leaves]
         self.flat = FlatFunction(lambda *primals: fun(*self.all_args(primals)), self.in_tree)
         self.flat.fun.__name__ = name_of(fun)
