@@ -128,6 +128,23 @@ def custom_batches(library, see, do, x):
     return y
 
 
+def solved(library, see, do, x):
+    """`matvec` is called by the solver."""
+
+    def matvec(y):
+        see("matvec", y)
+        return 2.0 * y
+
+    def solve(matvec, b):
+        see("solve", b)
+        return matvec(b) / 4.0
+
+    see("before", x)
+    y = library.lax.custom_linear_solve(matvec, x, solve, symmetric=True)
+    see("after", y)
+    return y
+
+
 def transformed(transform, program):
     """`program` of a function that is transformed."""
 
@@ -150,6 +167,8 @@ PROGRAMS = {
     ),
     "grad of custom": transformed(lambda library: library.grad, custom),
     "custom": custom,
+    "solved": solved,
+    "grad of solved": transformed(lambda library: library.grad, solved),
     "custom batches": custom_batches,
 }
 
@@ -473,3 +492,33 @@ def test_values_are_written_to_the_log(caplog):
     assert caplog.records[0].name.startswith("minijax.debug")
     with pytest.raises(ValueError, match="no place"):
         minijax.debug.log("x", 1)
+
+
+COMPUTATIONS = {
+    "reduce": lambda lib, x, f: lib.lax.reduce(x, 0.0, lambda a, b: a + f(b), (0,)),
+    "reduce_window": lambda lib, x, f: lib.lax.reduce_window(
+        x, 0.0, lambda a, b: a + f(b), (1,), (1,), "VALID"
+    ),
+    "apply": lambda lib, x, f: x.at[np.array([0])].apply(f),
+}
+
+
+@pytest.mark.parametrize("computation", COMPUTATIONS.values(), ids=COMPUTATIONS)
+def test_computations_on_elements_call_no_python(computation):
+    # XLA ended the process; what `apply` was to do was not done.
+    def run(lib):
+        def seen(x):
+            lib.debug.callback(print, x)
+            return x
+
+        return lib.jit(lambda x: computation(lib, x, seen))(np.ones(3))
+
+    for lib in (minijax, jax):
+        with pytest.raises(NotImplementedError):
+            run(lib)
+    with pytest.raises(NotImplementedError, match="Call Python on the whole array"):
+        computation(
+            minijax,
+            minijax.numpy.ones(3),
+            lambda x: minijax.pure_callback(np.sin, minijax.ShapeDtypeStruct((), x.dtype), x),
+        )

@@ -35,6 +35,15 @@ def times_normal(w, key):
     return jnp.sin(w * random.normal(key))
 
 
+def grad_of_solution(key):
+    def solution(w):
+        return lax.custom_linear_solve(
+            lambda x: w * x, 1.0, lambda _, b: b * both(key), symmetric=True
+        )
+
+    return grad(solution)(2.0)
+
+
 draw = jit(random.normal)
 
 REUSING = {
@@ -57,6 +66,13 @@ REUSING = {
     "elements, and then all": jit(lambda key: [(lax.map(random.normal, keys), vmap(random.normal)(keys)) for keys in [random.split(key)]]),
     "each round of a fori_loop": jit(lambda key: lax.fori_loop(0, 3, lambda i, x: x + random.normal(key), 0.0)),
     "each round of a while_loop": jit(lambda key: lax.while_loop(lambda x: x < 3, lambda x: x + 1 + random.normal(key), 0.0)),
+    "the map of linear equations": lambda key: lax.custom_linear_solve(lambda x: x * both(key), 1.0, lambda f, b: f(b), symmetric=True),
+    "the solver of linear equations": jit(lambda key: lax.custom_linear_solve(lambda x: 2.0 * x, 1.0, lambda _, b: b * both(key), symmetric=True)),
+    "a solver that calls the map twice": jit(lambda key: lax.custom_linear_solve(lambda x: x * random.normal(key), 1.0, lambda f, b: f(f(b)), symmetric=True)),
+    "the solver, and then another": jit(lambda key: (lax.custom_linear_solve(lambda x: x * random.normal(key), 1.0, lambda f, b: f(b), symmetric=True), random.normal(key))),
+    "the gradient of linear equations": grad_of_solution,
+    "a reduction": jit(lambda key: lax.reduce(jnp.ones(3), 0.0, lambda x, y: x + y * both(random.key(1)), (0,))),
+    "a reduction over windows": lambda key: lax.reduce_window(jnp.ones(3), 0.0, lambda x, y: x + y * both(random.key(1)), (1,), (1,), "VALID"),
     "the condition of a while_loop": jit(lambda key: lax.while_loop(lambda x: x < random.normal(key), lambda x: x + 1, 0.0)),
     "a branch, then again": jit(lambda key: lax.cond(True, random.normal, random.uniform, key) + random.normal(key)),
     "a function that is differentiated": lambda key: grad(lambda w: w * both(key))(1.0),
@@ -80,6 +96,8 @@ FRESH = {
     "a gradient": jit(lambda key: grad(times_normal)(1.0, key)),
     "a gradient of a scan": jit(lambda key: grad(lambda w: lax.scan(lambda c, k: (c * times_normal(w, k), None), 1.0, random.split(key))[0])(1.0)),
     "what is computed twice for a gradient": jit(lambda key: grad(checkpoint(times_normal))(1.0, key)),
+    "the map of linear equations": jit(lambda key: lax.custom_linear_solve(lambda x: x * random.normal(key), 1.0, lambda f, b: f(b), symmetric=True)),
+    "a reduction": jit(lambda key: lax.reduce(jnp.ones(3), 0.0, lambda x, y: x + y * random.normal(random.key(1)), (0,))),
     "two words": lambda key: [random.normal(random.PRNGKey(0)) for _ in "12"],
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from minijax.arrays import tree_to_arrays
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.callbacks.pure import one_by_one, refuse_derivative, types_of_results
 from minijax.evaluation import evaluated_by_library
+from minijax.lax.computations import host_calls
 from minijax_stage2 import Primitive, ShapedArray, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.tree import tree_unflatten
 from minijax_stage2.vmap import BatchDim
@@ -17,6 +18,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 io_callback_p = Primitive("io_callback", holds_programs=True)
 debug_callback_p = Primitive("debug_callback", holds_programs=True)
 effectful.update((io_callback_p, debug_callback_p))
+host_calls.update((io_callback_p, debug_callback_p))
 
 
 # --8<-- [start:io_callback]

@@ -14,7 +14,9 @@ from minijax.ad_checkpoint import checkpoint_p
 from minijax.callbacks.callback import TOKEN
 from minijax.callbacks.effects import debug_callback_p, io_callback_p
 from minijax.custom_batching import custom_vmap_p
+from minijax.custom_derivatives.linear import custom_linear_p
 from minijax.custom_derivatives.rules import custom_call_p
+from minijax.lax.linear_solve import linear_solve_p, split_operands
 from minijax.lax.scan import scan_p
 from minijax.lax.while_loop import while_p
 from minijax_stage2 import Primitive
@@ -45,10 +47,9 @@ def _with_token(jaxpr: Jaxpr) -> Jaxpr:
 def _one_after_another(eqns: list[JaxprEqn], token: Atom) -> tuple[list[JaxprEqn], Atom]:
     ordered = []
     for eqn in eqns:
-        rule = _rules.get(eqn.primitive)
-        if rule is not None and has_effects(eqn):
+        if has_effects(eqn):
             following = Var(TOKEN)
-            ordered += rule(eqn, token, following)
+            ordered += _rule_of(eqn.primitive)(eqn, token, following)
             token = following
         else:
             ordered.append(eqn)
@@ -71,6 +72,26 @@ def _call(eqn: JaxprEqn, token: Atom, following: Var) -> list[JaxprEqn]:
 def _of_program(eqn: JaxprEqn, token: Atom, following: Var) -> list[JaxprEqn]:
     jaxpr = _with_token(eqn.params["jaxpr"])
     return _changed(eqn, [*eqn.invars, token], [*eqn.outvars, following], jaxpr=jaxpr)
+
+
+def _called(
+    eqn: JaxprEqn, name: str, jaxpr: Jaxpr, operands: list[Atom], token: Atom, following: Var
+) -> list[JaxprEqn]:
+    held = {"jaxpr": _with_token(jaxpr), "name": name}
+    return [JaxprEqn(jit_p, [*operands, token], [*eqn.outvars, following], held, eqn.source)]
+
+
+def _of_custom_linear(eqn: JaxprEqn, token: Atom, following: Var) -> list[JaxprEqn]:
+    """A call of the function that is known to be linear."""
+    name = "custom_linear"
+    return _called(eqn, name, eqn.params["forward"], list(eqn.invars), token, following)
+
+
+def _of_linear_solve(eqn: JaxprEqn, token: Atom, following: Var) -> list[JaxprEqn]:
+    """A call of the solver, which calls the map that it is to invert."""
+    programs, counts = eqn.params["programs"], eqn.params["counts"]
+    consts, b = split_operands(eqn.invars, counts)
+    return _called(eqn, "linear_solve", programs.solve, [*consts.solve, *b], token, following)
 
 
 def _of_cond(eqn: JaxprEqn, token: Atom, following: Var) -> list[JaxprEqn]:
@@ -158,10 +179,22 @@ _rules: dict[Primitive, Callable[[JaxprEqn, Atom, Var], list[JaxprEqn]]] = {
     jit_p: _of_program,
     checkpoint_p: _of_program,
     custom_call_p: _of_program,
+    custom_linear_p: _of_custom_linear,
+    linear_solve_p: _of_linear_solve,
     custom_vmap_p: _of_program,
     cond_p: _of_cond,
     scan_p: _of_scan,
     while_p: _of_while,
 }
+
+
+def _rule_of(primitive: Primitive) -> Callable[[JaxprEqn, Atom, Var], list[JaxprEqn]]:
+    if primitive not in _rules:
+        raise NotImplementedError(
+            f"{primitive}: a function inside of it calls Python, as debug.print does, "
+            "and nothing says in which order. Call Python before or after it"
+        )
+    return _rules[primitive]
+
 
 lowering.prepare = in_order

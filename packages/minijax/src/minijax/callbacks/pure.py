@@ -6,6 +6,7 @@ from typing import Any
 from minijax.arrays import tree_to_arrays
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.evaluation import evaluated_by_library
+from minijax.lax.computations import host_calls
 from minijax.lax.scan import map as map_one_by_one
 from minijax_stage2 import (
     Primitive,
@@ -29,6 +30,7 @@ from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 pure_callback_p = Primitive("pure_callback", holds_programs=True)
+host_calls.add(pure_callback_p)
 
 _METHODS = (
     "sequential",

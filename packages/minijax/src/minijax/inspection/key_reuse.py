@@ -316,6 +316,8 @@ def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) 
         return found
     if primitive.name == "while":
         return _keys_of_while(**params)
+    if primitive.name == "linear_solve":
+        return _keys_of_linear_solve(count, **params)
     inner = [p for p in params.values() if isinstance(p, Jaxpr) and len(p.invars) == count]
     return keys_of(inner[0]) if len(inner) == 1 else None
 
@@ -344,6 +346,18 @@ def _keys_of_while(
             raise _used_in_each_round("while_loop", use)
     results = [at + cond_consts if isinstance(at, int) else at for at in of_body.results]
     return Keys([*of_cond.operands[:cond_consts], *of_body.operands], results)
+
+
+def _keys_of_linear_solve(count: int, *, programs: Any, counts: Any) -> Keys:
+    """Only the solver runs; its operands are its own constants, and the right-hand side."""
+    of_solve = keys_of(programs.solve)
+    first = counts.matvec + counts.vecmat
+    places = [*range(first, first + counts.solve), *range(sum(counts), count)]
+    operands: list[KeyUse | None] = [None] * count
+    for place, use in zip(places, of_solve.operands, strict=True):
+        operands[place] = use
+    results = [places[at] if isinstance(at, int) else at for at in of_solve.results]
+    return Keys(operands, results)
 
 
 def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> None:

@@ -102,8 +102,11 @@ def watched_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
         return (function._fun(*args, **kwargs),)
     if not is_evaluating():
         return None
-    if looks_for_key_reuse() and (called := call_on_fresh_keys(function, args, kwargs)):
-        return called
+    if looks_for_key_reuse():
+        with library_evaluation():
+            called = call_on_fresh_keys(function, args, kwargs)
+        if called:
+            return called
     if looks_for_invalid_numbers():
         with library_evaluation():
             try:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.declare import declare
+from minijax.lax.computations import calls_host, host_call_error
 from minijax.lax.gathering import GatherScatterMode
 from minijax.lax.scattering import (
     STATIC,
@@ -72,6 +73,8 @@ def scatter_apply(
     """
     scalar = ShapedArray((), typeof(operand).dtype)
     closed = trace_to_jaxpr(lambda x: [cast(func(x), scalar)], [scalar], "scatter_apply", func)
+    if calls_host(closed.jaxpr):
+        raise host_call_error("scatter_apply", "function")
     if closed.consts:
         raise NotImplementedError(
             "scatter_apply: the function may use its argument and numbers, but no arrays from "

@@ -12,17 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from minijax.inspection.key_reuse import looks_for_key_reuse
 from minijax.lax.structural import reshape
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
 from minijax_stage2.trace import Primitive
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Literal, eval_jaxpr
-from minijax_stage3.jaxpr import JaxprEqn
+from minijax_stage3.jaxpr import JaxprEqn, inner_jaxprs
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
 
 Avals = Sequence[ShapedArray]
+
+# Primitives that call Python; XLA ends the process where one is applied to elements.
+host_calls: set[Primitive] = set()
 
 # The programs of computations, which live as long as the functions that they were made of.
 _staged: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
@@ -42,10 +46,10 @@ def stage_computation(
 
     Raises:
         TypeError: it returns something of another structure or type.
-        NotImplementedError: it uses an array from outside.
+        NotImplementedError: it uses an array from outside, or calls Python.
     """
     scalars = tuple(ShapedArray((), aval.dtype) for aval in avals)
-    key = scalars, tree, number_types()
+    key = scalars, tree, number_types(), looks_for_key_reuse()
     try:
         staged = _staged.setdefault(computation, {})
     except TypeError:  # what no weak reference can be made to
@@ -75,6 +79,8 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
 
     closed = trace_to_jaxpr(flat, [*scalars, *scalars], caller, computation)
     jaxpr = closed.jaxpr
+    if calls_host(jaxpr):
+        raise host_call_error(caller, "computation")
     if any(isinstance(x, Tracer) or typeof(x).shape for x in closed.consts):
         raise NotImplementedError(
             f"{caller}: the computation uses an array from outside, which a computation on "
@@ -95,6 +101,20 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
         for eqn in jaxpr.eqns
     ]
     return Jaxpr([], jaxpr.invars, eqns, [numbers.get(atom, atom) for atom in jaxpr.outvars])
+
+
+def calls_host(jaxpr: Jaxpr) -> bool:
+    """Whether a program, or one inside of it, calls Python."""
+    return any(
+        eqn.primitive in host_calls or any(map(calls_host, inner_jaxprs(eqn))) for eqn in jaxpr.eqns
+    )
+
+
+def host_call_error(caller: str, role: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{caller}: the {role} calls Python, as debug.print and pure_callback do, which cannot be "
+        "done for the elements of an array. Call Python on the whole array"
+    )
 
 
 def operation_of(jaxpr: Jaxpr) -> Primitive | None:

@@ -209,7 +209,7 @@ def _function(part: Program) -> Callable[[Any], Any]:
     return apply
 
 
-def _split(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
+def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
     """The constants of each program, and the right-hand side."""
     *consts, b = cut(operands, *counts)
     return Equations(*consts), b
@@ -219,7 +219,7 @@ def _split(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[
 def _abstract_eval(
     *in_avals: ShapedArray, programs: Equations, counts: Equations
 ) -> list[ShapedArray]:
-    consts, b = _split(in_avals, counts)
+    consts, b = split_operands(in_avals, counts)
     for jaxpr, of_program in zip(programs, consts, strict=True):
         if jaxpr is None:
             continue
@@ -233,7 +233,7 @@ def _abstract_eval(
 def _lower(
     b: FunctionBuilder, out_avals: Avals, *args: Value, programs: Equations, counts: Equations
 ) -> list[Value]:
-    consts, right_hand_side = _split(args, counts)
+    consts, right_hand_side = split_operands(args, counts)
     return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
@@ -249,8 +249,8 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     """A x' = b' - A' x."""
     outs = bind(linear_solve_p, *primals, programs=programs, counts=counts)
-    consts, b = _split(primals, counts)
-    const_dots, rhs = _split(tangents, counts)
+    consts, b = split_operands(primals, counts)
+    const_dots, rhs = split_operands(tangents, counts)
     if any(type(t) is not Zero for t in const_dots.matvec):
 
         def matvec_at_solution(*params: Any) -> list[Any]:
@@ -286,8 +286,8 @@ def _vmap(
     counts: Equations,
 ) -> tuple[list[Any], list[BatchDim]]:
     """Where examples differ in the solution they differ in the right-hand side, and vice versa."""
-    consts, b = _split(values, counts)
-    const_dims, b_dims = _split(dims, counts)
+    consts, b = split_operands(values, counts)
+    const_dims, b_dims = split_operands(dims, counts)
 
     def program_for(part: int, batched: Flags, must: Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
@@ -331,7 +331,7 @@ vmap_rules[linear_solve_p] = _vmap
 # --8<-- [start:transpose]
 def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations) -> list[Any]:
     """The solution is linear in the right-hand side: of the transposed equations."""
-    consts, b = _split(args, counts)
+    consts, b = split_operands(args, counts)
     known = [x for of_program in consts for x in of_program]
     linear_in = [i for i, x in enumerate(known) if isinstance(x, UndefPrimal)]
     if linear_in:
