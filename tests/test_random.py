@@ -240,7 +240,7 @@ def test_gradients_by_parameters(name):
 
 
 INITIALIZERS = [
-    ("normal", (0.5,), {}),
+    ("normal", (0.3,), {}),
     ("uniform", (), {}),
     ("truncated_normal", (), {"lower": -1.0}),
     ("constant", (3.0,), {}),
@@ -267,7 +267,11 @@ def test_initializers(x64):
             ours, theirs = (
                 getattr(m.nn.initializers, name)(*args, **kwargs) for m in (minijax, jax)
             )
-            same(ours(minijax.random.key(3), shape), theirs(jax.random.key(3), shape))
+            drawn = ours(minijax.random.key(3), shape), theirs(jax.random.key(3), shape)
+            if "normal" in (name, *args) and jax.__version_info__ < (0, 12):  # scaled after drawing
+                np.testing.assert_allclose(*drawn, rtol=2 * np.finfo(drawn[0].dtype).eps)
+            else:
+                same(*drawn)
             for dtype in ("float16", "complex64") if name.startswith("lecun") else ():
                 same(
                     ours(minijax.random.key(3), shape, dtype),

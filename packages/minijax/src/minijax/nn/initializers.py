@@ -14,6 +14,8 @@ from minijax import lax, random
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.dtypes import default_float
+from minijax.random.keys import single_key
+from minijax.random.normal import normal_numbers
 from minijax.tracebacks import hiding_frames
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import is_inexact
@@ -115,7 +117,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
-        return random.normal(key, shape, dtype) * jnp.array(stddev, dtype)
+        return _scaled_normal(key, shape, dtype, jnp.array(stddev, dtype))
 
     return _draws(dtype)(draw)
 
@@ -222,7 +224,13 @@ def _truncated_normal(key: Any, shape: Shape, dtype: np.dtype[Any], variance: An
 
 
 def _normal(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:
-    return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+    return _scaled_normal(key, shape, dtype, jnp.sqrt(variance))
+
+
+def _scaled_normal(key: Any, shape: Shape, dtype: np.dtype[Any], stddev: Any) -> Any:
+    if dtype.kind == "c":
+        return random.normal(key, shape, dtype) * stddev
+    return normal_numbers(single_key("normal", key), tuple(shape), dtype, stddev)
 
 
 def _uniform(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:

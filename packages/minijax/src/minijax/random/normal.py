@@ -48,11 +48,19 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
 
 
-def normal_numbers(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """`normal` of arguments that are known to be right."""
+def normal_numbers(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
+) -> Any:
+    """`normal` of arguments that are known to be right, times `stddev` if given.
+
+    The two factors are multiplied first, so that each number is rounded once.
+    """
     above_minus_1 = np.nextafter(dtype.type(-1), dtype.type(0), dtype=dtype)
     u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
-    return lax.mul(dtype.type(np.sqrt(2)), lax.erf_inv(u))
+    sqrt2 = dtype.type(np.sqrt(2))
+    if stddev is None:
+        return lax.mul(sqrt2, lax.erf_inv(u))
+    return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
 
 
 # --8<-- [end:normal]
