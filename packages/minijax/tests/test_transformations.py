@@ -7,6 +7,7 @@ import minijax.numpy as jnp
 from minijax import (
     Array,
     block_until_ready,
+    core,
     grad,
     hessian,
     jacfwd,
@@ -255,3 +256,43 @@ def test_what_is_made_of_numbers_stays_weak():
     assert not grad(loss)(jnp.float32(1)).weak_type
     counts = vmap(lambda x: lax.while_loop(lambda n: n < x, lambda n: n + 1, 0))(jnp.ones(2))
     assert counts.weak_type
+
+
+class Counting(core.Trace):
+    """Counts the primitives that are applied, and changes nothing."""
+
+    count = 0
+
+    def process(self, primitive, args, params):
+        self.count += 1
+        return self.leave_to_parent(primitive, args, params)
+
+
+def test_a_trace_of_the_users_stays_in_the_library():
+    # Numpy evaluated what was computed in it, with 64 bits.
+    def program():
+        x = jnp.arange(3) / 2
+        return x, jnp.zeros(3), jit(jnp.sin)(x), grad(lambda x: jnp.sum(x * x))(x), vmap(jnp.exp)(x)
+
+    trace = Counting()
+    with trace.run():
+        found = program()
+    assert trace.count > 5
+    for x, expected in zip(found, program(), strict=True):
+        assert type(x) is Array
+        assert x.aval is expected.aval
+        assert x.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("transformation", [jit, grad, vmap])
+def test_a_trace_of_the_users_inside_of_a_transformation(transformation):
+    def counted(x):
+        trace = Counting()
+        with trace.run():
+            y = jnp.sin(x) * 2
+        assert trace.count == 2
+        return y
+
+    x = jnp.ones(3) if transformation is vmap else 1.0
+    plain = transformation(lambda x: jnp.sin(x) * 2)(x)
+    assert np.all(transformation(counted)(x) == plain)

@@ -1,16 +1,17 @@
 """What transformations are made of: primitives, traces, types, jaxprs, and the tables of rules."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import minijax_stage2 as stage2
 import minijax_stage3 as stage3
 from minijax.declare import binary, declare, reduction, unary
-from minijax.evaluation import evaluated_by_library
+from minijax.evaluation import device_trace, evaluated_by_library, library_evaluation
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
-    Trace,
     Tracer,
     Zero,
     bind,
@@ -37,6 +38,41 @@ from minijax_stage3 import (
     typecheck_jaxpr,
 )
 from minijax_stage4 import UndefPrimal, deftranspose, transpose_rules
+
+
+class Trace(stage2.Trace):
+    """An interpreter of primitives, at the bottom of whose stack this library evaluates.
+
+    It handles the tracers that are its own, and takes every other value as a constant. A subclass
+    defines `process`, which applies a primitive to a list of operands, with metadata by keyword,
+    and returns the list of its results.
+
+    >>> from minijax import core
+    >>> class Printing(core.Trace):
+    ...     def process(self, primitive, args, params):
+    ...         print(primitive)
+    ...         return self.leave_to_parent(primitive, args, params)
+    >>> with Printing().run():
+    ...     y = jnp.sin(jnp.ones(2)) * 2.0
+    broadcast_in_dim
+    sin
+    mul
+    >>> y
+    Array([1.6829419, 1.6829419], dtype=float32)
+    """
+
+    def __init__(self, f: Any = None):
+        super().__init__(f)
+        self.is_outermost = self.parent is None
+        if self.is_outermost:
+            self.parent = device_trace
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Makes this trace current for a block, after which it has ended for good."""
+        with library_evaluation() if self.is_outermost else nullcontext(), super().run():
+            yield
+
 
 eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
 
