@@ -233,6 +233,13 @@ def soak(session: nox.Session) -> None:
     session.run("python", "-m", "nets.soak", *session.posargs)
 
 
+@nox.session(name="bad-input", reuse_venv=True)
+def bad_input(session: nox.Session) -> None:
+    """Tries bad arguments of all public functions; `-- numpy.pad` those of one."""
+    install(session, LIBRARY, *group("crossing"))
+    session.run("python", "-m", "nets.bad_input", *session.posargs)
+
+
 @nox.session(reuse_venv=True)
 def fuzz(session: nox.Session) -> None:
     """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""

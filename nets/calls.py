@@ -109,9 +109,8 @@ def _watched_function(function: Callable[..., Any], calls: list[Call]) -> Any:
             call = Call(args, kwargs)
             calls.append(call)
             result = function(*args, **kwargs)
-            if inspect.isfunction(result):
-                return _watched_result(result, call)
-            return result
+            is_function = callable(result) and not isinstance(result, type)
+            return _WatchedResult(result, call) if is_function else result
 
         def __getattr__(self, attribute: str) -> Any:
             return getattr(function, attribute)
@@ -119,12 +118,18 @@ def _watched_function(function: Callable[..., Any], calls: list[Call]) -> Any:
     return Watched()
 
 
-def _watched_result(result: Callable[..., Any], call: Call) -> Callable[..., Any]:
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        call.of_result.append((args, kwargs))
-        return result(*args, **kwargs)
+class _WatchedResult:
+    """A function that a function returned."""
 
-    return watched
+    def __init__(self, result: Callable[..., Any], call: Call):
+        self.result, self.call = result, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.call.of_result.append((args, kwargs))
+        return self.result(*args, **kwargs)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self.result, attribute)
 
 
 class _Module:

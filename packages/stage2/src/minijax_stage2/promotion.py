@@ -147,7 +147,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
     dtype = target.dtype
     if typeof(x).dtype == dtype:
         return x
-    if type(x) in python_scalars:
+    if type(x) in python_scalars and not dtype.names:
         kind, numbers = kind_of(dtype), number_types()
         if dtype == numbers.default[kind]:
             return python_scalars[kind](x)

@@ -29,6 +29,7 @@ from minijax_stage3.array import Array, executor, new_buffer, to_buffer
 from minijax_stage3.executable import Once, compile_jaxpr
 from minijax_stage3.flatten import fast_flatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
+from minijax_stage3.recursion import refusing_recursion
 from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
 from minijax_stage3.static_arguments import StaticArguments
 
@@ -156,7 +157,7 @@ class JittedFunction:
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
-        with self._tracing(kind, args, kwargs):
+        with self._tracing(kind, args, kwargs), refusing_recursion("jit", self._fun):
             closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
         traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)

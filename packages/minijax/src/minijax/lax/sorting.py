@@ -17,6 +17,7 @@ from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, moveaxis
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -99,6 +100,9 @@ def _sort_type(
         raise TypeError(
             f"sort: operands must have one shape with an axis {dimension}, found {found}"
         )
+    for x in operands[:num_keys]:
+        if kind_of(x.dtype) == NO_NUMBER:
+            raise TypeError(f"sort: expected numbers, which have an order, found {x}")
     return list(operands)
 
 

@@ -15,10 +15,19 @@ from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import promote, typeof
 from minijax_stage2.promotion import is_inexact, to_inexact
+from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 
 
-def _is_whole(x: Any) -> bool:
-    return not is_inexact(typeof(x).dtype)
+def _is_whole(caller: str, x: Any) -> bool:
+    """Whether `x` are integers or booleans, which functions that round leave alone.
+
+    Raises:
+        TypeError: they are no numbers.
+    """
+    aval = typeof(x)
+    if kind_of(aval.dtype) == NO_NUMBER:
+        raise TypeError(f"{caller}: expected numbers, found {aval}")
+    return not is_inexact(aval.dtype)
 
 
 def _require_real(caller: str, *operands: Any, error: type[Exception] = TypeError) -> None:
@@ -34,7 +43,7 @@ def floor(x: Any) -> Any:
     >>> jnp.floor(jnp.array([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
-    return x if _is_whole(x) else lax.floor(x)
+    return x if _is_whole("floor", x) else lax.floor(x)
 
 
 @operation
@@ -44,7 +53,7 @@ def ceil(x: Any) -> Any:
     >>> jnp.ceil(jnp.array([-1.5, 1.5])), jnp.ceil(jnp.array([1, 2])).dtype
     (Array([-1.,  2.], dtype=float32), dtype('int32'))
     """
-    return x if _is_whole(x) else lax.ceil(x)
+    return x if _is_whole("ceil", x) else lax.ceil(x)
 
 
 @operation
@@ -54,7 +63,7 @@ def trunc(x: Any) -> Any:
     >>> jnp.trunc(jnp.array([-1.5, 1.5]))
     Array([-1.,  1.], dtype=float32)
     """
-    return x if _is_whole(x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+    return x if _is_whole("trunc", x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
 
 
 @operation(static="decimals")
@@ -73,7 +82,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     Array([0., 2., 2.], dtype=float32)
     """
     require_no_out("round", out)
-    if _is_whole(a):
+    if _is_whole("round", a):
         if decimals < 0:
             raise NotImplementedError(
                 f"round: {typeof(a)} are integers, which are not rounded to {decimals} decimals; "
@@ -99,7 +108,7 @@ def rint(x: Any) -> Any:
     >>> jnp.rint(jnp.array([0.5, 1.5, 2.25]))
     Array([0., 2., 2.], dtype=float32)
     """
-    return stage2.astype(x, default_float()) if _is_whole(x) else round(x)
+    return stage2.astype(x, default_float()) if _is_whole("rint", x) else round(x)
 
 
 @operation
@@ -119,7 +128,7 @@ def nan_to_num(
     Array([0., 9., 1.], dtype=float32)
     """
     dtype = typeof(x).dtype
-    if _is_whole(x):
+    if _is_whole("nan_to_num", x):
         return x
     if dtype.kind == "c":
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
@@ -153,7 +162,7 @@ def isfinite(x: Any) -> Any:
     """
     if typeof(x).dtype.kind == "c":
         return lax.bitwise_and(isfinite(lax.real(x)), isfinite(lax.imag(x)))
-    return lax.eq(x, x) if _is_whole(x) else lax.is_finite(x)
+    return lax.eq(x, x) if _is_whole("isfinite", x) else lax.is_finite(x)
 
 
 @operation
@@ -165,7 +174,7 @@ def isinf(x: Any) -> Any:
     """
     if typeof(x).dtype.kind == "c":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
-    return lax.ne(x, x) if _is_whole(x) else lax.eq(lax.abs(x), math.inf)
+    return lax.ne(x, x) if _is_whole("isinf", x) else lax.eq(lax.abs(x), math.inf)
 
 
 @hiding_frames
@@ -193,7 +202,7 @@ def _is_infinity(caller: str, x: Any, infinity: float, out: None) -> Any:
     require_no_out(caller, out)
     if typeof(x).dtype.kind == "c":
         raise ValueError(f"{caller}: complex numbers have no sign, found {typeof(x)}")
-    return lax.ne(x, x) if _is_whole(x) else lax.eq(x, infinity)
+    return lax.ne(x, x) if _is_whole("_is_infinity", x) else lax.eq(x, infinity)
 
 
 @operation
@@ -207,7 +216,7 @@ def signbit(x: Any) -> Any:
     Array([ True, False,  True], dtype=bool)
     """
     _require_real("signbit", x, error=ValueError)
-    if _is_whole(x):
+    if _is_whole("signbit", x):
         return lax.lt(x, 0) if typeof(x).dtype.kind == "i" else lax.ne(x, x)
     bits = lax.bitcast_convert_type(x, _integer_of(typeof(x).dtype))
     return lax.lt(bits, 0)
@@ -327,7 +336,7 @@ def ldexp(x1: Any, x2: Any) -> Any:
     Array([6. , 0.5], dtype=float32)
     """
     _require_real("ldexp", x1, error=ValueError)
-    if not _is_whole(x2):
+    if not _is_whole("ldexp", x2):
         raise ValueError(f"ldexp: x2 must be integers, found {typeof(x2)}")
     return _times_power(to_inexact(x1), stage2.astype(x2, np.int32))
 

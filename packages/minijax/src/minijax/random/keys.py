@@ -157,6 +157,10 @@ def fold_in(key: Any, data: Any) -> Any:
     >>> [random.randint(key, (), 0, 100).item() for key in keys]
     [91, 22, 59]
     """
+    if isinstance(data, float | np.floating):
+        if not np.isfinite(data):
+            raise ValueError(f"fold_in: data must be an integer, found {data}")
+        data = int(data)
     if isinstance(data, int) and not 0 <= data < 2**32:
         raise OverflowError(f"fold_in: an int has to be from 0 to 2**32 - 1, found {data}")
     return _fold_in(key, np.uint32(data) if isinstance(data, int) else data)
@@ -165,6 +169,8 @@ def fold_in(key: Any, data: Any) -> Any:
 @operation
 def _fold_in(key: Any, data: Any) -> Any:
     aval = typeof(data)
+    if aval.dtype.kind == "c":
+        raise TypeError(f"fold_in: data must be an integer, found {aval}")
     if aval.shape:
         raise TypeError(f"fold_in: data is one number, found {aval}; map `fold_in` by vmap")
     count = to_uint64(lax.convert_element_type(data, UINT32))

@@ -1,0 +1,38 @@
+"""Functions that call themselves while they are traced, which never ends."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from minijax_stage1.source import name_and_place_of
+
+_being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_traced", default=())
+
+
+class refusing_recursion:
+    """Makes a RecursionError in the block of a `with` say which function calls itself.
+
+    Arguments:
+        caller: the transformation that traces.
+        function: the function that is traced in the block. Where it is traced already, the stack
+            is full because of it.
+    """
+
+    __slots__ = ("caller", "function", "previous")
+
+    def __init__(self, caller: str, function: Callable[..., Any]):
+        self.caller, self.function = caller, function
+
+    def __enter__(self) -> None:
+        self.previous = _being_traced.get()
+        _being_traced.set((*self.previous, self.function))
+
+    def __exit__(self, cls: Any, error: Any, traceback: Any) -> None:
+        _being_traced.set(self.previous)
+        if cls is RecursionError and any(each is self.function for each in self.previous):
+            raise RecursionError(
+                f"{self.caller}: {name_and_place_of(self.function)} calls itself, and is traced "
+                "anew at each call, without end: for conditions are not known while it is traced. "
+                "Use while_loop or scan for what is repeated, or do not jit the function that "
+                "calls itself."
+            ) from None

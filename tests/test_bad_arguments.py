@@ -1,0 +1,128 @@
+# ruff: noqa: E501  # a row of the table is a line
+"""Arguments that no function can take: an error of ours that says which, as JAX raises one.
+
+`nets/bad_input.py` tries every argument of every public function; here are the classes of mistakes
+that it found, and a share of it.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from minijax import lax, random
+from minijax import numpy as jnp
+from minijax.argument_errors import contains_itself, fits
+from nets.bad_input import tried
+from nets.calls import calls_of, public_functions
+
+itself = [1.0]
+itself.append(itself)
+keys = random.split(random.key(0))
+ones3 = np.ones(3, np.float32)
+
+
+@minijax.jit
+def factorial(n):
+    return jnp.where(n < 2, 1, n * factorial(n - 1))
+
+
+def written_to():
+    jnp.zeros(3)[0] = 1
+
+
+# fmt: off
+TABLE = [
+    # What has no end.
+    (lambda: jnp.array_split(ones3, 10**30), ValueError, "array_split: a program of more than 100,000 results"),
+    (lambda: factorial(3.0), RecursionError, r"jit: `factorial` at .*test_bad_arguments.py:\d+ calls itself"),
+    (lambda: jnp.around(ones3, itself), ValueError, "round: decimals is a list that contains itself"),
+    (lambda: jnp.array(itself), ValueError, "contains itself"),
+    # Errors of the insides.
+    (lambda: jnp.repeat(ones3, None), TypeError, "repeat: repeats cannot be None"),
+    (lambda: jnp.insert(ones3, None, 1.0), TypeError, "insert: obj cannot be None"),
+    (lambda: jnp.pad(random.key(0), 1), TypeError, r"expected numbers, found .* key<fry>\[\]"),
+    (lambda: jnp.choose(jnp.array([0]), {"a": 1.0}), TypeError, "choose: choices cannot be {'a': 1.0} of type dict"),
+    (lambda: jnp.tril_indices(10**30), ValueError, "tril_indices: n is out of range: 1000"),
+    (lambda: jnp.var(ones3, ddof="abc"), TypeError, "var: ddof must be .*, found 'abc' of type str"),
+    (lambda: minijax.ops.segment_sum(ones3, np.arange(3), num_segments="abc"), TypeError, "segment_sum: num_segments must be an int or None, found 'abc'"),
+    # Accepted once.
+    (lambda: jnp.zeros(b"abc"), TypeError, "zeros: shape must be an int or a sequence of ints, found b'abc'"),
+    (lambda: random.fold_in(random.key(0), float("nan")), ValueError, "fold_in: data must be an integer, found nan"),
+    (lambda: jnp.zeros(3, dtype=[None, None]), TypeError, r"dtype must be a dtype or the name of one.*found \(None, None\)"),
+    (lambda: jnp.zeros(3, "abc"), TypeError, "dtype must be a dtype or the name of one, such as 'float32', found 'abc'"),
+    (lambda: jnp.result_type(np.longdouble(1)), TypeError, "expected an array of numbers, found dtype"),
+    (lambda: jnp.round(keys), TypeError, r"round: expected numbers, found key<fry>\[2\]"),
+    (lambda: jnp.unique(keys), TypeError, r"sort: expected numbers, which have an order, found key<fry>\[2\]"),
+    (lambda: jnp.gradient(keys), TypeError, "expected numbers, found key"),
+    (lambda: minijax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is no parameter"),
+    # What the messages said, and in whose words.
+    (written_to, TypeError, r"Write x = x\.at\[0\]\.set\(1\)\."),
+    (lambda: jnp.mean({"a": 1.0}), TypeError, r"^mean: a: expected an array or a number, found \{'a': "),
+    (lambda: random.normal((3,)), TypeError, r"^normal: expected a key, found \(i..\[\],\); random.key\(0\) makes one"),
+    (lambda: minijax.jit(lambda x: 1 if x > 0 else 2)(1.0), TypeError, r"lax\.cond\("),
+    (lambda: minijax.jit(lambda x: np.sin(x))(1.0), TypeError, r"jnp\.sin for np\.sin"),
+    (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(3), 1.0), TypeError, r"cond: `<lambda>` at .*test_bad_arguments.py:\d+ and `<lambda>` at .*test_bad_arguments.py:\d+ must"),
+    (lambda: minijax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes has 2 entries.* the call has 1 positional argument. "),
+    (lambda: lax.scan(lambda c, x: c, 0.0, ones3), TypeError, "found a leaf"),
+    (lambda: minijax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\. of type str"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("call", "cls", "words"), TABLE)
+def test_an_argument_is_refused_by_its_name(call, cls, words):
+    with pytest.raises(cls, match=words) as caught:
+        call()
+    assert "Tracer<" not in str(caught.value)
+    assert "stage 4" not in str(caught.value)
+
+
+def test_an_int_that_needs_64_bits_is_told_of_them():
+    with minijax.enable_x64(False), pytest.raises(OverflowError, match="enable_x64"):
+        jnp.array(2**40)
+
+
+def test_an_error_of_the_user_s_is_the_user_s():
+    """A function that a public one calls fails on its own account, whatever the arguments are."""
+
+    def fails(x):
+        return {}["missing"]
+
+    with pytest.raises(KeyError, match="missing"):
+        minijax.tree.map(fails, [1.0])
+    with pytest.raises(KeyError, match="missing"):
+        jnp.apply_along_axis(fails, 0, ones3)
+
+
+def test_a_value_fits_an_annotation():
+    assert fits(np.int8(3), int | None)
+    assert not fits(1.5, int)
+    assert fits([1, 2], tuple[int, ...] | int) is True
+    assert not fits("abc", int | tuple[int, ...])
+    assert contains_itself(itself)
+    assert not contains_itself([[ones3], [ones3]])
+
+
+@pytest.mark.parametrize("name", ["numpy.sum", "lax.cos", "random.normal", "grad", "jit"])
+def test_calls_are_taken_from_examples_in_both_libraries(name):
+    ours, theirs = calls_of("minijax", name), calls_of("jax", name)
+    assert ours
+    assert len(ours) == len(theirs)
+    assert name in public_functions()
+    jax.block_until_ready([call.args for call in theirs if name == "numpy.sum"])
+
+
+# Functions of which the net has found nothing that is left.
+CLEAN = ["numpy.array_split", "random.split", "numpy.around"]
+
+
+def test_a_share_of_the_net_of_bad_input():
+    found = tried(CLEAN, seconds=30, seed=0, share=0.1, with_jax=False)
+    assert len(found) > 20
+    wrong = {
+        str(case): outcome
+        for case, outcome in found.items()
+        if outcome.kind not in ("result", "error")
+    }
+    assert wrong == {}
