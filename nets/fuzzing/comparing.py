@@ -51,8 +51,8 @@ def described(library: Any, result: Any) -> Any:
     if isinstance(result, dict):
         return ("dict", {key: described(library, value) for key, value in result.items()})
     if isinstance(result, tuple | list):
-        kind = type(result).__name__ if hasattr(result, "_fields") else type(result).__base__
-        kind = kind if isinstance(kind, str) else type(result).__name__
+        fields = getattr(result, "_fields", ())
+        kind = f"fields {fields}" if fields else type(result).__name__
         return (kind, [described(library, value) for value in result])
     if isinstance(result, library.ShapeDtypeStruct):
         is_key = library.numpy.issubdtype(result.dtype, library.dtypes.prng_key)
@@ -147,7 +147,7 @@ def agree(ours: Any, theirs: Any, allowance: Any = 0.0) -> bool:
     with np.errstate(all="ignore"):
         finite = np.isfinite(theirs)
         scale = np.max(np.abs(theirs[finite]), initial=0.0)
-        close = np.abs(ours - theirs) <= TOLERANCES[dtype] * (scale + 1e-30) + allowance
+        close = np.abs(ours - theirs) <= TOLERANCES[dtype] * (scale + 1e-3) + allowance
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         # A result that is not finite may be so because of what is allowed.
         return bool(np.all(same | close | ~np.isfinite(allowance + np.zeros_like(ours))))

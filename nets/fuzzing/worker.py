@@ -162,7 +162,7 @@ def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     found = comparing.difference(ours, theirs)
     if found and found.kind == "value" and is_ill_conditioned(program, ours, theirs):
         found = None
-    if found and is_deliberate(program, found, theirs):
+    if found and is_deliberate(program, found, ours, theirs):
         found = None
     return Outcome(found, end - middle, middle - start)
 

@@ -73,7 +73,7 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     try:
         return np.result_type(*dtypes)
     except TypeError:  # two narrow floats of different make
-        return np.dtype(np.float32)
+        return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
 
 
 def _require_path(avals: Sequence[ShapedArray]) -> None:

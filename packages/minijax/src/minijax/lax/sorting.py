@@ -285,12 +285,17 @@ def approx_max_k(
 
     Raises:
         NotImplementedError: more than `k` are asked for, by `aggregate_to_topk=False`.
+        ValueError: `k` is not positive, or the elements are no floats.
 
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
     (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
     """
     if not aggregate_to_topk:
         raise NotImplementedError("approx_max_k: aggregate_to_topk must be True")
+    if k < 1:
+        raise ValueError(f"approx_max_k: k must be positive, found {k}")
+    if not is_inexact(typeof(operand).dtype):
+        raise ValueError(f"approx_max_k: operand must be of floats, found {typeof(operand)}")
     return top_k(operand, k, axis=reduction_dimension)
 
 

@@ -11,7 +11,7 @@ from minijax.lax import tanh
 from minijax.operation import operation
 from minijax_stage2 import promote, typeof
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.promotion import to_inexact
+from minijax_stage2.promotion import is_inexact, to_inexact
 
 Axes = int | Sequence[int] | None
 
@@ -43,6 +43,8 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     >>> nn.elu(jnp.array([-1e3, 0.0, 2.0]))
     Array([-1.,  0.,  2.], dtype=float32)
     """
+    if not is_inexact(typeof(x).dtype):
+        x = jnp.multiply(x, 1.0)
     is_positive = jnp.greater(x, 0)
     negative = jnp.where(is_positive, 0, x)  # where it is not chosen, exp must not overflow
     return jnp.where(is_positive, x, jnp.multiply(alpha, jnp.expm1(negative)))
@@ -55,7 +57,7 @@ def softplus(x: Any) -> Any:
     >>> nn.softplus(jnp.array([-1e3, 1e3]))
     Array([   0., 1000.], dtype=float32)
     """
-    return jnp.logaddexp(to_inexact(x), 0.0)
+    return jnp.logaddexp(x, 0)
 
 
 @operation
@@ -226,7 +228,7 @@ def sparse_plus(x: Any) -> Any:
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     between = jnp.divide(jnp.square(jnp.add(x, 1.0)), 4)
-    return jnp.where(jnp.less_equal(x, -1), 0.0, jnp.where(jnp.greater_equal(x, 1), x, between))
+    return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1), x, between))
 
 
 @operation
@@ -257,6 +259,7 @@ def log1mexp(x: Any) -> Any:
     >>> f"{nn.log1mexp(x):.2f}", f"{jnp.log(1 - jnp.exp(-x)):.2f}"
     ('-23.03', '-inf')
     """
+    x = to_inexact(x)
     is_near = jnp.less(x, math.log(2))
     near = jnp.where(is_near, x, 1.0)
     far = jnp.where(is_near, 1.0, x)

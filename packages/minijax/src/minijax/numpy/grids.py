@@ -32,7 +32,9 @@ s_ = np.s_
 
 # --8<-- [start:meshgrid]
 @hiding_frames
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
     """For each vector the array of what it says at each point of the grid that all span.
 
     Arguments:
@@ -57,7 +59,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 @operation(static=("sparse", "indexing"))
-def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> list[Any]:
+def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, ...]:
     for x in vectors:
         if ndim(x) > 1:
             raise ValueError(f"meshgrid: expected vectors or scalars, found {typeof(x)}")
@@ -72,7 +74,7 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> list[Any]:
     for axis, x in zip(axes, vectors, strict=True):
         own = [n if i == axis else 1 for i, n in enumerate(full)]
         grids.append(lax.broadcast_in_dim(x, tuple(own if sparse else full), (axis,)))
-    return grids
+    return tuple(grids)
 
 
 # --8<-- [end:meshgrid]

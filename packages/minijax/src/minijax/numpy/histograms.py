@@ -260,7 +260,7 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     counts = lax.slice(counts, [1] * len(sizes), [size - 1 for size in sizes])
     if density:
         shape = typeof(counts).shape
-        counts = to_inexact(counts)
+        counts = lax.convert_element_type(counts, typeof(edges[0]).dtype)
         counts = lax.div(counts, sum(counts))
         for axis, ends in enumerate(edges):
             widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))

@@ -87,8 +87,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         axis: the axis; if None, `arr` is one row of elements.
 
     Raises:
-        ConcretizationTypeError: indices are traced.
-        IndexError: an index is out of bounds.
+        ConcretizationTypeError: booleans are traced.
+        IndexError: an index that is known is out of bounds.
 
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
     Array([1, 9, 2, 3], dtype=int32)
@@ -101,18 +101,19 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     known = known_value(obj)
-    if known is None:
+    if known is None and typeof(obj).dtype == bool:
         raise ConcretizationTypeError(
-            "insert: where values go decides a program, so the indices must be known when the "
+            "insert: how many booleans are True decides a shape, so they must be known when the "
             f"function is traced; {obj.why_unknown()}.\n"
-            "Make the indices static, or choose elements by where(condition, x, y)."
+            "Give indices, or choose elements by where(condition, x, y)."
         )
-    indices = np.asarray(known)
-    indices = np.flatnonzero(indices) if indices.dtype == bool else indices
-    if indices.size and not np.all((-size <= indices) & (indices <= size)):
-        raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
+    indices = obj if known is None else np.asarray(known)
+    if known is not None:
+        indices = np.flatnonzero(indices) if indices.dtype == bool else indices
+        if indices.size and not np.all((-size <= indices) & (indices <= size)):
+            raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
     values = cast(values, typeof(arr))
-    if indices.ndim == 0:  # all values go before one element
+    if ndim(indices) == 0:  # all values go before one element
         if ndim(values) == ndim(arr):
             pass
         elif ndim(values) == 0 or (axis and ndim(values) < ndim(arr)):
@@ -124,18 +125,30 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         else:
             values = lax.expand_dims(values, range(ndim(arr) - ndim(values)))
         count = shape(values)[axis] if ndim(values) else 1
-        indices = np.full(count, operator.index(indices[()]))
+        if known is not None:
+            indices = np.asarray(operator.index(indices[()]))
     else:
-        count = indices.size
+        count = typeof(indices).size
     block = [count if i == axis else n for i, n in enumerate(shape(arr))]
     values = broadcast_to(values, block)
-    wrapped = np.where(indices < 0, indices + size, indices).ravel()
-    if wrapped.size == 1 and count != 1:
-        wrapped = np.repeat(wrapped, count)
-    # Where the elements of both stand, were they one after the other, in the order of the result.
-    order = np.argsort(np.concatenate([np.arange(size) + 0.5, wrapped]), kind="stable")
     both = concatenate([arr, values], axis)
-    return take(both, order.astype(np.int32), axis, mode="clip", unique_indices=True)
+    order = _order_of_known if known is not None else _order_of_traced
+    return take(both, order(size, indices, count), axis, mode="clip", unique_indices=True)
+
+
+def _order_of_known(size: int, indices: Any, count: int) -> Any:
+    """Where elements and values stand, one after the other, in the order of the result."""
+    wrapped = np.where(indices < 0, indices + size, indices).ravel()
+    places = np.concatenate([np.arange(size) + 0.5, np.broadcast_to(wrapped, (count,))])
+    return np.argsort(places, kind="stable").astype(np.int32)
+
+
+def _order_of_traced(size: int, indices: Any, count: int) -> Any:
+    indices = lax.convert_element_type(ravel(indices), np.int32)
+    wrapped = lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+    twice = lax.mul(broadcast_to(wrapped, (count,)), 2)
+    places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
+    return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]
 
 
 # --8<-- [end:insert]

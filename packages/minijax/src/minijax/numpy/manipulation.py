@@ -215,14 +215,14 @@ def broadcast_to(
 
 
 @hiding_frames
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """The arrays, each repeated to the shape in which they meet.
 
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((3, 1)), jnp.zeros(4))]
     [(3, 4), (3, 4)]
     """
     common = broadcast_shapes(*map(shape, args))
-    return [broadcast_to(x, common) for x in args]
+    return tuple(broadcast_to(x, common) for x in args)
 
 
 broadcast_shapes = lax.broadcast_shapes

@@ -20,7 +20,7 @@ Axes = int | Sequence[int] | None
 
 
 # --8<-- [start:quantile]
-METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @operation(static=("axis", "overwrite_input", "method", "keepdims"))
@@ -44,7 +44,7 @@ def quantile(
         out: must be None.
         overwrite_input: must be False: an Array is never written to.
         method: what to do between two elements: "linear", "lower", "higher", "midpoint" or
-            "nearest".
+            "nearest"; or "inverted_cdf", the first element that so many are not greater than.
         keepdims: whether the axes stay, with size 1.
         weights: must be None.
 
@@ -198,6 +198,11 @@ def _quantile(
     if not size:  # of no elements nothing but NaN is left, as of one that is NaN
         a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
     q_shape = typeof(q).shape
+    sizes = tuple(
+        1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
+    )
+    if 0 in (*rest, *q_shape):
+        return lax.full((*q_shape, *sizes), 0, dtype)
     # Places among many elements take more digits than narrow floats have, so the shares say.
     of_places = dtype_of_mean(q)
     shares = lax.convert_element_type(lax.reshape(q, (-1,)), of_places)
@@ -211,14 +216,14 @@ def _quantile(
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
     last = broadcast_to(lax.sub(count, 1), wide)
-    place = lax.mul(shares, last)
+    if method == "inverted_cdf":  # of how many elements at least so many are no greater
+        place = lax.max(lax.sub(lax.ceil(lax.mul(shares, lax.add(last, 1))), 1), 0)
+    else:
+        place = lax.mul(shares, last)
     picked = _between(ordered, place, last, along, method)
     if passes_over_nan:
         picked = choose(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
     out_first = lax.transpose(picked, (along, *range(along)))
-    sizes = tuple(
-        1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
-    )
     return lax.reshape(out_first, (*q_shape, *sizes))
 
 
@@ -230,7 +235,7 @@ def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> An
     def at(index: Any) -> Any:
         return take_along(ordered, lax.convert_element_type(index, np.int32), along)
 
-    if method == "lower":
+    if method in ("lower", "inverted_cdf"):
         return at(below)
     if method == "higher":
         return at(above)

@@ -15,7 +15,7 @@ from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim
 from minijax.operation import operation
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, inexact_dtype, promote, to_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
 
 
@@ -113,7 +113,11 @@ def linspace(
     if dtype.kind in "iu":
         out = lax.floor(out)
     out = moveaxis(lax.convert_element_type(out, dtype), 0, axis)
-    return (out, distance) if retstep else out
+    if retstep:
+        if dtype.kind == "f" and inexact.kind == "c":
+            distance = lax.real(distance)
+        return out, lax.convert_element_type(distance, inexact_dtype(dtype))
+    return out
 
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
@@ -200,9 +204,11 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     (count,) = shape(x) if N is None else ints("vander: N", N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, found {count}")
-    exponents = lax.iota(default_int(), count)
+    kind = typeof(x).dtype
+    whole = kind if kind.kind in "iu" else default_int()
+    exponents = lax.iota(whole, count)
     if not increasing:
-        exponents = lax.sub(np.int32(count - 1).astype(default_int()), exponents)
+        exponents = lax.sub(np.int32(count - 1).astype(whole), exponents)
     return expand_dims(x, 1) ** expand_dims(exponents, 0)
 
 

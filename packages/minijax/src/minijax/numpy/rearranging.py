@@ -185,6 +185,8 @@ def repeat(
         a = reshape(a, (1,))
     axis = canonical_axis("repeat", axis, ndim(a))
     size = shape(a)[axis]
+    if not size and total_repeat_length is not None:
+        return a  # what is not there fills up nothing
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import dtype_of_mean, of_one_dtype
+from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import mean, sum
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -101,6 +101,8 @@ def cov(
     Array([[2., 4.],
            [4., 8.]], dtype=float32)
     """
+    if y is not None:
+        m, y = of_one_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
     if y is not None:
         more = _variables("cov", y, rowvar, dtype)
@@ -140,7 +142,7 @@ def _variables(name: str, m: Any, rowvar: bool, dtype: Any) -> Any:
     """A matrix with a variable in each row."""
     if typeof(m).ndim > 2:
         raise ValueError(f"{name}: expected at most two axes, found {typeof(m)}")
-    m = lax.convert_element_type(m, dtype_of_mean(m) if dtype is None else dtype)
+    m = to_inexact(m) if dtype is None else lax.convert_element_type(m, dtype)
     if typeof(m).ndim < 2:
         return lax.reshape(m, (1, -1))
     return m if rowvar else lax.transpose(m, (1, 0))
@@ -174,6 +176,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     if not typeof(c).ndim:
         return lax.div(c, c)
     size = typeof(c).shape[0]
+    if not size:
+        return c
     index = lax.iota(np.int32, size)
     diagonal = lax.reshape(take_along(c, lax.reshape(index, (size, 1)), 1), (size,))
     real = lax.real(diagonal) if typeof(c).dtype.kind == "c" else diagonal

@@ -11,12 +11,11 @@ from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
 from minijax.lax.gathering import GatherScatterMode
-from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import broadcast_to, expand_dims, ndim, ravel, reshape, shape
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
-from minijax_stage2 import typeof
+from minijax_stage2 import promote, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
 from minijax_stage2.shown import counted
@@ -338,8 +337,8 @@ def _raveled(
             index = remainder(index, size)
         elif mode == "clip":
             index = lax.max(lax.min(index, size - 1), 0)
-        total = lax.add(lax.mul(total, size), index)
-    return lax.convert_element_type(total, default_int() if dtype is None else dtype)
+        total = lax.add(*promote(lax.mul(total, size), index))
+    return total if dtype is None else lax.convert_element_type(total, dtype)
 
 
 # --8<-- [end:ravel_index]

@@ -240,6 +240,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     p = to_inexact(p) if isinstance(period, float) else p
     half = lax.div(period, 2)
     axis = canonical_axis("unwrap", axis, typeof(p).ndim)
+    if not typeof(p).size:
+        return p
     after = lax.slice_in_dim(p, 1, None, axis=axis)
     step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
     wrapped = lax.sub(mod(lax.add(step, half), period), half)

@@ -260,13 +260,13 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
 
 @operation(static=("shape", "dtype"))
-def t(key: Any, df: Any, shape: Shape = (), dtype: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """Numbers of Student's t distribution with `df` degrees of freedom.
 
     Arguments:
         key: the key.
         df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result.
+        shape: the shape of the result; that of `df` if not given.
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:

@@ -81,6 +81,8 @@ def _along(
     transform: Callable[[Any, bool], Any], x: Any, n: int | None, axis: int, norm: str | None
 ) -> Any:
     (x,) = inexact_arrays(x)
+    if typeof(x).dtype.itemsize < 4:  # XLA transforms no narrower floats
+        x = x.astype("float32")
 
     def of_real(x: Any) -> Any:
         return jnp.moveaxis(transform(_last_axis(x, n, axis), norm == "ortho"), -1, axis)

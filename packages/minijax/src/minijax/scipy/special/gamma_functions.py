@@ -99,7 +99,7 @@ def multigammaln(a: Any, d: int) -> Any:
     '1.550'
     """
     (a,) = real_floats("multigammaln", a)
-    terms = gammaln(lax.sub(lax.expand_dims(a, (-1,)), np.arange(d) / 2))
+    terms = gammaln(lax.sub(lax.expand_dims(a, (-1,)), (np.arange(d) / 2).astype(typeof(a).dtype)))
     return lax.add(sum(terms, -1), d * (d - 1) / 4 * math.log(math.pi))
 
 

@@ -101,8 +101,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.norm.isf(0.25):.3f}"
     '0.674'
     """
-    q, loc, scale = map(to_inexact, promote(q, loc, scale))
-    return ppf(lax.sub(1.0, q), loc, scale)
+    return ppf(lax.sub(1.0, to_inexact(q)), loc, scale)
 
 
 __all__ = [

@@ -1,0 +1,86 @@
+"""Programs that the search of `nets/fuzz.py` found to give something else than JAX gives.
+
+Each with the smallest arguments that showed it, in the order in which they were found.
+"""
+
+import jax
+import jax.scipy.fft
+import jax.scipy.special
+import jax.scipy.stats
+import numpy as np
+import pytest
+from libraries import assert_alike, result_of
+
+import minijax
+
+# Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
+FOUND = {
+    "three floats of which two are narrow met in float32": lambda n, lib: n.sum(
+        lib.scipy.stats.norm.ppf(
+            n.array([0.5], "float64"), n.array(1.0, "float16"), n.array(2.0, "bfloat16")
+        )
+    ),
+    "isf of a wide and a narrow float": lambda n, lib: lib.scipy.stats.norm.isf(
+        n.array([0.5], "float64"), n.array([0.75], "float16"), n.array([0.5], "bfloat16")
+    ),
+    "elu of integers is weak": lambda n, lib: lib.nn.elu(n.array([1, -2])),
+    "selu of unsigned integers": lambda n, lib: lib.nn.selu(n.array([5], "uint32")),
+    "softplus of booleans": lambda n, lib: lib.nn.softplus(n.array([True, False])),
+    "log1mexp of integers": lambda n, lib: lib.nn.log1mexp(n.array([5], "int8")),
+    "sparse_plus of unsigned integers": lambda n, lib: lib.nn.sparse_plus(n.array([7], "uint8")),
+    "corrcoef of nothing": lambda n, lib: n.corrcoef(n.zeros((0, 0))),
+    "corrcoef of two dtypes": lambda n, lib: n.corrcoef(
+        n.array([[1.0, 2.0]], "bfloat16"), y=n.array([[1, 2]])
+    ),
+    "the density of a histogram of narrow floats": lambda n, lib: n.histogram2d(
+        n.array([0.75, 1.0], "bfloat16"), n.array([1, 2]), bins=3, density=True
+    )[0],
+    "quantiles of no rows": lambda n, lib: n.quantile(n.zeros((0, 3)), 0.5, axis=1),
+    "quantiles over no axes": lambda n, lib: n.percentile(n.zeros((2, 0)), 50.0, axis=()),
+    "quantile by inverted_cdf": lambda n, lib: n.quantile(
+        n.array([[1.0, 2.0, 4.0], [3.0, n.nan, 0.5]]),
+        n.array([0.0, 0.3, 0.5, 1.0]),
+        axis=1,
+        method="inverted_cdf",
+    ),
+    "broadcast_arrays is a tuple": lambda n, lib: n.broadcast_arrays(n.zeros(2), n.zeros(())),
+    "meshgrid is a tuple": lambda n, lib: n.meshgrid(n.zeros(2), n.zeros(3)),
+    "repeat of nothing": lambda n, lib: n.repeat(
+        n.zeros(0), n.zeros(0, int), total_repeat_length=2
+    ),
+    "unwrap of nothing": lambda n, lib: n.unwrap(n.zeros((0, 2)), axis=0),
+    "ravel_multi_index keeps dtypes": lambda n, lib: n.ravel_multi_index(
+        (n.array([1], "int8"), n.array([1], "uint8")), (2, 3), mode="clip"
+    ),
+    "insert at traced indices": lambda n, lib: lib.jit(lambda i: n.insert(n.arange(4), i, 9))(
+        n.array([3, 0, -1, 3])
+    ),
+    "insert at a traced index": lambda n, lib: lib.jit(
+        lambda i: n.insert(n.zeros((2, 3)), i, n.ones((2, 2)), axis=1)
+    )(1),
+    "the step of linspace": lambda n, lib: n.linspace(1, 2, 3, dtype="float16", retstep=True),
+    "the real step of linspace": lambda n, lib: n.linspace(1, 2j, 3, dtype="float32", retstep=True),
+    "vander of narrow integers": lambda n, lib: n.vander(n.array([3, 2], "int8")),
+    "irfft of a spectrum of one": lambda n, lib: n.fft.irfft(n.array([[1j], [2]])),
+    "hfft of a spectrum of one": lambda n, lib: n.fft.hfft(n.array([1j])),
+    "irfft2 of a spectrum of one": lambda n, lib: n.fft.irfft2(n.array([[1j], [2]])),
+    "dct of narrow floats": lambda n, lib: lib.scipy.fft.dct(n.array([1.0, 2.0], "bfloat16")),
+    "idct of narrow floats": lambda n, lib: lib.scipy.fft.idct(n.array([1.0, 2.0], "float16")),
+    "multigammaln of narrow floats": lambda n, lib: lib.scipy.special.multigammaln(
+        n.array(7.5, "float16"), 2
+    ),
+    "the shape of t is that of df": lambda n, lib: lib.random.t(lib.random.key(0), n.ones(2)),
+    "approx_max_k of none": lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0),
+    "approx_min_k of integers": lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1),
+}
+
+
+@pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("name", FOUND)
+def test_found_programs_give_what_jax_gives(name, x64):
+    program = FOUND[name]
+    with jax.enable_x64(x64), minijax.enable_x64(x64), np.errstate(all="ignore"):
+        ours = result_of(program, minijax.numpy, minijax)
+        theirs = result_of(program, jax.numpy, jax)
+        assert_alike(ours, theirs)
+        assert isinstance(ours, list) == isinstance(theirs, list)
