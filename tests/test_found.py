@@ -70,6 +70,14 @@ FOUND = {
         n.array(7.5, "float16"), 2
     ),
     "the shape of t is that of df": lambda n, lib: lib.random.t(lib.random.key(0), n.ones(2)),
+    "uniform of NaN": lambda n, lib: [
+        f(n.array([n.nan, 0.5, 2.0]))
+        for f in (lib.scipy.stats.uniform.logpdf, lib.scipy.stats.uniform.cdf)
+    ],
+    "quantiles of no probability": lambda n, lib: [
+        f(n.array([-0.5, 0.25, n.inf, n.nan]))
+        for f in (lib.scipy.stats.cauchy.ppf, lib.scipy.stats.cauchy.isf)
+    ],
     "approx_max_k of none": lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0),
     "approx_min_k of integers": lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1),
 }

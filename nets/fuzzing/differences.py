@@ -150,6 +150,14 @@ DELIBERATE = [
         where_we_raise("^IndexError: (insert|delete): an index is out of bounds"),
     ),
     Deliberate(
+        "Complex numbers have no largest; JAX finds that out when it compiles.",
+        where_we_raise(r"^TypeError: arg(max|min): .* has no elements with an order"),
+    ),
+    Deliberate(
+        "`hessenberg` takes matrices of at least one row; JAX finds that out when it compiles.",
+        where_we_raise("hessenberg: takes matrices of at least one row"),
+    ),
+    Deliberate(
         "`nanquantile` of nothing has the shape of `q`, as of anything else.",
         of_functions("shape", r"jnp\.nan(quantile|percentile)"),
     ),

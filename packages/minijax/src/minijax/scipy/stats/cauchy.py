@@ -84,6 +84,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '-1.000'
     """
     q, loc, scale = real_arrays("cauchy.ppf", q, loc, scale)
+    q = jnp.where((q >= 0) & (q <= 1), q, math.nan)
     return jnp.tan(math.pi * q - math.pi / 2) * scale + loc
 
 
@@ -95,6 +96,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '1.000'
     """
     q, loc, scale = real_arrays("cauchy.isf", q, loc, scale)
+    q = jnp.where((q >= 0) & (q <= 1), q, math.nan)
     return jnp.tan(math.pi / 2 - math.pi * q) * scale + loc
 
 

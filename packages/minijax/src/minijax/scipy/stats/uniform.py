@@ -16,7 +16,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '-1.386'
     """
     x, loc, scale = real_arrays("uniform.logpdf", x, loc, scale)
-    return jnp.where((x > loc + scale) | (x < loc), -math.inf, -jnp.log(scale))
+    inside = jnp.where(jnp.isnan(x), x, -jnp.log(scale))
+    return jnp.where((x > loc + scale) | (x < loc), -math.inf, inside)
 
 
 @operation
@@ -37,8 +38,8 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '0.125'
     """
     x, loc, scale = real_arrays("uniform.cdf", x, loc, scale)
-    inside = [x < loc, x > loc + scale, (x >= loc) & (x <= loc + scale)]
-    return jnp.select(inside, [jnp.zeros_like(x), jnp.ones_like(x), (x - loc) / scale])
+    where = [x < loc, x > loc + scale]
+    return jnp.select(where, [jnp.zeros_like(x), jnp.ones_like(x)], (x - loc) / scale)
 
 
 @operation
