@@ -87,6 +87,16 @@ def test_python_ints_that_do_not_fit_wrap_around(dtype, number):
     agree(program, np.array([2, 3, 7], dtype))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32"])
+def test_powers_of_what_is_no_float(dtype):
+    # Tracers gave booleans, floats and errors where Arrays give integers.
+    x = np.array([3, 1, 2], dtype)
+    agree(lambda lib, x: [x**0, x**1, x**2, x**True, x**x, 2**x, True**x, x**2.5], x)
+    for power in (lambda x: x**-1, minijax.jit(lambda x: x**-1), minijax.vmap(lambda x: x**-1)):
+        with pytest.raises(TypeError):
+            power(minijax.numpy.asarray(x))
+
+
 def test_bounds_of_clip_that_do_not_fit():
     agree(
         lambda lib, x: [lib.numpy.clip(x, -1, x), lib.numpy.clip(x, 1, 2)],
@@ -104,6 +114,18 @@ def test_python_numbers_that_are_too_large_are_infinite(dtype, number):
 # Complex numbers.
 
 COMPLEX = np.array([1 + 2j, 1 - 1j, -2 + 1j, 1 + 2j, 0], np.complex64)
+
+
+def test_the_order_of_complex_numbers():
+    # Operators of tracers refused them.
+    def program(lib, x):
+        operators = operator.lt, operator.le, operator.gt, operator.ge
+        others = x[::-1], 1.0, 1 + 0j, lib.numpy.float32(1), np.arange(-2.0, 3.0, dtype=np.float32)
+        pairs = [pair for other in others for pair in ((x, other), (other, x))]
+        return [compare(*pair) for compare in operators for pair in pairs]
+
+    agree(program, COMPLEX)
+    agree_on(forward, lambda lib, x: lib.numpy.where(x < x[::-1], x, 2 * x), COMPLEX)
 
 
 def test_the_least_and_the_greatest_of_complex_numbers():

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type
+from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type, typeof
 from minijax_stage2.shown import shown
 
 Method = Callable[[Any, Any], Any]
@@ -63,6 +63,28 @@ def _given_later(name: str) -> Callable[..., Any]:
     return method
 
 
+def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
+    """`operate`, unless a later package knows better about operands of such kinds.
+
+    Arguments:
+        kinds: those of the array, and of the other operand, of which either suffices.
+        name: what the later package calls the method.
+    """
+    own, others = kinds
+
+    def method(self: Any, other: Any) -> Any:
+        if not has_type(other) or name not in array_methods:
+            return operate(self, other)
+        applies = self.aval.dtype.kind in own or typeof(other).dtype.kind in others
+        return (array_methods[name] if applies else operate)(self, other)
+
+    return method
+
+
+_COMPLEX = "c", "c"  # which have no order in the stages
+_WHOLE = "biu", ""  # whose powers may be of another dtype, or none at all
+
+
 class ArrayOperators:
     """Gives a class, whose values know their type as `aval`, what users expect of an array.
 
@@ -90,11 +112,14 @@ class ArrayOperators:
     __sub__, __rsub__ = operator_of(f.sub), reflected_operator_of(f.sub)
     __mul__, __rmul__ = operator_of(f.mul), reflected_operator_of(f.mul)
     __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
-    __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
+    __pow__ = _unless(_WHOLE, "__pow__", operator_of(f.power))
+    __rpow__ = _unless(_WHOLE, "__rpow__", reflected_operator_of(f.power))
     __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
     __eq__, __ne__ = equality_of(operator_of(f.eq)), equality_of(operator_of(f.ne))
-    __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
-    __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
+    __lt__ = _unless(_COMPLEX, "__lt__", operator_of(f.lt))
+    __le__ = _unless(_COMPLEX, "__le__", operator_of(f.le))
+    __gt__ = _unless(_COMPLEX, "__gt__", operator_of(f.gt))
+    __ge__ = _unless(_COMPLEX, "__ge__", operator_of(f.ge))
 
     def __setitem__(self, index: Any, values: Any) -> NoReturn:
         where = ", ".join(map(_index_text, index if isinstance(index, tuple) else (index,)))
