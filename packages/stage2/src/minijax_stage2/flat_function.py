@@ -23,7 +23,13 @@ def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
     """Decorator: `functools.wraps(fun)`, also for a callable whose name is not a string."""
     names = ("__name__", "__qualname__")
     improper = [name for name in names if not isinstance(getattr(fun, name, ""), str)]
-    return functools.wraps(fun, [x for x in functools.WRAPPER_ASSIGNMENTS if x not in improper])
+    kept = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in improper]
+
+    def decorate(wrapper: Function) -> Function:
+        functools.update_wrapper(wrapper, fun, kept)
+        return wrapper
+
+    return decorate
 
 
 class FlatFunction:

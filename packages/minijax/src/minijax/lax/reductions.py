@@ -80,7 +80,7 @@ def _lower_extreme(
     ) -> list[Value]:
         (out,) = out_avals
         if out.dtype.kind != "c":
-            return of_reals(b, out_avals, x, axes=axes)
+            return of_reals(b, out_avals, x, axes=axes)  # type: ignore[no-any-return]
         scalar = ShapedArray((), out.dtype)
         start = b.constant(init(out.dtype), scalar)
         jaxpr = stage_computation(operation, combine, [scalar], tree_flatten(0)[1])

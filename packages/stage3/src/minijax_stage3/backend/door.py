@@ -66,7 +66,7 @@ def _open(asynchronous: bool = False) -> _Door:
     the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
     """
     xla_flags = os.environ.get("XLA_FLAGS", "")
-    jaxlib = import_module("jaxlib._jax")
+    jaxlib: Any = import_module("jaxlib._jax")
     xla_client = import_module("jaxlib.xla_client")
     client = xla_client.make_cpu_client(asynchronous=asynchronous)
     device = client.local_devices()[0]
