@@ -52,6 +52,7 @@ BY_FAMILY = {
     "test_lax_indexing",
     "test_linalg",
     "test_manipulation",
+    "test_meeting",
     "test_numpy_families",
     "test_optimizers",
     "test_promotion_table",

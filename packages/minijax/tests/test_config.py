@@ -166,9 +166,12 @@ KEPT_TOGETHER = {
 
 @pytest.fixture
 def at_defaults():
-    yield
+    before = {name: config.read(name) for name in KEPT_TOGETHER}
     for name in KEPT_TOGETHER:
         config.update(name, config.option(name).default)
+    yield
+    for name, value in before.items():
+        config.update(name, value)
 
 
 @pytest.mark.parametrize("changed", KEPT_TOGETHER)

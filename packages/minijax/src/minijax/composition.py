@@ -7,7 +7,7 @@ what the steps of its program would give; XLA sees the program.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.number_types import library_number_types
+from minijax.number_types import types_in_function
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shaped_array import set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -25,7 +25,7 @@ def _program(
     def of_arrays(*operands: Any) -> Sequence[Any]:
         return function(*operands, **params)
 
-    with set_number_types(library_number_types()):
+    with set_number_types(types_in_function().in_function):  # where nothing is the user's
         return trace_to_jaxpr(of_arrays, avals, "staging", function)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from minijax.array import Array
 from minijax.number_types import LibraryNumberTypes, Settings
 from minijax.operation import operation
+from minijax.promotion import promote
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -25,7 +26,6 @@ from minijax_stage2 import (
     defzero,
     impl_rules,
     jvp_rules,
-    promote,
     typeof,
     vmap_rules,
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.key_dtype import extended, key_dtype, prng_key
 from minijax.lax.bits import bits_of
-from minijax.number_types import library_number_types
+from minijax.number_types import library_number_types, types_here
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import TypePromotionError
@@ -156,7 +156,7 @@ def scalar_type_of(x: Any) -> type:
     >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
     (<class 'int'>, <class 'complex'>)
     """
-    with set_number_types(library_number_types()):
+    with set_number_types(types_here()):
         return python_scalars[kind_of(_type_of(x).dtype)]
 
 
@@ -191,7 +191,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type: expected at least one array or dtype, found none")
-    with set_number_types(library_number_types()):
+    with set_number_types(types_here()):
         meeting = type_where_they_meet(*map(_type_of, args))
     return (meeting.dtype, meeting.weak_type) if return_weak_type_flag else meeting.dtype
 

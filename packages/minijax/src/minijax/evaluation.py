@@ -18,7 +18,14 @@ from minijax.config import Switch
 from minijax.inspection.invalid_numbers import check_numbers
 from minijax.inspection.key_reuse import check_keys
 from minijax.inspection.leaks import check_leaks, tracer_leaks
-from minijax.number_types import dtype_promotion, library_number_types, rank_promotion, x64
+from minijax.number_types import (
+    dtype_promotion,
+    library_number_types,
+    rank_promotion,
+    types_here,
+    types_in_function,
+    x64,
+)
 from minijax.tracebacks import hide_frames
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -26,6 +33,8 @@ from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
 from minijax_stage2.shaped_array import (
     NumberTypes,
     aval_rules,
+    number_types,
+    numpys_types,
     set_number_types,
 )
 from minijax_stage2.trace import EvalTrace
@@ -146,13 +155,19 @@ device_trace = DeviceTrace()
 
 
 class library_evaluation:
-    """Makes this library's evaluator current for the block of a `with`."""
+    """Makes this library's evaluator current for the block of a `with`.
+
+    Arguments:
+        numbers: the types of numbers there; if not given, those of what is running.
+    """
 
     __slots__ = ("interpreter", "number_types")
 
-    def __enter__(self) -> None:
+    def __init__(self, numbers: NumberTypes | None = None):
         self.interpreter = set_interpreter(device_trace)
-        self.number_types = set_number_types(library_number_types())
+        self.number_types = set_number_types(numbers or types_here())
+
+    def __enter__(self) -> None:
         self.interpreter.__enter__()
         self.number_types.__enter__()
 
@@ -177,7 +192,10 @@ def evaluated_by_library(function: Function) -> Function:
         is_inside = current_interpreter() is not evaluator
         try:
             if is_inside:
-                return function(*args, **kwargs)
+                if number_types() is not numpys_types:
+                    return function(*args, **kwargs)
+                with set_number_types(library_number_types()):  # in a transformation of a stage
+                    return function(*args, **kwargs)
             with library_evaluation():
                 result = function(*args, **kwargs)
             if Switch.used and tracer_leaks.value:
@@ -193,3 +211,21 @@ def evaluated_by_library(function: Function) -> Function:
             raise
 
     return in_library  # type: ignore[return-value]
+
+
+def made_of_operations(function: Function) -> Function:
+    """Decorator: a function of arrays that calls operations, and is none itself.
+
+    Settings that forbid arrays to meet are about its arguments, where it asks for that by
+    `promote`. What it computes of them meets as it likes.
+    """
+
+    @functools.wraps(function)
+    def in_function(*args: Any, **kwargs: Any) -> Any:
+        numbers = types_in_function()
+        if numbers is number_types():
+            return function(*args, **kwargs)
+        with set_number_types(numbers):
+            return function(*args, **kwargs)
+
+    return evaluated_by_library(in_function)  # type: ignore[return-value]

@@ -9,8 +9,9 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
+from minijax.promotion import result_type
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef
 

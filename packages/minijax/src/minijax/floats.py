@@ -3,7 +3,8 @@
 from typing import Any
 
 from minijax.arrays import to_array
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 

@@ -17,11 +17,11 @@ from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import Switch, config
 from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.inspection.watching import logging_time, watched_call
-from minijax.number_types import library_number_types
+from minijax.number_types import types_here, types_in_function
 from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shaped_array import NumberTypes
+from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_types
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
@@ -60,12 +60,16 @@ class JittedFunction(Stage3JittedFunction):
             if Switch.used and (watched := watched_call(self, args, kwargs)):
                 return watched[0]
             if not evaluating:
-                if self._inside is not None:
+                if self._inside is None:
+                    return tree_to_arrays(self._bind(args, kwargs))
+                numbers = types_in_function()
+                if self.is_users or numbers is number_types():
                     return self._inside(*args, **kwargs)
-                return tree_to_arrays(self._bind(args, kwargs))
+                with set_number_types(numbers):
+                    return self._inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.
-            executors = self._executors_with[library_number_types()]
+            executors = self._executors_with[types_here()]
             if not kwargs:
                 if len(args) == 1:
                     (x,) = args
@@ -112,7 +116,7 @@ class JittedFunction(Stage3JittedFunction):
         key: list[Any] = []
         leaves: list[Any] = []
         avals: list[Any] = []
-        numbers = library_number_types()
+        numbers = types_here()
         types = leaf_types[numbers]
         has_others = False
         try:

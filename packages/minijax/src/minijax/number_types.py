@@ -5,9 +5,10 @@ so is what is traced and compiled.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
@@ -41,7 +42,18 @@ class Settings(NamedTuple):
 
 # --8<-- [start:number_types]
 class LibraryNumberTypes(NumberTypes):
-    """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak."""
+    """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak.
+
+    Attributes:
+        settings: what they depend on.
+        checks_arguments: whether settings forbid some arrays to meet, and the arrays here are the
+            user's: the arguments of a function that the user has called, or anything outside.
+        in_function: the types in a function of the library that is called where these hold.
+    """
+
+    array_methods: dict[str, Any] = {}  # noqa: RUF012
+    checks_arguments = False
+    in_function: "LibraryNumberTypes"
 
     remedies = Remedies(
         branch="Use jnp.where(condition, x, y), or lax.cond(condition, f, g, *operands), or let "
@@ -66,6 +78,21 @@ class LibraryNumberTypes(NumberTypes):
                 wide="use a float, or minijax.config.update('enable_x64', True), or the "
                 "environment variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
             )
+        self.in_function = self
+        if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
+            self._let_only_users_be_checked()
+
+    def _let_only_users_be_checked(self) -> None:
+        """What may meet is said of what the user passes, and of nothing that is computed of it.
+
+        So there are three of these types: where the user's code runs, all that meets is checked;
+        in a function that it calls, the arguments; in what that calls, nothing.
+        """
+        self.checks_meeting = self.checks_arguments = True
+        called, inside = copy(self), copy(self)
+        called.checks_meeting = inside.checks_meeting = False
+        inside.checks_arguments = False
+        self.in_function, called.in_function, inside.in_function = called, inside, inside
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
         """Warns where somebody asks for 64 bits in so many words, and does not get them."""
@@ -90,10 +117,35 @@ class LibraryNumberTypes(NumberTypes):
             return np.asarray(x).astype(dtype)[()]
 
     def check_meeting(self, *avals: ShapedArray) -> None:
+        self.check_dtypes(avals)
+        self.check_ranks(avals)
+
+    def check_dtypes(self, avals: Sequence[ShapedArray]) -> None:
+        """Raises the error due when the settings forbid these to be brought to one dtype."""
         if self.settings.numpy_dtype_promotion == "strict":
             _require_no_promotion(avals)
-        if self.settings.numpy_rank_promotion != "allow":
-            _tell_of_ranks(self.settings.numpy_rank_promotion, avals)
+
+    def check_ranks(self, avals: Sequence[ShapedArray]) -> None:
+        """Raises the error due when the settings forbid these to be brought to one shape."""
+        if self.settings.numpy_rank_promotion == "allow":
+            return
+        if len({aval.ndim for aval in avals if aval.shape}) > 1:
+            shapes = " and ".join(str(aval.shape) for aval in avals)
+            self._tell_of_ranks(f"operands of shapes {shapes} have different numbers of axes")
+
+    def check_counts(self, caller: str, leading: Sequence[int]) -> None:
+        """Raises the error due when the settings forbid these numbers of leading axes to meet."""
+        if self.settings.numpy_rank_promotion != "allow" and len(set(leading)) > 1:
+            counts = " and ".join(map(str, leading))
+            self._tell_of_ranks(f"{caller}: operands have different numbers of axes, {counts}")
+
+    def _tell_of_ranks(self, found: str) -> None:
+        if self.settings.numpy_rank_promotion == "raise":
+            raise ValueError(
+                f"{found}, and numpy_rank_promotion is 'raise'. Add axes by x[None] or "
+                "jnp.expand_dims, or set it to 'allow'"
+            )
+        warn(f"{found}; those that lack are added in front. numpy_rank_promotion='allow' allows it")
 
 
 # --8<-- [end:number_types]
@@ -108,7 +160,7 @@ def warn(message: str) -> None:
         warnings.warn_explicit(message, UserWarning, source.file, source.line)
 
 
-def _require_no_promotion(avals: tuple[ShapedArray, ...]) -> None:
+def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
     strong = {aval.dtype for aval in avals if not aval.weak_type}
     weak = max((kind_of(aval.dtype) for aval in avals if aval.weak_type), default=0)
     lost = {dtype for dtype in strong if kind_of(dtype) < weak}
@@ -120,20 +172,15 @@ def _require_no_promotion(avals: tuple[ShapedArray, ...]) -> None:
         )
 
 
-def _tell_of_ranks(what: str, avals: tuple[ShapedArray, ...]) -> None:
-    if len({aval.ndim for aval in avals if aval.shape}) < 2:
-        return
-    shapes = " and ".join(str(aval.shape) for aval in avals)
-    if what == "raise":
-        raise ValueError(
-            f"operands of shapes {shapes} have different numbers of axes, and "
-            "numpy_rank_promotion is 'raise'. Add axes by x[None] or jnp.expand_dims, or set it "
-            "to 'allow'"
-        )
-    warn(
-        f"operands of shapes {shapes} have different numbers of axes; those that lack are added "
-        "in front. numpy_rank_promotion='allow' allows it"
-    )
+def types_here() -> LibraryNumberTypes:
+    """The types of numbers in what is running: a function of the library, or the user's code."""
+    numbers = number_types()
+    return library_number_types() if numbers is numpys_types else numbers  # type: ignore[return-value]
+
+
+def types_in_function() -> LibraryNumberTypes:
+    """The types of numbers in a function of the library that is called here."""
+    return types_here().in_function
 
 
 # Each with its caches, so that there is one object for each combination of settings.

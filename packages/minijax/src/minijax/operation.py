@@ -9,7 +9,9 @@ import numpy as np
 
 from minijax.argument_errors import blame_argument
 from minijax.array import Array
+from minijax.evaluation import library_evaluation
 from minijax.jit import JittedFunction
+from minijax.number_types import types_in_function
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
@@ -56,7 +58,8 @@ class Operation(JittedFunction):
             first = args[0] if args else next(iter(kwargs.values()), None)
             if as_type(first):  # there is nothing to pass to a program
                 return lambda buffers: self._fun(*args, **kwargs), []
-        return super()._prepare_trees(args, kwargs)
+        with library_evaluation(types_in_function()):
+            return super()._prepare_trees(args, kwargs)
 
 
 class _ListsAsTuples(StaticArguments):

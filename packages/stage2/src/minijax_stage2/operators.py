@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type, typeof
+from minijax_stage2.shaped_array import Shape, ShapedArray, has_aval, has_type, number_types, typeof
 from minijax_stage2.shown import shown
 
 Method = Callable[[Any, Any], Any]
@@ -44,21 +44,14 @@ def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
     return operate
 
 
-class ArrayMethods(dict[str, Any]):
-    """What later packages give to all arrays and tracers besides: functions and properties."""
-
-    def __missing__(self, name: str) -> Any:
-        raise TypeError(f"arrays have no `{name}` in the stages; it comes with minijax")
-
-
-array_methods = ArrayMethods()
-
-
 def _given_later(name: str) -> Callable[..., Any]:
     """The special method `name`, which Python looks for in the class."""
 
-    def method(self: Any, *operands: Any) -> Any:
-        return array_methods[name](self, *operands)
+    def method(self: Any, *operands: Any, **options: Any) -> Any:
+        methods = number_types().array_methods
+        if name not in methods:
+            self._refuse_method(name)
+        return methods[name](self, *operands, **options)
 
     return method
 
@@ -73,10 +66,11 @@ def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
     own, others = kinds
 
     def method(self: Any, other: Any) -> Any:
-        if not has_type(other) or name not in array_methods:
+        methods = number_types().array_methods
+        if not has_type(other) or name not in methods:
             return operate(self, other)
         applies = self.aval.dtype.kind in own or typeof(other).dtype.kind in others
-        return (array_methods[name] if applies else operate)(self, other)
+        return (methods[name] if applies else operate)(self, other)
 
     return method
 
@@ -124,7 +118,7 @@ class ArrayOperators:
     def __setitem__(self, index: Any, values: Any) -> NoReturn:
         where = ", ".join(map(_index_text, index if isinstance(index, tuple) else (index,)))
         written = shown(values) if isinstance(values, int | float | complex) else "values"
-        comes = "" if "at" in array_methods else ", with the arrays of minijax"
+        comes = "" if hasattr(self, "at") else ", with the arrays of minijax"
         raise TypeError(
             f"x[{where}] = ... of {self.aval}: arrays are never written to. "
             f"Write x = x.at[{where}].set({written}){comes}."
@@ -137,24 +131,30 @@ class ArrayOperators:
         return self
 
     def __abs__(self) -> Any:
-        if self.aval.dtype.kind in "bc" and "__abs__" in array_methods:
-            return array_methods["__abs__"](self)
+        if self.aval.dtype.kind in "bc" and "__abs__" in (methods := number_types().array_methods):
+            return methods["__abs__"](self)
         return f.abs(self)
 
     def __getattr__(self, name: str) -> Any:
-        """A method or property that a later package has given to arrays."""
-        if name in array_methods:
-            return array_methods[name].__get__(self)
+        """A method or property that a later package, whose function is running, gives to arrays."""
+        methods = number_types().array_methods
+        if name in methods:
+            return methods[name].__get__(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _refuse_method(self, name: str) -> NoReturn:
+        raise TypeError(f"arrays have no `{name}` in the stages; it comes with minijax")
 
     def astype(self, dtype: Any, **options: Any) -> Any:
         """The array with another dtype; options come with a later package."""
-        return array_methods["astype"](self, dtype, **options) if options else f.astype(self, dtype)
+        if options:
+            return _given_later("astype")(self, dtype, **options)
+        return f.astype(self, dtype)
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """The array with another shape of the same size; one size may be -1."""
         if options:
-            return array_methods["reshape"](self, *shape, **options)
+            return _given_later("reshape")(self, *shape, **options)
         return f.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Any:

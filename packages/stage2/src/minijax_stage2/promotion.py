@@ -36,12 +36,14 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 # --8<-- [start:result_type]
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The dtype in which operands of these types meet, as a scalar type, weak if all are."""
-    return _result_type(number_types(), *avals)
+    numbers = number_types()
+    if numbers.checks_meeting:
+        numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
+    return _result_type(numbers, *avals)
 
 
 @lru_cache(maxsize=4096)
 def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
-    numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
     kind = max(kind_of(aval.dtype) for aval in avals)
     strong = [aval.dtype for aval in avals if not aval.weak_type]
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
@@ -115,7 +117,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 # --8<-- [start:promote]
 def promote(*operands: Any) -> list[Any]:
     """Operands of one dtype, and of one shape or scalar, which is what primitives take."""
-    targets = _meeting_types(number_types(), *[typeof(x) for x in operands])
+    numbers, avals = number_types(), [typeof(x) for x in operands]
+    if numbers.checks_meeting:
+        numbers.check_meeting(*avals)
+    targets = _meeting_types(numbers, *avals)
     if targets is None:
         return list(operands)
     return [
@@ -127,7 +132,6 @@ def promote(*operands: Any) -> list[Any]:
 @lru_cache(maxsize=16_384)
 def _meeting_types(numbers: NumberTypes, *avals: ShapedArray) -> list[ShapedArray | None] | None:
     """What each operand has to become to meet the others; None: it is fit already."""
-    numbers.check_meeting(*avals)
     meeting = _result_type(numbers, *avals)
     shapes = dict.fromkeys(aval.shape for aval in avals if aval.shape)  # in order, for messages
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None

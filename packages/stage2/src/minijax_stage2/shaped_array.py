@@ -158,9 +158,13 @@ class NumberTypes:
         of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
         remedies: what messages advise where numbers have these types.
         weak_arrays: whether arrays may be weak like the numbers that they were made of.
+        array_methods: what arrays and tracers can do besides while these types hold: functions
+            and properties by their names. A later package has some; it changes nothing outside.
     """
 
     remedies = Remedies()
+    array_methods: dict[str, Any] = {}  # noqa: RUF012
+    checks_meeting = False  # whether `check_meeting` has anything to say
 
     def __init__(self, bits: int, weak_arrays: bool):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from minijax_stage1.interpreter import Boxed, leaked_value_error
+from minijax_stage1.interpreter import Boxed, current_interpreter, leaked_value_error
 from minijax_stage1.source import user_source
 from minijax_stage2.errors import (
     ConcretizationTypeError,
@@ -12,7 +12,7 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from minijax_stage2.operators import ArrayOperators, array_methods
+from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.remedies import Remedies
 from minijax_stage2.shaped_array import ShapedArray, number_types, typeof
 from minijax_stage2.trace import Primitive, Trace
@@ -92,11 +92,29 @@ class Tracer(ArrayOperators, Boxed):
         self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
     def __iter__(self) -> Any:
-        if "__iter__" in array_methods:
-            return array_methods["__iter__"](self)
+        if "__iter__" in (methods := number_types().array_methods):
+            return methods["__iter__"](self)
         self._refuse(
             ConcretizationTypeError, "the elements of a traced value are needed one by one"
         )
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if not name.startswith("_"):
+                self._require_running()
+            raise
+
+    def _refuse_method(self, name: str) -> NoReturn:
+        self._require_running()
+        super()._refuse_method(name)
+
+    def _require_running(self) -> None:
+        """Raises the error due when this has left the function that it is for."""
+        here = current_interpreter()
+        if self.interpreter is not here and not self.interpreter.encloses(here):
+            raise leaked_value_error(self, self.interpreter, self.source)
 
     def _need_integer(self) -> Any:
         if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative

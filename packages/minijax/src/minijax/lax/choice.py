@@ -10,7 +10,8 @@ from minijax.declare import Binary, binary
 from minijax.lax.complex_numbers import imag, real
 from minijax.lax.elementwise import eq, le, lt, mul, where
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote, require_meeting, require_one_dtype
+from minijax_stage2 import typeof
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
@@ -52,6 +53,7 @@ def max(x: Any, y: Any) -> Any:
     >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
     """
+    require_meeting(x, y)
     return _chosen(larger, False, x, y)
 
 
@@ -64,6 +66,7 @@ def min(x: Any, y: Any) -> Any:
     >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
     """
+    require_meeting(x, y)
     return _chosen(smaller, True, x, y)
 
 
@@ -94,6 +97,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
+    require_one_dtype(min, x, max)
     return smaller(larger(min, x), max)
 
 

@@ -13,7 +13,8 @@ from minijax.declare import declare, lower_by_types, unary
 from minijax.lax.elementwise import div, eq, ge, mul, neg, where
 from minijax.lax.structural import full_like
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type

@@ -12,11 +12,11 @@ from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.loops import stage_body, stage_to_jaxpr
 from minijax.lax.unstaged import known_number, known_truth
+from minijax.promotion import result_type
 from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import result_type
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import (
     keystr,

@@ -27,9 +27,10 @@ from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import options
 from minijax.lax.structural import convert_element_type, full, reshape, rev
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature

@@ -13,11 +13,12 @@ from minijax.lax.scatters import scatter_p
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.lax.structural import expand_dims, full, full_like, squeeze
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof
 from minijax_stage2 import lt as is_less
 from minijax_stage2 import where as choose
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape, number_types
 from minijax_stage2.shown import counted
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules

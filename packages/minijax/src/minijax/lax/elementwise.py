@@ -7,7 +7,8 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.declare import declare, require_kind
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, promote
+from minijax.promotion import promote, require_meeting, require_one_rank
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import div_p, pow_p
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -18,6 +19,7 @@ def _of_stage(function: Callable[..., Any], example: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        require_meeting(*args)
         return function(*args, **kwargs)
 
     of_arrays.__doc__ = f"{function.__doc__}\n{example}"
@@ -108,7 +110,9 @@ def pow(x: Any, y: Any) -> Any:
     >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
     Array([8., 3.], dtype=float32)
     """
-    return bind1(pow_p, *promote(x, y))
+    if typeof(y).dtype.kind not in "iu":  # any number may have a whole power
+        require_meeting(x, y)
+    return bind1(pow_p, *stage2.promote(x, y))
 
 
 eq = _of_stage(
@@ -158,6 +162,8 @@ ge = _of_stage(
 @operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Element by element `x` where `condition` holds, else `y`."""
+    require_meeting(x, y)
+    require_one_rank(condition, x, y)
     return stage2.where(condition, x, y)
 
 

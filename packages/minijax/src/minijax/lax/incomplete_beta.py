@@ -15,7 +15,8 @@ from minijax.lax.elementwise import add, div, eq, exp, ge, gt, log, lt, mul, ne,
 from minijax.lax.special import lgamma
 from minijax.lax.transcendental import log1p
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic

@@ -25,6 +25,7 @@ from minijax.lax.loops import (
     evaluate_compiled,
     until_stable,
 )
+from minijax.promotion import result_type
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -42,7 +43,6 @@ from minijax_stage2 import (
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import result_type
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import (
     PyTreeDef,

@@ -8,9 +8,9 @@ import numpy as np
 
 from minijax.array import Array
 from minijax.errors import CarryTypeError
+from minijax.promotion import result_type
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
-from minijax_stage2.promotion import result_type
 from minijax_stage2.shaped_array import python_scalars
 from minijax_stage2.tree import (
     PyTreeDef,

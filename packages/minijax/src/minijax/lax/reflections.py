@@ -8,8 +8,9 @@ from minijax.composition import leading_batch
 from minijax.declare import Rule, declare
 from minijax.lax.matrices import check_matrices, matrices_of, real_dtype
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 hessenberg_p = Primitive("hessenberg")

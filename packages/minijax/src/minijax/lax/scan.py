@@ -12,11 +12,11 @@ from minijax.lax.loops import stage_body, stage_with_carry
 from minijax.lax.slicing import slice
 from minijax.lax.unstaged import scan_in_python
 from minijax.lax.while_loop import while_loop
+from minijax.promotion import promote
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import promote
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import (

@@ -17,8 +17,9 @@ from minijax.lax.gathering import (
     is_increasing,
     wide_indices,
 )
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.jaxpr import Jaxpr

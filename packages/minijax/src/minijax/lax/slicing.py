@@ -12,9 +12,10 @@ from minijax.lax.choice import select
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import broadcast_in_dim, full, full_like, squeeze
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis, one_int
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.vmap import BatchDim, move_batch_dim

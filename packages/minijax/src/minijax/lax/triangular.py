@@ -22,8 +22,9 @@ from minijax.lax.matrices import (
     triu,
 )
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, neg, sub, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 

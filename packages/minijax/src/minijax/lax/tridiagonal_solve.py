@@ -13,8 +13,9 @@ from minijax.lax.matrices import check_matrices, matrices_of
 from minijax.lax.slicing import pad
 from minijax.lax.structural import expand_dims
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4 import UndefPrimal
 

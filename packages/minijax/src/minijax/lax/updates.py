@@ -11,8 +11,9 @@ from minijax.lax.scan import scan
 from minijax.lax.structural import iota
 from minijax.lax.transcendental import rsqrt
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 
 
 def _real_matrices(caller: str, x: Any) -> Any:

@@ -9,7 +9,8 @@ from minijax import lax
 from minijax.lax import logistic as sigmoid
 from minijax.lax import tanh
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote, require_meeting
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact, to_inexact
 
@@ -33,6 +34,7 @@ def leaky_relu(x: Any, negative_slope: float = 1e-2) -> Any:
     >>> nn.leaky_relu(jnp.array([-2.0, 2.0]), negative_slope=0.25)
     Array([-0.5,  2. ], dtype=float32)
     """
+    require_meeting(x, negative_slope)
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
 
 
@@ -43,6 +45,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     >>> nn.elu(jnp.array([-1e3, 0.0, 2.0]))
     Array([-1.,  0.,  2.], dtype=float32)
     """
+    require_meeting(x, alpha)
     if not is_inexact(typeof(x).dtype):
         x = jnp.multiply(x, 1.0)
     is_positive = jnp.greater(x, 0)
@@ -174,6 +177,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     >>> nn.celu(jnp.array([-1e3, 0.0, 2.0]), alpha=0.5)
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
+    require_meeting(x, alpha)
     negative = jnp.minimum(jnp.divide(x, alpha), 0.0)
     return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, jnp.expm1(negative)))
 

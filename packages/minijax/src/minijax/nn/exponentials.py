@@ -7,7 +7,8 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None

@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.manipulation import expand_dims, ndim, shape, squeeze
+from minijax.promotion import require_one_count
 from minijax.tracebacks import hiding_frames
 from minijax.transformations import vmap
 from minijax_stage1.source import name_of
@@ -76,6 +77,8 @@ def vectorize(
         leads = [shape(x)[: ndim(x) - len(names)] for x, names in zip(operands, ins, strict=True)]
         if outs is not None:
             core = _checked(core, name, signature, outs, sizes)  # type: ignore[arg-type]
+        counts = [len(lead) for x, lead in zip(operands, leads, strict=True) if ndim(x)]
+        require_one_count(f"vectorize of `{name}`", counts)
         return _mapped(core, leads)(*operands)
 
     vectorized.__name__ = name

@@ -8,7 +8,8 @@ import minijax_stage2 as stage2
 from minijax import lax
 from minijax.lax.elementwise import where
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote, require_meeting
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 
@@ -19,6 +20,7 @@ def divide(x: Any, y: Any) -> Any:
     >>> jnp.divide(jnp.array([7, 8]), 2)
     Array([3.5, 4. ], dtype=float32)
     """
+    require_meeting(x, y)
     return stage2.div(x, y)
 
 
@@ -225,6 +227,7 @@ def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
     >>> jnp.divmod(jnp.array([7, -7]), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
+    require_meeting(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.array import Array
 from minijax.devices import device_put
+from minijax.number_types import LibraryNumberTypes
 from minijax.numpy.at import at
 from minijax.numpy.indexing import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.tracebacks import hide_frames
 from minijax_stage2 import typeof
-from minijax_stage2.operators import Method, array_methods, equality_of
+from minijax_stage2.operators import Method, equality_of
 from minijax_stage2.shaped_array import has_type
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -191,7 +192,6 @@ OF_TRACERS: dict[str, Any] = {
     "weak_type": property(lambda x: x.aval.weak_type),
 }
 
-array_methods.update(METHODS | OF_TRACERS)
+LibraryNumberTypes.array_methods.update(METHODS | OF_TRACERS)
 for name, function in METHODS.items():
-    if name.startswith("__") or hasattr(Array, name):  # where Python looks first
-        setattr(Array, name, function)
+    setattr(Array, name, function)

@@ -25,9 +25,10 @@ from minijax.numpy.index_parsing import (
 from minijax.numpy.index_plan import indices_of, plan_index
 from minijax.numpy.indexing import get, reverse, shape_of_cut, take_window, window_of
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.promotion import as_weak_as, broadcast_to, cast, result_type
+from minijax_stage2.promotion import as_weak_as, broadcast_to, cast
 from minijax_stage2.shaped_array import Shape
 
 CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP

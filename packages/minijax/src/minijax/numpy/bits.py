@@ -8,7 +8,8 @@ import minijax_stage2 as stage2
 from minijax import lax
 from minijax.numpy.arithmetic import abs, numeric
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, moveaxis
 
 bitwise_not = bitwise_invert = invert = lax.bitwise_not

@@ -7,7 +7,8 @@ from minijax.lax.elementwise import where as choose
 from minijax.numpy.comparisons import greater, less
 from minijax.numpy.floating_point import isnan
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote, require_meeting
+from minijax_stage2 import typeof
 
 
 @operation
@@ -45,6 +46,9 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
     for x in (arr, min, max):
         if x is not None and typeof(x).dtype.kind == "c":
             raise ValueError(f"clip: complex numbers have no order, found {typeof(x)}")
+    for bound in (min, max):
+        if bound is not None:
+            require_meeting(arr, bound)
     if min is not None:
         arr = lax.max(min, arr)
     return arr if max is None else lax.min(max, arr)

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.evaluation import evaluated_by_library
+from minijax.evaluation import evaluated_by_library, made_of_operations
 from minijax.lax.elementwise import where
 from minijax.numpy.arithmetic import abs
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.floating_point import isfinite, isnan
 from minijax.numpy.reductions import all
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote, require_meeting
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 from minijax_stage2.shaped_array import python_scalars
 
@@ -25,6 +26,7 @@ def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str, result:
     """A comparison that knows complex numbers, as numpy orders them: by their real parts first."""
 
     def function(x: Any, y: Any) -> Any:
+        require_meeting(x, y)
         if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
             return compare(x, y)
         x, y = promote(x, y)
@@ -59,6 +61,7 @@ def logical_and(x: Any, y: Any) -> Any:
     >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
     Array([False,  True, False], dtype=bool)
     """
+    require_meeting(x, y)
     return lax.bitwise_and(truth(x), truth(y))
 
 
@@ -69,6 +72,7 @@ def logical_or(x: Any, y: Any) -> Any:
     >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True,  True, False], dtype=bool)
     """
+    require_meeting(x, y)
     return lax.bitwise_or(truth(x), truth(y))
 
 
@@ -79,6 +83,7 @@ def logical_xor(x: Any, y: Any) -> Any:
     >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True, False, False], dtype=bool)
     """
+    require_meeting(x, y)
     return lax.bitwise_xor(truth(x), truth(y))
 
 
@@ -116,6 +121,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
     >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
     Array(True, dtype=bool)
     """
+    require_meeting(a, b)
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -137,7 +143,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _all_equal(a1, a2, equal_nan)
 
 
-@evaluated_by_library
+@made_of_operations
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether two arrays broadcast to one shape, where they have the same elements.
 

@@ -9,9 +9,10 @@ from minijax import lax
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
 from minijax.operation import operation
+from minijax.promotion import promote, require_one_rank
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
-from minijax_stage2.promotion import broadcast_to, promote, to_inexact
+from minijax_stage2.promotion import broadcast_to, to_inexact
 from minijax_stage2.shown import counted
 
 
@@ -182,6 +183,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         y, gaps = to_inexact(y), dx
     else:
         y, x = map(to_inexact, of_one_dtype(y, x))
+        if typeof(x).size > 2:  # else the one gap is that of all
+            require_one_rank(y, x)
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
         if typeof(x).ndim == 1:
             gaps = lax.reshape(gaps, [-1 if i == along else 1 for i in range(len(shape))])

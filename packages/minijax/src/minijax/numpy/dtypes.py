@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import dtypes
+from minijax import dtypes, promotion
 from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from minijax.tracebacks import hiding_frames
-from minijax_stage2 import promotion, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types
 

@@ -10,10 +10,11 @@ from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.dtypes import finfo
 from minijax.lax.elementwise import where
-from minijax.numpy.dtypes import default_float
+from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.operation import operation
+from minijax.promotion import promote, require_one_rank
 from minijax.tracebacks import hiding_frames
-from minijax_stage2 import promote, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact, to_inexact
 from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 
@@ -251,7 +252,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     _require_real("heaviside", x1, x2)
-    x1, x2 = map(to_inexact, promote(x1, x2))
+    x1, x2 = map(to_inexact, of_one_dtype(x1, x2))
     step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, x2))
     return stage2.astype(step, typeof(x1).dtype) if not typeof(x1).weak_type else step
 
@@ -335,6 +336,7 @@ def ldexp(x1: Any, x2: Any) -> Any:
     >>> jnp.ldexp(jnp.array([0.75, 0.5]), jnp.array([3, 0]))
     Array([6. , 0.5], dtype=float32)
     """
+    require_one_rank(x1, x2)
     _require_real("ldexp", x1, error=ValueError)
     if not _is_whole("ldexp", x2):
         raise ValueError(f"ldexp: x2 must be integers, found {typeof(x2)}")

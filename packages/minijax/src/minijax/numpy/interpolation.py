@@ -11,9 +11,10 @@ from minijax.numpy.arithmetic import remainder
 from minijax.numpy.dtypes import finfo
 from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type, to_inexact
+from minijax_stage2.promotion import cast, to_inexact
 
 
 # --8<-- [start:interp]

@@ -17,6 +17,8 @@ from minijax.numpy.manipulation import (
     transpose,
 )
 from minijax.operation import operation
+from minijax.promotion import require_one_dtype
+from minijax_stage2 import tree_leaves
 from minijax_stage2.functions import canonical_axis
 
 
@@ -34,12 +36,19 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
     """
     if not len(arrays):
         raise ValueError("concatenate: needs at least one array")
+    _require_one_dtype(arrays, dtype)
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
     along = canonical_axis("concatenate", axis, ndim(arrays[0]))
     if dtype is not None:
         arrays = [astype(a, dtype) for a in arrays]
     return lax.concatenate(arrays, along)
+
+
+def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
+    """Raises the error due where settings forbid these to be joined, unless a dtype is given."""
+    if dtype is None:
+        require_one_dtype(*arrays)
 
 
 @operation(static=("axis", "out", "dtype"))
@@ -52,6 +61,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
     >>> jnp.stack([jnp.zeros((2, 3)), jnp.ones((2, 3))], axis=-1).shape
     (2, 3, 2)
     """
+    _require_one_dtype(arrays, dtype)
     require_no_out("stack", out)
     if not len(arrays):
         raise ValueError("stack: needs at least one array")
@@ -69,6 +79,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
     """
+    require_one_dtype(*arrays)
     return concatenate(arrays, axis)
 
 
@@ -81,6 +92,7 @@ def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     >>> jnp.hstack([jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
     (2, 4)
     """
+    _require_one_dtype(tup, dtype)
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and ndim(arrays[0]) == 1 else 1, dtype)
 
@@ -93,6 +105,7 @@ def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
+    _require_one_dtype(tup, dtype)
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
@@ -103,6 +116,7 @@ def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
     (1, 2, 2)
     """
+    _require_one_dtype(tup, dtype)
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
@@ -114,6 +128,7 @@ def column_stack(tup: Sequence[Any]) -> Any:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    require_one_dtype(*tup)
     return concatenate([x if ndim(x) >= 2 else transpose(atleast_2d(x)) for x in tup], 1)
 
 
@@ -127,6 +142,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     Array([[0., 0.],
            [1., 1.]], dtype=float32)
     """
+    require_one_dtype(arr, values)
     return concatenate([arr, values], axis)
 
 
@@ -147,6 +163,7 @@ def block(arrays: Any) -> Any:
            [0., 0., 7.]], dtype=float32)
     """
     depth = _depth(arrays)
+    require_one_dtype(*tree_leaves(arrays))
     axes = max(depth, _most_axes(arrays))
 
     def join(part: Any, level: int) -> Any:

@@ -14,6 +14,7 @@ from minijax.numpy.matrix_equations import *
 from minijax.numpy.norms import *
 from minijax.numpy.products import vecdot
 from minijax.operation import operation
+from minijax.promotion import require_one_dtype
 from minijax_stage2 import typeof
 
 
@@ -24,6 +25,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
+    require_one_dtype(x1, x2)
     if not typeof(x1).shape[axis] == typeof(x2).shape[axis] == 3:
         raise ValueError(f"cross: vectors must have 3 elements, found {typeof(x1)}, {typeof(x2)}")
     return products.cross(x1, x2, axis=axis)
@@ -38,6 +40,7 @@ def matmul(
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
+    require_one_dtype(x1, x2)
     return products.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -51,6 +54,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     Array([[10, 20],
            [20, 40]], dtype=int32)
     """
+    require_one_dtype(x1, x2)
     if typeof(x1).ndim != 1 or typeof(x2).ndim != 1:
         raise ValueError(f"outer: takes vectors, found {typeof(x1)} and {typeof(x2)}")
     return products.outer(x1, x2)

@@ -16,9 +16,10 @@ from minijax.numpy.products import outer
 from minijax.numpy.ranges import vander
 from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
+from minijax.promotion import promote, require_one_dtype
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import broadcast_shapes, promote, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, to_inexact
 
 
 @operation(static="unroll")
@@ -59,6 +60,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 4, 5]))
     Array([3, 5, 7], dtype=int32)
     """
+    require_one_dtype(a1, a2)
     return lax.add(*_of_one_length("polyadd", a1, a2))
 
 
@@ -69,6 +71,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
     Array([1, 1, 2], dtype=int32)
     """
+    require_one_dtype(a1, a2)
     return lax.sub(*_of_one_length("polysub", a1, a2))
 
 
@@ -86,6 +89,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, 3]))
     Array([1., 5., 6.], dtype=float32)
     """
+    require_one_dtype(a1, a2)
     if trim_leading_zeros and max(typeof(a1).size, typeof(a2).size) > 1:
         a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
     return _polymul(a1, a2)
@@ -189,6 +193,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
     >>> jnp.polydiv(jnp.array([1.0, 3.0, 2.0]), jnp.array([1.0, 1.0]))
     (Array([1., 2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
+    require_one_dtype(u, v)
     quotient, rest = _polydiv(u, v)
     if not trim_leading_zeros:
         return quotient, rest

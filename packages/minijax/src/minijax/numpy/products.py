@@ -15,9 +15,10 @@ from minijax.arrays import require_no_out
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import HOW, options
 from minijax.operation import operation
+from minijax.promotion import require_one_count, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, one_int
-from minijax_stage2.promotion import broadcast_shapes, cast, result_type
+from minijax_stage2.promotion import broadcast_shapes, cast
 
 
 def meet(*operands: Any) -> list[Any]:
@@ -97,6 +98,7 @@ def vdot(
     >>> jnp.vdot(jnp.array([1.0j, 2.0]), jnp.array([1.0j, 3.0]))
     Array(7.+0.j, dtype=complex64)
     """
+    require_one_dtype(a, b)
     return dot(
         lax.reshape(_conjugate(a), (-1,)),
         lax.reshape(b, (-1,)),
@@ -123,9 +125,11 @@ def vecdot(
     >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
+    require_one_dtype(x1, x2)
     a, b = typeof(x1), typeof(x2)
     if not a.ndim or not b.ndim:
         raise ValueError(f"vecdot: operands must have at least one axis, found {a} and {b}")
+    require_one_count("vecdot", (a.ndim, b.ndim))
     x1, x2 = stage2.moveaxis(x1, axis, -1), stage2.moveaxis(x2, axis, -1)
     a, b = typeof(x1), typeof(x2)
     if a.shape[-1] != b.shape[-1]:
@@ -145,6 +149,8 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     (5, 2)
     """
     _require_axes("matvec", x1, 2, x2, 1)
+    require_one_count("matvec", (typeof(x1).ndim - 2, typeof(x2).ndim - 1))
+    require_one_dtype(x1, x2)
     return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), _last(x1, x2, -1))
 
 
@@ -156,6 +162,8 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     (5, 3)
     """
     _require_axes("vecmat", x1, 1, x2, 2)
+    require_one_count("vecmat", (typeof(x1).ndim - 1, typeof(x2).ndim - 2))
+    require_one_dtype(x1, x2)
     rows = lax.expand_dims(_conjugate(x1), [typeof(x1).ndim - 1])
     return lax.squeeze(matmul(rows, x2), _last(x1, x2, -2))
 
@@ -203,6 +211,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     Array([[10, 20, 30],
            [20, 40, 60]], dtype=int32)
     """
+    require_one_dtype(a, b)
     require_no_out("outer", out)
     return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))
 
@@ -262,6 +271,7 @@ def kron(a: Any, b: Any) -> Any:
     Array([[1, 2, 0, 0],
            [0, 0, 1, 2]], dtype=int32)
     """
+    require_one_dtype(a, b)
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     shape_a, shape_b = ((1,) * (ndim - typeof(x).ndim) + typeof(x).shape for x in (a, b))
     a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
@@ -291,6 +301,7 @@ def cross(
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
+    require_one_dtype(a, b)
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = stage2.moveaxis(a, axisa, -1), stage2.moveaxis(b, axisb, -1)

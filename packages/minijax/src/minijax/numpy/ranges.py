@@ -13,9 +13,10 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim, shape
 from minijax.operation import operation
+from minijax.promotion import promote, require_meeting
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.promotion import broadcast_shapes, inexact_dtype, promote, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, inexact_dtype, to_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
 
 
@@ -137,6 +138,7 @@ def logspace(
     >>> jnp.logspace(0, 4, 5, base=2).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
+    require_meeting(start, stop)
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     base, exponents = promote(to_inexact(base), exponents)
     out = lax.pow(base, exponents)

@@ -11,6 +11,7 @@ from minijax.array import array
 from minijax.arrays import require_no_out
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.numpy.comparisons import truth
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.joining import stack
@@ -23,10 +24,11 @@ from minijax.numpy.taking import (
     unravel_index,
 )
 from minijax.operation import operation
+from minijax.promotion import promote
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
-from minijax_stage2.promotion import cast, promote
+from minijax_stage2.promotion import cast
 
 
 # --8<-- [start:where]
@@ -62,10 +64,9 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return _where(condition, x, y)
+    return lax.elementwise.where(condition, x, y)
 
 
-_where = operation(stage2.where)
 # --8<-- [end:where]
 
 
@@ -282,7 +283,7 @@ def _chosen(a: Any, choices: list[Any]) -> Any:
     return lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
 
 
-@hiding_frames
+@evaluated_by_library
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """Element by element the function of the last condition that holds, applied to `x`.
 
@@ -305,7 +306,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         conditions = [condlist] if ndim(condlist) <= ndim(x) else list(condlist)
     elif conditions and isinstance(conditions[0], bool | np.bool_):
         conditions = [np.asarray(conditions)]
-    conditions = [lax.ne(c, False) for c in conditions]
+    conditions = [truth(c) for c in conditions]
     if len(funclist) == len(conditions) + 1:
         *funclist, otherwise = funclist
         none = conditions[0]
@@ -317,15 +318,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         raise ValueError(
             f"piecewise: found {len(funclist)} functions for {len(conditions)} conditions"
         )
-    x = lax.convert_element_type(x, typeof(x).dtype)
-    return _choose_pieces(x, conditions, list(funclist), args, kw)
+    x = array(x)
+    return _last_piece(x, conditions, [f(x, *args, **kw) if callable(f) else f for f in funclist])
 
 
-@evaluated_by_library
-def _choose_pieces(x: Any, conditions: list[Any], functions: list[Any], args: Any, kw: Any) -> Any:
+@operation
+def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
     out = lax.full_like(x, 0)
-    for condition, function in zip(conditions, functions, strict=True):
-        value = function(x, *args, **kw) if callable(function) else function
+    for condition, value in zip(conditions, values, strict=True):
         out = stage2.where(condition, cast(value, typeof(x)), out)
     return out
 

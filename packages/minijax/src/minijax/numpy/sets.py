@@ -22,9 +22,10 @@ from minijax.numpy.dtypes import default_int
 from minijax.numpy.reductions import any, count_nonzero
 from minijax.numpy.sorting import searchsorted, sort
 from minijax.operation import operation
+from minijax.promotion import require_one_dtype, result_type
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type
+from minijax_stage2.promotion import cast
 
 
 # --8<-- [start:isin]
@@ -125,6 +126,7 @@ def setdiff1d(
 def _setdiff1d(
     ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int
 ) -> tuple[Any, Any]:
+    require_one_dtype(ar1, ar2)
     x = lax.reshape(ar1, (-1,))
     is_new = lax.full(typeof(x).shape, True)
     if not assume_unique and typeof(x).size:

@@ -10,6 +10,7 @@ from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import mean, sum
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
@@ -101,6 +102,7 @@ def cov(
     Array([[2., 4.],
            [4., 8.]], dtype=float32)
     """
+    require_meeting(*([m] if y is None else [m, y]))
     if y is not None:
         m, y = of_one_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
@@ -172,6 +174,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     >>> f"{jnp.corrcoef(x, -2 * x)[0, 1]:.2f}"
     '-1.00'
     """
+    require_meeting(*([x] if y is None else [x, y]))
     c = cov(x, y, rowvar, dtype=dtype)
     if not typeof(c).ndim:
         return lax.div(c, c)

@@ -14,8 +14,9 @@ from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import broadcast_to, expand_dims, ndim, ravel, reshape, shape
 from minijax.operation import operation
+from minijax.promotion import promote
 from minijax.tracebacks import hiding_frames
-from minijax_stage2 import promote, typeof
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
 from minijax_stage2.shown import counted

@@ -7,7 +7,8 @@ from minijax import lax
 from minijax.declare import binary, lower_by_primitives, unary
 from minijax.lax.elementwise import where
 from minijax.operation import operation
-from minijax_stage2 import promote, typeof
+from minijax.promotion import promote
+from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 

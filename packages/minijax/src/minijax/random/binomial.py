@@ -9,11 +9,12 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax.random.arguments import Shape, float_dtype, new_key, result_shape, spread
 from minijax.random.keys import single_key, split
 from minijax.random.uniform import uniform_numbers
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type, to_inexact
+from minijax_stage2.promotion import cast, to_inexact
 
 
 # --8<-- [start:binomial]

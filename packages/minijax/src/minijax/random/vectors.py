@@ -5,11 +5,12 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
+from minijax.promotion import result_type
 from minijax.random.arguments import Shape, broadcast_sizes, float_dtype
 from minijax.random.keys import single_key
 from minijax.random.normal import normal, normal_numbers
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, result_type, to_inexact
+from minijax_stage2.promotion import cast, to_inexact
 
 METHODS = ("cholesky", "eigh", "svd")
 

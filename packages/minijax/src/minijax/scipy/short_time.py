@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.evaluation import evaluated_by_library
+from minijax.evaluation import evaluated_by_library, made_of_operations
 from minijax.floats import inexact_arrays
 from minijax.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
@@ -112,7 +112,7 @@ def _stft(
     return segments.frequencies(fs, one_sided, dtype), (times / fs).astype(dtype), out
 
 
-@evaluated_by_library
+@made_of_operations
 def istft(
     Zxx: Any,
     fs: Any = 1.0,

@@ -13,6 +13,7 @@ from minijax.floats import inexact_arrays
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
 from minijax.operation import operation
+from minijax.promotion import require_one_dtype
 from minijax.scipy.density import csd, welch
 from minijax.scipy.segments import detrend
 from minijax.scipy.short_time import istft, stft
@@ -156,6 +157,7 @@ def correlate(
     >>> minijax.scipy.signal.correlate(x, y, mode="valid")
     Array([1., 2.], dtype=float32)
     """
+    require_one_dtype(in1, in2)
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.evaluation import made_of_operations
 from minijax.floats import inexact_arrays
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.products import meet
@@ -121,7 +122,7 @@ def hankel(c: Any, r: Any = None) -> Any:
         numbers = jnp.concatenate([c, r[1:]])
         return jnp.flip(toeplitz(numbers[width - 1 :], jnp.flip(numbers[:width])), -1)
 
-    return jnp.vectorize(of_vectors, signature="(m),(n)->(m,n)")(c, r)
+    return made_of_operations(jnp.vectorize(of_vectors, signature="(m),(n)->(m,n)"))(c, r)
 
 
 @operation

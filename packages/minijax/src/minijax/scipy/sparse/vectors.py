@@ -9,8 +9,8 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays import tree_to_arrays
 from minijax.errors import TreeMismatchError
+from minijax.promotion import result_type
 from minijax_stage2 import explain_mismatch, tree_map, typeof
-from minijax_stage2.promotion import result_type
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_flatten, tree_leaves
 

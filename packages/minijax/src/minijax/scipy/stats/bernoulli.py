@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import xlog1py, xlogy
 
 
@@ -32,6 +33,7 @@ def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
     >>> f"{minijax.scipy.stats.bernoulli.pmf(1, 0.3):.3f}"
     '0.300'
     """
+    require_meeting(k, p, loc)
     return jnp.exp(logpmf(k, p, loc))
 
 

@@ -10,6 +10,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import betainc, betaln, xlog1py, xlogy
 
 
@@ -34,6 +35,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.beta.pdf(0.25, 2.0, 3.0):.3f}"
     '1.688'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
@@ -55,6 +57,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.beta.logcdf(0.25, 2.0, 3.0):.3f}"
     '-1.340'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.log(cdf(x, a, b, loc, scale))
 
 
@@ -76,6 +79,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.beta.logsf(0.25, 2.0, 3.0):.3f}"
     '-0.303'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.log(sf(x, a, b, loc, scale))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import betaln
 
 
@@ -32,6 +33,7 @@ def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     >>> f"{minijax.scipy.stats.betabinom.pmf(2, 5, 2.0, 3.0):.3f}"
     '0.238'
     """
+    require_meeting(k, n, a, b, loc)
     return jnp.exp(logpmf(k, n, a, b, loc))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -30,6 +31,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.cauchy.pdf(1.0):.3f}"
     '0.159'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 
@@ -51,6 +53,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.cauchy.logcdf(1.0):.3f}"
     '-0.288'
     """
+    require_meeting(x, loc, scale)
     return jnp.log(cdf(x, loc, scale))
 
 

@@ -10,6 +10,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import gammainc, gammaincc
 
 
@@ -34,6 +35,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.chi2.pdf(2.0, 3.0):.3f}"
     '0.208'
     """
+    require_meeting(x, df, loc, scale)
     return jnp.exp(logpdf(x, df, loc, scale))
 
 
@@ -55,6 +57,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.chi2.logcdf(2.0, 3.0):.3f}"
     '-0.850'
     """
+    require_meeting(x, df, loc, scale)
     return jnp.log(cdf(x, df, loc, scale))
 
 
@@ -76,6 +79,7 @@ def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.chi2.logsf(2.0, 3.0):.3f}"
     '-0.558'
     """
+    require_meeting(x, df, loc, scale)
     return jnp.log(sf(x, df, loc, scale))
 
 

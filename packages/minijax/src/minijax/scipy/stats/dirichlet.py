@@ -7,6 +7,7 @@ from minijax import numpy as jnp
 from minijax.arrays import to_array
 from minijax.numpy.products import meet
 from minijax.operation import operation
+from minijax.promotion import require_one_dtype
 from minijax.scipy.special import gammaln, xlogy
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
@@ -51,6 +52,7 @@ def pdf(x: Any, alpha: Any) -> Any:
     >>> f"{minijax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([1.0, 3.0])):.3f}"
     '1.920'
     """
+    require_one_dtype(x, alpha)
     return jnp.exp(logpdf(x, alpha))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -29,6 +30,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.expon.pdf(1.0):.3f}"
     '0.368'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 
@@ -50,6 +52,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.expon.logcdf(1.0):.3f}"
     '-0.459'
     """
+    require_meeting(x, loc, scale)
     return jnp.log1p(-sf(x, loc, scale))
 
 
@@ -60,6 +63,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.expon.sf(1.0):.3f}"
     '0.368'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logsf(x, loc, scale))
 
 

@@ -10,6 +10,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import gammainc, gammaincc, gammaln, xlogy
 
 
@@ -33,6 +34,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gamma.pdf(2.0, 3.0):.3f}"
     '0.271'
     """
+    require_meeting(x, a, loc, scale)
     return jnp.exp(logpdf(x, a, loc, scale))
 
 
@@ -54,6 +56,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gamma.logcdf(2.0, 3.0):.3f}"
     '-1.129'
     """
+    require_meeting(x, a, loc, scale)
     return jnp.log(cdf(x, a, loc, scale))
 
 
@@ -76,6 +79,7 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gamma.logsf(2.0, 3.0):.3f}"
     '-0.391'
     """
+    require_meeting(x, a, loc, scale)
     return jnp.log(sf(x, a, loc, scale))
 
 

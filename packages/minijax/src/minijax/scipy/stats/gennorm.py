@@ -6,6 +6,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -26,6 +27,7 @@ def pdf(x: Any, beta: Any) -> Any:
     >>> f"{minijax.scipy.stats.gennorm.pdf(1.0, 3.0):.3f}"
     '0.206'
     """
+    require_meeting(x, beta)
     return jnp.exp(logpdf(x, beta))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -34,6 +35,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gumbel_l.pdf(0.5):.3f}"
     '0.317'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 
@@ -55,6 +57,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gumbel_l.cdf(0.5):.3f}"
     '0.808'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logcdf(x, loc, scale))
 
 
@@ -65,6 +68,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gumbel_l.sf(0.5):.3f}"
     '0.192'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logsf(x, loc, scale))
 
 

@@ -10,6 +10,7 @@ from minijax import nn
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -35,6 +36,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gumbel_r.pdf(0.5):.3f}"
     '0.331'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 
@@ -56,6 +58,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.gumbel_r.cdf(0.5):.3f}"
     '0.545'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logcdf(x, loc, scale))
 
 

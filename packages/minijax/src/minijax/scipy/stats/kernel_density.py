@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.evaluation import evaluated_by_library
+from minijax.evaluation import made_of_operations
 from minijax.operation import operation
 from minijax.scipy.linalg import cho_factor, cho_solve
 from minijax.scipy.special import logsumexp, ndtr
@@ -70,7 +70,7 @@ class gaussian_kde:
     covariance: Any
     inv_cov: Any
 
-    @evaluated_by_library
+    @made_of_operations
     def __init__(
         self,
         dataset: Any,
@@ -132,7 +132,7 @@ class gaussian_kde:
         """The number of samples."""
         return int(typeof(self.dataset).shape[1])
 
-    @evaluated_by_library
+    @made_of_operations
     def evaluate(self, points: Any) -> Any:
         """The density at the points, which lie along the last axis."""
         points = self._points("gaussian_kde.evaluate", points)
@@ -146,14 +146,14 @@ class gaussian_kde:
         """The density at the points."""
         return self.evaluate(x)
 
-    @evaluated_by_library
+    @made_of_operations
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at the points."""
         points = self._points("gaussian_kde.logpdf", x)
         logs = _log_kernels(self.dataset, points, self.inv_cov)
         return logsumexp(logs + jnp.log(self.weights), axis=1)
 
-    @evaluated_by_library
+    @made_of_operations
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
         """The integral of the density times that of a normal distribution."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
@@ -165,7 +165,7 @@ class gaussian_kde:
         one = jnp.ones(1, typeof(self.weights).dtype)
         return _overlap(self.covariance + cov, self.dataset, self.weights, mean[:, None], one)
 
-    @evaluated_by_library
+    @made_of_operations
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
         """The probability of numbers from `low` to `high`, where there is one coordinate."""
         if self.d != 1:
@@ -176,7 +176,7 @@ class gaussian_kde:
         ends = [(end - self.dataset[0]) / width for end in (low, high)]
         return jnp.sum(self.weights * (ndtr(ends[1]) - ndtr(ends[0])))
 
-    @evaluated_by_library
+    @made_of_operations
     def integrate_kde(self, other: "gaussian_kde") -> Any:
         """The integral of the product of two densities."""
         if other.d != self.d:
@@ -184,7 +184,7 @@ class gaussian_kde:
         cov = self.covariance + other.covariance
         return _overlap(cov, self.dataset, self.weights, other.dataset, other.weights)
 
-    @evaluated_by_library
+    @made_of_operations
     def resample(self, key: Any, shape: Shape = ()) -> Any:
         """Points drawn from the estimated density, along the axes after the first."""
         of_index, of_noise = random.split(key)

@@ -8,6 +8,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import expit, logit
 
 
@@ -30,6 +31,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.logistic.pdf(1.0):.3f}"
     '0.197'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 

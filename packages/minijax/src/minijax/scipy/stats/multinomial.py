@@ -7,8 +7,9 @@ from minijax import numpy as jnp
 from minijax.arrays import to_array
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import promote
 from minijax.scipy.special import gammaln, xlogy
-from minijax_stage2 import promote, typeof
+from minijax_stage2 import typeof
 
 
 @operation

@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import gammaln, xlogy
 
 
@@ -29,6 +30,7 @@ def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     >>> f"{minijax.scipy.stats.nbinom.pmf(2, 3, 0.4):.3f}"
     '0.138'
     """
+    require_meeting(k, n, p, loc)
     return jnp.exp(logpmf(k, n, p, loc))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from minijax import lax
 from minijax.operation import operation
+from minijax.promotion import promote, require_meeting
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
-from minijax_stage2 import promote
 from minijax_stage2.promotion import to_inexact
 
 
@@ -40,6 +40,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.norm.pdf(1.0):.3f}"
     '0.242'
     """
+    require_meeting(x, loc, scale)
     return lax.exp(logpdf(x, loc, scale))
 
 

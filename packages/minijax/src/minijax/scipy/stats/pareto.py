@@ -10,6 +10,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -31,6 +32,7 @@ def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.pareto.pdf(2.0, 3.0):.3f}"
     '0.188'
     """
+    require_meeting(x, b, loc, scale)
     return jnp.exp(logpdf(x, b, loc, scale))
 
 
@@ -63,6 +65,7 @@ def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.pareto.sf(2.0, 3.0):.3f}"
     '0.125'
     """
+    require_meeting(x, b, loc, scale)
     return jnp.exp(logsf(x, b, loc, scale))
 
 

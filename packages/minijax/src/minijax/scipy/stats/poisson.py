@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays, real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
 from minijax_stage2 import typeof
 
@@ -30,6 +31,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     >>> f"{minijax.scipy.stats.poisson.pmf(2, 3.0):.3f}"
     '0.224'
     """
+    require_meeting(k, mu, loc)
     return jnp.exp(logpmf(k, mu, loc))
 
 

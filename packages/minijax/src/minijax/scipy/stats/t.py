@@ -10,6 +10,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -34,6 +35,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.t.pdf(1.0, 4.0):.3f}"
     '0.215'
     """
+    require_meeting(x, df, loc, scale)
     return jnp.exp(logpdf(x, df, loc, scale))
 
 

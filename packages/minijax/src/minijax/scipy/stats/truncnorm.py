@@ -9,6 +9,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
 from minijax_stage2 import typeof
@@ -51,6 +52,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.truncnorm.pdf(0.5, -1.0, 2.0):.3f}"
     '0.430'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
@@ -80,6 +82,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.truncnorm.cdf(0.5, -1.0, 2.0):.3f}"
     '0.651'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.exp(logcdf(x, a, b, loc, scale))
 
 
@@ -101,6 +104,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.truncnorm.sf(0.5, -1.0, 2.0):.3f}"
     '0.349'
     """
+    require_meeting(x, a, b, loc, scale)
     return jnp.exp(logsf(x, a, b, loc, scale))
 
 

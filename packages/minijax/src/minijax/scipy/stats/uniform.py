@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -27,6 +28,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.uniform.pdf(0.5, 0.0, 4.0):.3f}"
     '0.250'
     """
+    require_meeting(x, loc, scale)
     return jnp.exp(logpdf(x, loc, scale))
 
 

@@ -7,6 +7,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -28,6 +29,7 @@ def pdf(x: Any, kappa: Any) -> Any:
     >>> f"{minijax.scipy.stats.vonmises.pdf(0.5, 2.0):.3f}"
     '0.404'
     """
+    require_meeting(x, kappa)
     return jnp.exp(logpdf(x, kappa))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.operation import operation
+from minijax.promotion import require_meeting
 
 
 @operation
@@ -28,6 +29,7 @@ def pdf(x: Any, c: Any) -> Any:
     >>> f"{minijax.scipy.stats.wrapcauchy.pdf(0.5, 0.3):.3f}"
     '0.257'
     """
+    require_meeting(x, c)
     return jnp.exp(logpdf(x, c))
 
 
