@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
@@ -16,7 +17,7 @@ from minijax.numpy.products import outer
 from minijax.numpy.ranges import vander
 from minijax.numpy.selection import trim_zeros
 from minijax.operation import operation
-from minijax.promotion import promote, require_one_dtype
+from minijax.promotion import require_one_dtype
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
@@ -43,7 +44,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     out = lax.full(broadcast_shapes(typeof(p).shape[1:], typeof(x).shape), 0, typeof(x).dtype)
 
     def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
-        return lax.add(*promote(lax.mul(*promote(out, x)), coefficient)), ()
+        return stage2.add(stage2.mul(out, x), coefficient), ()
 
     return _along(step, out, p, unroll)[0]
 
