@@ -366,6 +366,11 @@ def test_what_jax_refuses_is_refused(name):
     assert issubclass(kinds[0], kinds[1])
 
 
+def test_a_rule_that_returns_no_pair_is_named():
+    with pytest.raises(TypeError, match=r"rule `<lambda>` .* must return a pair .*, found "):
+        jvp_with(minijax, lambda p, t: t[0])
+
+
 def test_what_a_rule_does_not_know_of_is_said():
     def outer(y):
         f = minijax.custom_jvp(lambda x: x * y)

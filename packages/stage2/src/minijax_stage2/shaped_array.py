@@ -136,7 +136,8 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     """
     if not isinstance(given, list | dict | tuple):
         try:
-            return np.dtype(given)
+            dtype: np.dtype[Any] = np.dtype(given)
+            return dtype
         except (TypeError, ValueError, AttributeError):
             pass
     raise TypeError(

@@ -11,6 +11,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, add, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     keystr,
     tree_flatten_with_path,
@@ -98,8 +99,8 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
     rule, symbolic_zeros = function.jvp, function.jvp_symbolic_zeros
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        shown = [shown_to_rule(t, symbolic_zeros) for t in tangents]
-        trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, shown)]
+        passed = [shown_to_rule(t, symbolic_zeros) for t in tangents]
+        trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, passed)]
         pair = rule(*call.nondiff, *trees)
         role = f"{function.decorator}: the rule `{name_of(rule)}`"
         if not isinstance(pair, tuple | list) or len(pair) != 2:
