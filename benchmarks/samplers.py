@@ -51,7 +51,7 @@ SAMPLERS: dict[str, Sampler] = {
     "poisson of 30": lambda random, jnp, key, n: random.poisson(key, 30.0, (n,)),
     "binomial": lambda random, jnp, key, n: random.binomial(key, 20.0, 0.3, (n,)),
     "multinomial": lambda random, jnp, key, n: random.multinomial(
-        key, jnp.full((n // 5,), 10.0), jnp.ones(5) / 5
+        key, 10.0, jnp.full((n // 5, 5), 0.2)
     ),
     "geometric": lambda random, jnp, key, n: random.geometric(key, 0.3, (n,)),
     "categorical": lambda random, jnp, key, n: random.categorical(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import benchmarks.__main__ as bench
+import minijax
 
 
 @pytest.fixture
@@ -105,6 +106,20 @@ def test_loops_compute_the_same_with_either_library(name):
         ours, theirs = (lib.core.tree_util.tree_leaves(result(lib)) for lib in programs.libraries())
     for x, y in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-4)
+
+
+def test_samplers_draw_alike_with_either_library():
+    from benchmarks import programs, samplers
+
+    def drawn(lib, sampler):
+        draw = samplers.scanned(lib, lambda key: sampler(lib.core.random, lib.numpy, key, 10))
+        out = lib.core.eval_shape(draw, lib.core.random.key(0))
+        return out.shape, str(out.dtype)
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for name, sampler in samplers.SAMPLERS.items():
+            ours, theirs = (drawn(lib, sampler) for lib in programs.libraries())
+            assert ours == theirs or name == "split", name  # keys are of a dtype of each one's own
 
 
 def test_figures_come_from_a_fresh_process():
