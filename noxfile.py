@@ -247,6 +247,13 @@ def fuzz(session: nox.Session) -> None:
     session.run("python", "-m", "nets.fuzz", *session.posargs)
 
 
+@nox.session(reuse_venv=True)
+def ulps(session: nox.Session) -> None:
+    """Measures how exact each elementwise function is, and JAX's; `-- --help` lists its options."""
+    install(session, LIBRARY, *group("ulps"))
+    session.run("python", "-m", "nets.ulps", *session.posargs)
+
+
 # What is published
 
 

@@ -1,1 +1,1 @@
-"""Nets: what no table of tests would think of, tried in processes that may die or hang."""
+"""Nets: programs that look at length for what no table of tests would think of."""

@@ -1,17 +1,20 @@
 """Functions that choose among elements: by a condition, or the larger or smaller one."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import Binary, binary
+from minijax.declare import Binary, binary, declare, lower_by_primitives, require_kind
 from minijax.lax.complex_numbers import imag, real
 from minijax.lax.elementwise import eq, le, lt, mul, where
 from minijax.operation import operation
 from minijax.promotion import promote, require_meeting, require_one_dtype
-from minijax_stage2 import typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3.abstract_eval import arithmetic
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
@@ -83,9 +86,12 @@ def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
     return where(is_first_smaller, x, y)
 
 
+clamp_p = Primitive("clamp")
+
+
 @operation
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """`x`, but `min` where it is smaller, and `max` where it is larger.
+    """`x`, but `min` where it is smaller, and `max` where it is larger; the derivative there is 0.
 
     Arguments:
         min: the lower bound, a scalar or an array that meets `x`.
@@ -98,7 +104,34 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     require_one_dtype(min, x, max)
-    return smaller(larger(min, x), max)
+    return bind1(clamp_p, *promote(min, x, max))
+
+
+def _where_ordered(t: Any, *increasing: Any) -> Any:
+    """The tangent where each operand, or its real part, is less than the next, else 0."""
+    parts = [real(x) if typeof(x).dtype.kind == "c" else x for x in increasing]
+    for smaller_one, larger_one in itertools.pairwise(parts):
+        t = where(lt(smaller_one, larger_one), t, 0)
+    return t
+
+
+def _type_of_clamped(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list[ShapedArray]:
+    require_kind("clamp", "biufc", min, x, max)
+    (bounded,) = arithmetic(clamp_p)(min, x)
+    return arithmetic(clamp_p)(bounded, max)
+
+
+declare(
+    clamp_p,
+    abstract_eval=_type_of_clamped,
+    lower=lower_by_primitives(lambda min, x, max: smaller(larger(min, x), max)),
+    vmap=elementwise(clamp_p),
+    jvp=(
+        lambda t, out, min, x, max: _where_ordered(t, x, min, max),
+        lambda t, out, min, x, max: _where_ordered(t, min, x, max),
+        lambda t, out, min, x, max: _where_ordered(t, max, x),
+    ),
+)
 
 
 @operation

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import Binary, Rule, binary, lower_by_primitives, no_derivative
+from minijax.declare import Binary, binary, no_derivative
 from minijax.lax.bits import bitwise_and, bitwise_not, bitwise_or
 from minijax.lax.complex_numbers import abs
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import add, div, eq, exp, ge, gt, le, log, lt, mul, ne, neg, sub, where
 from minijax.lax.special import digamma, lgamma
+from minijax.lax.widths import in_32_bits_at_least
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -151,19 +152,21 @@ def _underflows(log_weight: Any) -> Any:
 
 def _is_outside(a: Any, x: Any) -> Any:
     both_zero = bitwise_and(eq(a, 0.0), eq(x, 0.0))
-    return _any(lt(x, 0.0), lt(a, 0.0), both_zero, ne(a, a), ne(x, x))
+    both_infinite = bitwise_and(eq(a, math.inf), eq(x, math.inf))
+    return _any(lt(x, 0.0), lt(a, 0.0), both_zero, both_infinite, ne(a, a), ne(x, x))
 
 
 def _igamma(a: Any, x: Any) -> Any:
     is_above = bitwise_and(ge(x, 1.0), gt(x, a))
     log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
     is_outside = _is_outside(a, x)
-    is_special = _any(eq(x, 0.0), is_outside, _underflows(log_weight), is_infinite)
+    is_zero = bitwise_or(eq(x, 0.0), eq(a, math.inf))
+    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite)
     is_active, weight = bitwise_not(is_special), exp(log_weight)
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
     out = where(is_above, sub(1.0, upper), lower)
-    out = where(is_infinite, 1.0, where(eq(x, 0.0), 0.0, out))
+    out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
 
@@ -171,11 +174,12 @@ def _igammac(a: Any, x: Any) -> Any:
     is_above = bitwise_and(ge(x, 1.0), ge(x, a))
     log_weight = _log_weight(a, x)
     is_outside, is_zero = _is_outside(a, x), bitwise_or(eq(x, math.inf), eq(a, 0.0))
-    is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero))
+    is_one = eq(a, math.inf)
+    is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero, is_one))
     weight = exp(log_weight)
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    out = where(is_zero, 0.0, where(is_above, upper, sub(1.0, lower)))
+    out = where(is_one, 1.0, where(is_zero, 0.0, where(is_above, upper, sub(1.0, lower))))
     return where(is_outside, math.nan, out)
 
 
@@ -217,17 +221,6 @@ _sample_slope = _slope(
 # --8<-- [end:slopes]
 
 
-def _in_32_bits_at_least(function: Callable[[Any, Any], Any]) -> Rule:
-    def widened(a: Any, x: Any) -> Any:
-        dtype = typeof(x).dtype
-        if dtype.itemsize >= 4:
-            return function(a, x)
-        wide = [stage2.astype(operand, np.float32) for operand in (a, x)]
-        return stage2.astype(function(*wide), dtype)
-
-    return lower_by_primitives(widened)
-
-
 def _density(a: Any, x: Any) -> Any:
     return exp(sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a))))
 
@@ -240,7 +233,7 @@ def _slope_of_sample_slope(out: Any, a: Any, x: Any) -> Any:
 _igamma_grad_a_of: Binary = binary(
     "igamma_grad_a",
     "",
-    hlo=_in_32_bits_at_least(_igamma_slope),
+    hlo=in_32_bits_at_least(_igamma_slope),
     kinds="f",
     jvp=(
         no_derivative("igamma_grad_a", "a"),
@@ -250,7 +243,7 @@ _igamma_grad_a_of: Binary = binary(
 _random_gamma_grad_of: Binary = binary(
     "random_gamma_grad",
     "",
-    hlo=_in_32_bits_at_least(_sample_slope),
+    hlo=in_32_bits_at_least(_sample_slope),
     kinds="f",
     jvp=(
         no_derivative("random_gamma_grad", "a"),
@@ -260,7 +253,7 @@ _random_gamma_grad_of: Binary = binary(
 _igamma_of: Binary = binary(
     "igamma",
     "",
-    hlo=_in_32_bits_at_least(_igamma),
+    hlo=in_32_bits_at_least(_igamma),
     kinds="f",
     jvp=(
         lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
@@ -270,7 +263,7 @@ _igamma_of: Binary = binary(
 _igammac_of: Binary = binary(
     "igammac",
     "",
-    hlo=_in_32_bits_at_least(_igammac),
+    hlo=in_32_bits_at_least(_igammac),
     kinds="f",
     jvp=(
         lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),

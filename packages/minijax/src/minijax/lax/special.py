@@ -7,13 +7,42 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import minijax_stage2 as stage2
-from minijax.declare import Binary, Unary, binary, lower_by_primitives, no_derivative, unary
+from minijax.declare import Binary, Unary, binary, no_derivative, unary
+from minijax.lax.bits import bitwise_or
 from minijax.lax.complex_numbers import abs, sign
-from minijax.lax.elementwise import add, div, exp, gt, le, mul, neg, square, sub, where
+from minijax.lax.elementwise import add, div, eq, exp, gt, le, lt, mul, neg, square, sub, where
+from minijax.lax.rounding import round
 from minijax.lax.transcendental import sqrt
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.operation import operation
 from minijax_stage2 import typeof
+
+
+# --8<-- [start:bell]
+def exp_of_square(x: Any, sign: float) -> Any:
+    """`exp(sign * x**2)`, where the rounding of the square does no harm.
+
+    `x` is split in two, so that the square of the first part is exact (Moshier's Cephes, expx2).
+    """
+    x = where(lt(abs(x), 64.0), x, 64.0)  # whose square is as good as infinite
+    first = div(round(mul(x, 128.0)), 128.0)
+    rest = mul(sub(x, first), add(x, first))
+    return mul(exp(mul(sign, square(first))), exp(mul(sign, rest)))
+
+
+def _exp_of_negative_square(x: Any) -> Any:
+    return where(eq(x, x), exp_of_square(x, -1.0), math.nan)
+
+
+_bell: Unary = unary(
+    "bell",
+    "",
+    hlo=in_32_bits_at_least(_exp_of_negative_square),
+    kinds="f",
+    # Where nothing is left of the bell curve, nothing is left of this, however large x is.
+    jvp=lambda t, out, x: mul(t, where(eq(out, 0), 0, mul(mul(-2, out), x))),
+)
+# --8<-- [end:bell]
 
 erf = unary(
     "erf",
@@ -24,7 +53,7 @@ erf = unary(
     """,
     hlo="chlo.erf",
     kinds="f",
-    jvp=lambda t, out, x: mul(mul(t, 2 / math.sqrt(math.pi)), exp(neg(square(x)))),
+    jvp=lambda t, out, x: mul(mul(t, 2 / math.sqrt(math.pi)), _bell(x)),
 )
 erfc = unary(
     "erfc",
@@ -35,7 +64,7 @@ erfc = unary(
     """,
     hlo="chlo.erfc",
     kinds="f",
-    jvp=lambda t, out, x: mul(mul(t, -2 / math.sqrt(math.pi)), exp(neg(square(x)))),
+    jvp=lambda t, out, x: mul(mul(t, -2 / math.sqrt(math.pi)), _bell(x)),
 )
 erf_inv = unary(
     "erf_inv",
@@ -49,6 +78,14 @@ erf_inv = unary(
     jvp=lambda t, out, x: mul(mul(t, math.sqrt(math.pi) / 2), exp(square(out))),
 )
 
+_lgamma_of_64_bits = unary("lgamma_of_64_bits", "", hlo="chlo.lgamma", kinds="f")
+
+
+def _lgamma(x: Any) -> Any:
+    is_root = bitwise_or(eq(x, 1.0), eq(x, 2.0))
+    return where(is_root, 0.0, _lgamma_of_64_bits(x))
+
+
 lgamma = unary(
     "lgamma",
     """The logarithm of the absolute value of the gamma function of `x`.
@@ -56,7 +93,7 @@ lgamma = unary(
     >>> f"{lax.exp(lax.lgamma(5.0)):.3f}"
     '24.000'
     """,
-    hlo="chlo.lgamma",
+    hlo=in_64_bits(_lgamma),
     kinds="f",
     jvp=lambda t, out, x: mul(t, digamma(x)),
 )
@@ -153,9 +190,6 @@ def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
 
 
 def _i0e(x: Any) -> Any:
-    dtype = typeof(x).dtype
-    if dtype.itemsize < 4:
-        return stage2.astype(_i0e(stage2.astype(x, np.float32)), dtype)
     x = abs(x)
     near = _chebyshev(_I0E_NEAR, sub(mul(0.5, x), 2.0))
     far = div(_chebyshev(_I0E_FAR, sub(div(32.0, x), 2.0)), sqrt(x))
@@ -176,7 +210,7 @@ bessel_i0e = unary(
     >>> f"{lax.bessel_i0e(1.0):.3f}", f"{lax.exp(-1.0) * 1.2660659:.3f}"
     ('0.466', '0.466')
     """,
-    hlo=lower_by_primitives(_i0e),
+    hlo=in_32_bits_at_least(_i0e),
     kinds="f",
     jvp=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
 )

@@ -1,9 +1,15 @@
 """Roots, exponentials, logarithms, trigonometric and hyperbolic functions."""
 
 import math
+from typing import Any
 
+import minijax_stage2 as stage2
 from minijax.declare import Unary, binary, lower_by_primitives, unary
-from minijax.lax.elementwise import add, div, exp, integer_pow, mul, neg, square, sub
+from minijax.lax.bits import bitwise_and
+from minijax.lax.complex_numbers import abs
+from minijax.lax.elementwise import add, div, exp, gt, integer_pow, lt, mul, neg, square, sub, where
+from minijax_stage2 import typeof
+from minijax_stage4 import stop_gradient
 
 # --8<-- [start:unary]
 tan = unary(
@@ -44,7 +50,8 @@ expm1 = unary(
     (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """,
     hlo="exponential_minus_one",
-    jvp=lambda t, out, x: mul(t, add(out, 1)),
+    # Not out + 1, of which nothing is left where out is nearly -1.
+    jvp=lambda t, out, x: mul(t, exp(x)),
 )
 log1p = unary(
     "log1p",
@@ -100,6 +107,27 @@ exp2 = unary(
     jvp=lambda t, out, x: mul(t, mul(out, math.log(2))),
 )
 
+# 1 - x**2, and its derivatives, exact also near -1 and 1.
+_one_minus_square = unary(
+    "one_minus_square",
+    "",
+    hlo=lower_by_primitives(lambda x: mul(sub(1, x), add(1, x))),
+    jvp=lambda t, out, x: mul(t, mul(x, -2)),
+)
+
+
+def _slope_of_asinh(x: Any) -> Any:
+    """`1 / sqrt(x**2 + 1)`, where no square overflows.
+
+    By what they are scaled, numerator and denominator, changes nothing: it is held constant.
+    """
+    size = abs(stop_gradient(x))
+    is_large = bitwise_and(gt(size, 1), lt(size, math.inf))
+    scale = stage2.astype(where(is_large, size, 1), typeof(x).dtype)
+    squares = add(square(div(x, scale)), square(div(1, scale)))
+    return div(rsqrt(squares), scale)
+
+
 asin = unary(
     "asin",
     """The angle whose sine is `x`.
@@ -108,7 +136,7 @@ asin = unary(
     ('1.571', nan)
     """,
     hlo="chlo.asin",
-    jvp=lambda t, out, x: mul(t, rsqrt(sub(1, square(x)))),
+    jvp=lambda t, out, x: mul(t, rsqrt(_one_minus_square(x))),
 )
 acos = unary(
     "acos",
@@ -118,7 +146,7 @@ acos = unary(
     ('3.142', '1.571')
     """,
     hlo="chlo.acos",
-    jvp=lambda t, out, x: neg(mul(t, rsqrt(sub(1, square(x))))),
+    jvp=lambda t, out, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
 )
 atan = unary(
     "atan",
@@ -173,7 +201,7 @@ asinh = unary(
     '2.000'
     """,
     hlo="chlo.asinh",
-    jvp=lambda t, out, x: mul(t, rsqrt(add(square(x), 1))),
+    jvp=lambda t, out, x: mul(t, _slope_of_asinh(x)),
 )
 acosh = unary(
     "acosh",
@@ -183,7 +211,7 @@ acosh = unary(
     ('0.000', '2.000')
     """,
     hlo="chlo.acosh",
-    jvp=lambda t, out, x: mul(t, rsqrt(sub(square(x), 1))),
+    jvp=lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
 )
 atanh = unary(
     "atanh",
@@ -193,7 +221,7 @@ atanh = unary(
     ('0.500', inf)
     """,
     hlo="chlo.atanh",
-    jvp=lambda t, out, x: div(t, mul(add(1, x), sub(1, x))),
+    jvp=lambda t, out, x: div(t, _one_minus_square(x)),
 )
 
 __all__ = [

@@ -119,12 +119,13 @@ _GELU_SCALE = math.sqrt(2 / math.pi)
 
 @operation
 def relu6(x: Any) -> Any:
-    """`x` between 0 and 6, else the nearer of them.
+    """`x` between 0 and 6, else the nearer of them; the derivative at these is 0.
 
     >>> nn.relu6(jnp.array([-2.0, 2.0, 8.0]))
     Array([0., 2., 6.], dtype=float32)
     """
-    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+    above_zero = jnp.where(jnp.less_equal(x, 0), 0, x)
+    return jnp.where(jnp.greater_equal(x, 6), 6.0, above_zero)
 
 
 @operation

@@ -199,7 +199,7 @@ def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
 
 @operation
 def floor_divide(x1: Any, x2: Any) -> Any:
-    """The quotient `x1 / x2`, rounded down.
+    """The quotient `x1 / x2`, rounded down; by zero, a float is infinite, or not a number.
 
     Raises:
         TypeError: an operand is complex.
@@ -217,7 +217,8 @@ def floor_divide(x1: Any, x2: Any) -> Any:
         return where(is_above, lax.sub(quotient, 1), quotient)
     is_above = _has_sign_of_dividend_only(rest, x2)
     quotient = lax.div(lax.sub(x1, rest), x2)
-    return lax.round(where(is_above, lax.sub(quotient, 1), quotient))
+    whole = lax.round(where(is_above, lax.sub(quotient, 1), quotient))
+    return where(lax.eq(x2, 0), lax.div(x1, x2), whole)
 
 
 @operation

@@ -246,14 +246,14 @@ def copysign(x1: Any, x2: Any) -> Any:
 
 @operation
 def heaviside(x1: Any, x2: Any) -> Any:
-    """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
+    """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive; NaN where it is NaN.
 
     >>> jnp.heaviside(jnp.array([-2.0, 0.0, 2.0]), 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     _require_real("heaviside", x1, x2)
     x1, x2 = map(to_inexact, of_one_dtype(x1, x2))
-    step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, x2))
+    step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, where(lax.eq(x1, 0), x2, math.nan)))
     return stage2.astype(step, typeof(x1).dtype) if not typeof(x1).weak_type else step
 
 
@@ -276,7 +276,18 @@ def spacing(x: Any) -> Any:
     """
     _require_real("spacing", x, error=ValueError)
     x = to_inexact(x)
-    return lax.sub(lax.nextafter(x, copysign(math.inf, x)), x)
+    return where(isfinite(x), copysign(_spacing_of_size(x), x), math.nan)
+
+
+def _spacing_of_size(x: Any) -> Any:
+    """A power of two made of its bits: XLA takes subnormal numbers for zero."""
+    limits, dtype = finfo(typeof(x).dtype), typeof(x).dtype
+    bits = lax.bitcast_convert_type(lax.abs(lax.stop_gradient(x)), _integer_of(dtype))
+    biased = lax.shift_right_logical(bits, limits.nmant)
+    normal = lax.shift_left(lax.sub(biased, limits.nmant), limits.nmant)
+    place = lax.sub(lax.clamp(1, biased, limits.nmant + 1), 1)
+    subnormal = lax.shift_left(stage2.functions.full_like(bits, 1), place)
+    return lax.bitcast_convert_type(where(lax.gt(biased, limits.nmant), normal, subnormal), dtype)
 
 
 @hiding_frames

@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 from minijax import lax
-from minijax.declare import binary, lower_by_primitives, unary
+from minijax.declare import Unary, binary, lower_by_primitives, unary
 from minijax.lax.elementwise import where
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.operation import operation
 from minijax.promotion import promote
 from minijax_stage2 import typeof
@@ -96,6 +97,28 @@ radians = deg2rad
 degrees = rad2deg
 
 
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = lax.abs(x), lax.abs(y)
+    is_infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
+    larger, smaller = lax.max(x, y), lax.min(x, y)
+    is_zero = lax.eq(larger, 0)
+    ratio = lax.div(smaller, where(is_zero, 1, larger))
+    length = where(is_zero, larger, lax.mul(larger, lax.sqrt(lax.add(1, lax.square(ratio)))))
+    return where(is_infinite, math.inf, length)
+
+
+_hypot_of = binary(
+    "hypot",
+    "",
+    hlo=lower_by_primitives(_hypot),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, lax.div(x, out)),
+        lambda t, out, x, y: lax.mul(t, lax.div(y, out)),
+    ),
+)
+
+
 @operation
 def hypot(x1: Any, x2: Any) -> Any:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way.
@@ -103,13 +126,7 @@ def hypot(x1: Any, x2: Any) -> Any:
     >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
     (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
     """
-    x1, x2 = map(lax.abs, real_floats("hypot", x1, x2))
-    is_infinite = lax.bitwise_or(lax.eq(x1, math.inf), lax.eq(x2, math.inf))
-    larger, smaller = lax.max(x1, x2), lax.min(x1, x2)
-    is_zero = lax.eq(larger, 0)
-    ratio = lax.div(smaller, where(is_zero, 1, larger))
-    length = where(is_zero, larger, lax.mul(larger, lax.sqrt(lax.add(1, lax.square(ratio)))))
-    return where(is_infinite, math.inf, length)
+    return _hypot_of(*real_floats("hypot", x1, x2))
 
 
 # --8<-- [start:logaddexp]
@@ -172,20 +189,67 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     return lax.mul(logaddexp(x1, x2), 1 / math.log(2))
 
 
+# --8<-- [start:sinc]
+def _nearest_whole(x: Any) -> tuple[Any, Any]:
+    """What the nearest whole number leaves of `x`, exactly, and 1 or -1: whether that is even."""
+    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    sign = where(lax.ne(lax.rem(whole, 2.0), 0), -1.0, 1.0)
+    return where(lax.is_finite(x), lax.sub(x, whole), 0.0), sign
+
+
+def _sin_of_half_turns(x: Any) -> Any:
+    """`sin(pi * x)`, exact also near the whole numbers; of infinity 0."""
+    if typeof(x).dtype.kind == "c":
+        return lax.sin(lax.mul(math.pi, x))
+    rest, sign = _nearest_whole(x)
+    return lax.mul(sign, lax.sin(lax.mul(math.pi, rest)))
+
+
+def _cos_of_half_turns(x: Any) -> Any:
+    """`cos(pi * x)`, exact also near its zeros; of infinity 1."""
+    if typeof(x).dtype.kind == "c":
+        return lax.cos(lax.mul(math.pi, x))
+    rest, sign = _nearest_whole(x)
+    return lax.mul(sign, lax.sin(lax.mul(math.pi, lax.sub(0.5, lax.abs(rest)))))
+
+
 def _sinc(x: Any) -> Any:
-    """`sin(x) / x`."""
     is_zero = lax.eq(x, 0)
-    safe = where(is_zero, 1, x)
-    return where(is_zero, 1, lax.div(lax.sin(safe), safe))
+    ratio = lax.div(_sin_of_half_turns(x), lax.mul(math.pi, where(is_zero, 1, x)))
+    return where(is_zero, 1, where(lax.eq(x, x), ratio, math.nan))
 
 
-def _sinc_slope(t: Any, out: Any, x: Any) -> Any:
+def _sinc_slope(x: Any) -> Any:
+    """`(cos(pi * x) - sinc(x)) / x`; near 0, where little is left of that, its series."""
+    is_near = lax.lt(lax.abs(x), 0.5)
+    near, far = where(is_near, x, 0), where(is_near, 1, x)
+    square, series = lax.square(lax.mul(math.pi, near)), 0.0
+    for k in range(12, 0, -1):
+        series = lax.add((-1) ** k * 2 * k / math.factorial(2 * k + 1), lax.mul(square, series))
+    slope = lax.div(lax.sub(_cos_of_half_turns(far), _sinc(far)), far)
+    return where(is_near, lax.mul(lax.mul(math.pi**2, near), series), slope)
+
+
+def _sinc_curvature(x: Any) -> Any:
+    """The second derivative, by the differential equation that `sinc` solves."""
     is_zero = lax.eq(x, 0)
-    safe = where(is_zero, 1, x)
-    return lax.mul(t, where(is_zero, lax.div(x, -3), lax.div(lax.sub(lax.cos(x), out), safe)))
+    slope = where(is_zero, -(math.pi**2) / 3, lax.div(_sinc_slope_of(x), where(is_zero, 1, x)))
+    return lax.sub(lax.mul(-(math.pi**2), _sinc_of(x)), lax.mul(2, slope))
 
 
-_sinc_of = unary("sinc", "", hlo=lower_by_primitives(_sinc), jvp=_sinc_slope)
+_sinc_slope_of: Unary = unary(
+    "sinc_slope",
+    "",
+    hlo=in_64_bits(_sinc_slope),
+    jvp=lambda t, out, x: lax.mul(t, _sinc_curvature(x)),
+)
+_sinc_of: Unary = unary(
+    "sinc",
+    "",
+    hlo=in_32_bits_at_least(_sinc),
+    jvp=lambda t, out, x: lax.mul(t, _sinc_slope_of(x)),
+)
+# --8<-- [end:sinc]
 
 
 @operation
@@ -195,7 +259,7 @@ def sinc(x: Any) -> Any:
     >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
     (Array(1., dtype=float32, weak_type=True), '0.637')
     """
-    return _sinc_of(lax.mul(math.pi, to_inexact(x)))
+    return _sinc_of(to_inexact(x))
 
 
 _i0 = unary(

@@ -10,14 +10,16 @@ from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 
 
+def _is_zero_times_number(x: Any, y: Any) -> Any:
+    return lax.bitwise_and(lax.eq(x, 0), lax.eq(y, y))
+
+
 def _xlogy(x: Any, y: Any) -> Any:
-    is_zero = lax.eq(x, 0)
-    return where(is_zero, 0, lax.mul(x, lax.log(where(is_zero, 1, y))))
+    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log(y)))
 
 
 def _xlog1py(x: Any, y: Any) -> Any:
-    is_zero = lax.eq(x, 0)
-    return where(is_zero, 0, lax.mul(x, lax.log1p(where(is_zero, 0, y))))
+    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log1p(y)))
 
 
 # Primitives, for their derivatives by x are logarithms also where x is 0.

@@ -3,16 +3,15 @@
 import math
 from typing import Any
 
-import numpy as np
-
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.declare import lower_by_primitives, unary
+from minijax.declare import unary
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
+from minijax.lax.special import exp_of_square
+from minijax.lax.widths import in_32_bits_at_least
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
-from minijax_stage2 import typeof
 
 
 @operation
@@ -46,12 +45,9 @@ def erfinv(x: Any) -> Any:
 
 
 def _erfcx(x: Any) -> Any:
-    dtype = typeof(x).dtype
-    if dtype.itemsize < 4:
-        return stage2.astype(_erfcx(stage2.astype(x, np.float32)), dtype)
     is_far, is_very_far = lax.gt(x, 1.5), lax.gt(x, 1e6)
     near = where(is_far, 1.0, x)
-    product = lax.mul(lax.exp(lax.square(near)), lax.erfc(near))
+    product = lax.mul(exp_of_square(near, 1.0), lax.erfc(near))
     middle = where(lax.bitwise_and(is_far, lax.bitwise_not(is_very_far)), x, 2.0)
     half = stage2.functions.full_like(x, 0.5)
     tail = lax.mul(middle, fraction(half, lax.square(middle), is_far))
@@ -62,7 +58,7 @@ def _erfcx(x: Any) -> Any:
 _erfcx_of = unary(
     "erfcx",
     "",
-    hlo=lower_by_primitives(_erfcx),
+    hlo=in_32_bits_at_least(_erfcx),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(
         t, lax.sub(lax.mul(lax.mul(x, 2.0), out), 2 / math.sqrt(math.pi))

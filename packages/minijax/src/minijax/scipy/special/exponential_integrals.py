@@ -9,29 +9,18 @@ from typing import Any
 
 import numpy as np
 
-import minijax_stage2 as stage2
 from minijax import lax
-from minijax.declare import Rule, binary, lower_by_primitives, no_derivative, unary
+from minijax.declare import binary, no_derivative, unary
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
+from minijax.lax.widths import in_32_bits_at_least
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
 
 MOST_TERMS = 500
-
-
-def _in_32_bits_at_least(function: Any) -> Rule:
-    def widened(*operands: Any) -> Any:
-        dtype = typeof(operands[0]).dtype
-        if dtype.itemsize >= 4:
-            return function(*operands)
-        wide = [stage2.astype(x, np.float32) for x in operands]
-        return stage2.astype(function(*wide), dtype)
-
-    return lower_by_primitives(widened)
 
 
 def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
@@ -75,7 +64,8 @@ def _expn(n: Any, x: Any) -> Any:
     power = lax.mul(where(is_odd, -1.0, 1.0), lax.exp(logs))
     lower = lax.sub(lax.mul(power, lax.sub(lax.digamma(n), lax.log(near))), series)
 
-    is_far = lax.bitwise_and(is_inside, lax.bitwise_not(is_small))
+    # Of what is larger the exponential is zero, and the fraction is not computed.
+    is_far = lax.bitwise_and(lax.bitwise_and(is_inside, lax.bitwise_not(is_small)), lax.lt(x, 1e3))
     upper = lax.mul(lax.exp(lax.neg(far)), fraction(lax.sub(1.0, n), far, is_far))
     out = where(is_small, lower, upper)
     out = where(lax.eq(n, 0.0), lax.div(lax.exp(lax.neg(x)), x), out)
@@ -93,7 +83,7 @@ def _expn_tangent(t: Any, out: Any, n: Any, x: Any) -> Any:
 _expn_of = binary(
     "expn",
     "",
-    hlo=_in_32_bits_at_least(_expn),
+    hlo=in_32_bits_at_least(_expn),
     kinds="f",
     jvp=(no_derivative("expn", "n"), _expn_tangent),
 )
@@ -125,7 +115,7 @@ def _expi(x: Any) -> Any:
 _expi_of = unary(
     "expi",
     "",
-    hlo=_in_32_bits_at_least(_expi),
+    hlo=in_32_bits_at_least(_expi),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
 )
@@ -181,14 +171,14 @@ def _sinc(x: Any) -> Any:
 _si_of = unary(
     "sine_integral",
     "",
-    hlo=_in_32_bits_at_least(_si),
+    hlo=in_32_bits_at_least(_si),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, _sinc(x)),
 )
 _ci_of = unary(
     "cosine_integral",
     "",
-    hlo=_in_32_bits_at_least(_ci),
+    hlo=in_32_bits_at_least(_ci),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.cos(x), x)),
 )
@@ -206,12 +196,13 @@ def _spence(x: Any) -> Any:
         return lax.mul(power, w), lax.div(power, lax.square(lax.add(k, 1.0)))
 
     out = _sum(next_term, w, lax.gt(x, 0.0))
-    log_y = lax.log(where(lax.gt(y, 0.0), y, 1.0))
+    log_x = lax.log(where(lax.gt(x, 0.0), x, 1.0))
+    log_y = where(is_large, lax.neg(log_x), log_x)
     product = lax.mul(log_y, lax.log1p(lax.neg(where(is_small, y, 0.0))))
     out = where(is_small, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
     out = where(is_large, lax.sub(lax.mul(-0.5, lax.square(log_y)), out), out)
     out = where(lax.eq(x, 0.0), math.pi**2 / 6, out)
-    return where(lax.lt(x, 0.0), math.nan, out)
+    return where(lax.ge(x, 0.0), out, math.nan)
 
 
 def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
@@ -220,7 +211,7 @@ def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
     return lax.mul(t, where(is_one, -1.0, slope))
 
 
-_spence_of = unary("spence", "", hlo=_in_32_bits_at_least(_spence), kinds="f", jvp=_spence_tangent)
+_spence_of = unary("spence", "", hlo=in_32_bits_at_least(_spence), kinds="f", jvp=_spence_tangent)
 
 
 @operation

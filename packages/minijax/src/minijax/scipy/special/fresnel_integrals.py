@@ -60,7 +60,7 @@ def _far(x: Any) -> tuple[Any, Any]:
     parts = weights / (1 + jnp.square(squares))
     factor = math.sqrt(2) / math.pi / scale
     f, g = factor * jnp.sum(parts, -1), factor * jnp.sum(squares * parts, -1)
-    turns = jnp.where(jnp.isfinite(x), lax.rem(x * x, jnp.full_like(x, 4)), 0)
+    turns = jnp.where(jnp.isfinite(x * x), lax.rem(x * x, jnp.full_like(x, 4)), 0)
     sin, cos = jnp.sin(math.pi / 2 * turns), jnp.cos(math.pi / 2 * turns)
     return 0.5 - f * cos - g * sin, 0.5 + f * sin - g * cos
 

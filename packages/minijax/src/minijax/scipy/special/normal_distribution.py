@@ -1,14 +1,16 @@
 """The probabilities of normally distributed numbers."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import minijax_stage2 as stage2
 from minijax import lax
-from minijax.declare import lower_by_primitives, unary
+from minijax.declare import Unary, unary
 from minijax.lax.elementwise import where
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -31,10 +33,7 @@ def ndtr(x: Any) -> Any:
 
 
 def _log_ndtr(x: Any) -> Any:
-    dtype = typeof(x).dtype
-    if dtype.itemsize < 4:
-        return stage2.astype(_log_ndtr(stage2.astype(x, np.float32)), dtype)
-    far, above = (-20.0, 8.0) if dtype == np.float64 else (-10.0, 5.0)
+    far, above = (-20.0, 8.0) if typeof(x).dtype == np.float64 else (-10.0, 5.0)
     is_far = lax.lt(x, far)
     square = lax.square(where(is_far, x, far))
     inverse = lax.div(1.0, square)
@@ -55,29 +54,89 @@ def _density_over(x: Any, log_probability: Any) -> Any:
 _log_ndtr_of = unary(
     "log_ndtr",
     "",
-    hlo=lower_by_primitives(_log_ndtr),
+    hlo=in_32_bits_at_least(_log_ndtr),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, _density_over(x, out)),
 )
 
 
+# Numerators and denominators of Wichura's AS 241, lowest degree first: in 0.425**2 - (p - 0.5)**2,
+# where that is positive; elsewhere in the root of the logarithm of the tail, less 1.6 up to 5, and
+# less 5 beyond.
+_MIDDLE = (
+    (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
+     1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
+     3.3430575583588128105e4, 2.5090809287301226727e3),
+    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4,
+     5.2264952788528545610e3),
+)  # fmt: skip
+_TAIL = (
+    (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
+     3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
+     2.27238449892691845833e-2, 7.74545014278341407640e-4),
+    (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
+     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+     1.05075007164441684324e-9),
+)  # fmt: skip
+_FAR_TAIL = (
+    (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
+     2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+     2.71155556874348757815e-5, 2.01033439929228813265e-7),
+    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+     2.04426310338993978564e-15),
+)  # fmt: skip
+
+
 def _ndtri(p: Any) -> Any:
-    """A rational guess (Abramowitz and Stegun 26.2.23), made exact by Newton's method."""
-    dtype = typeof(p).dtype
-    if dtype.itemsize < 4:
-        return stage2.astype(_ndtri(stage2.astype(p, np.float32)), dtype)
+    """Rational functions by Wichura (Applied Statistics 37, 1988, algorithm AS 241: PPND16)."""
+    centred = lax.sub(p, 0.5)
+    is_middle = lax.le(lax.abs(centred), 0.425)
+    place = lax.sub(0.425**2, lax.square(centred))
+    middle = lax.mul(centred, _ratio(_MIDDLE, where(is_middle, place, 0.0)))
+    size = _size_in_tail(_root_of_log(_tail(p)))
+    x = where(is_middle, middle, where(lax.gt(centred, 0.0), size, lax.neg(size)))
+    return _with_ends(p, x, -math.inf, math.inf)
+
+
+def _tail(p: Any) -> Any:
+    """The probability of being farther out, on one side; 0.5 where `p` is no probability."""
     is_inside = lax.bitwise_and(lax.gt(p, 0.0), lax.lt(p, 1.0))
-    is_upper = lax.gt(p, 0.5)
-    log_tail = lax.log(where(is_inside, where(is_upper, lax.sub(1.0, p), p), 0.5))
-    t = lax.sqrt(lax.mul(-2.0, log_tail))
-    above = _polynomial(t, 0.010328, 0.802853, 2.515517)
-    x = lax.sub(lax.div(above, _polynomial(t, 0.001308, 0.189269, 1.432788, 1.0)), t)
-    for _ in range(3):
-        out = _log_ndtr(x)
-        x = lax.sub(x, lax.div(lax.sub(out, log_tail), _density_over(x, out)))
-    x = where(is_upper, lax.neg(x), x)
-    at_ends = where(lax.eq(p, 0.0), -math.inf, where(lax.eq(p, 1.0), math.inf, math.nan))
-    return where(is_inside, x, at_ends)
+    return where(is_inside, where(lax.gt(p, 0.5), lax.sub(1.0, p), p), 0.5)
+
+
+def _root_of_log(tail: Any) -> Any:
+    return lax.sqrt(lax.neg(lax.log(tail)))
+
+
+def _size_in_tail(r: Any) -> Any:
+    is_near = lax.le(r, 5.0)
+    near = _ratio(_TAIL, where(is_near, lax.sub(r, 1.6), 0.0))
+    return where(is_near, near, _ratio(_FAR_TAIL, lax.sub(r, 5.0)))
+
+
+def _with_ends(p: Any, inside: Any, at_zero: float, at_one: float) -> Any:
+    at_ends = where(lax.eq(p, 0.0), at_zero, where(lax.eq(p, 1.0), at_one, math.nan))
+    return where(lax.bitwise_and(lax.gt(p, 0.0), lax.lt(p, 1.0)), inside, at_ends)
+
+
+def _ratio(polynomials: Sequence[Sequence[float]], x: Any) -> Any:
+    above, below = (_polynomial(x, *reversed(each)) for each in polynomials)
+    return lax.div(above, below)
+
+
+def _ndtri_slope(p: Any) -> Any:
+    """In the middle the inverse of the density; it magnifies an error of `x` by the square of `x`.
+
+    In the tails the derivative of the rational function of the root of the logarithm.
+    """
+    is_middle = lax.le(lax.abs(lax.sub(p, 0.5)), 0.425)
+    middle = lax.mul(math.sqrt(2 * math.pi), lax.exp(lax.mul(0.5, lax.square(_ndtri(p)))))
+    r = _root_of_log(_tail(p))
+    _, by_root = stage2.jvp(_size_in_tail, (r,), (stage2.functions.full_like(r, 1.0),))
+    outside = lax.div(lax.div(by_root, lax.mul(2.0, r)), _tail(p))
+    return _with_ends(p, where(is_middle, middle, outside), math.inf, math.inf)
 
 
 def _polynomial(x: Any, *coefficients: float) -> Any:
@@ -88,12 +147,19 @@ def _polynomial(x: Any, *coefficients: float) -> Any:
     return out
 
 
-_ndtri_of = unary(
+_ndtri_slope_of = unary(
+    "ndtri_slope",
+    "",
+    hlo=in_64_bits(_ndtri_slope),
+    kinds="f",
+    jvp=lambda t, out, p: lax.mul(t, lax.mul(lax.mul(_ndtri_of(p), out), out)),
+)
+_ndtri_of: Unary = unary(
     "ndtri",
     "",
-    hlo=lower_by_primitives(_ndtri),
+    hlo=in_64_bits(_ndtri),
     kinds="f",
-    jvp=lambda t, out, p: lax.div(t, _density_over(out, 0.0)),
+    jvp=lambda t, out, p: lax.mul(t, _ndtri_slope_of(p)),
 )
 
 

@@ -1,0 +1,37 @@
+"""All functions that are measured, and the lines of the table that each gives."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+
+import minijax
+from nets.ulps.functions import LAX, NN, NUMPY, NUMPY_OF_TWO
+from nets.ulps.measure import Line, measure
+from nets.ulps.special import SPECIAL
+
+FUNCTIONS = (*NUMPY, *NUMPY_OF_TWO, *LAX, *NN, *SPECIAL)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function, as its place among `FUNCTIONS`, in one dtype, and how it is measured."""
+
+    index: int
+    dtype: str
+    count: int
+    seed: int
+    seconds: float
+    orders: int
+    cache: Path | None
+
+    def lines(self) -> list[Line]:
+        jax.config.update("jax_enable_x64", True)
+        minijax.config.update("jax_enable_x64", True)
+        function = FUNCTIONS[self.index]
+        options = {"count": self.count, "seed": self.seed, "seconds": self.seconds}
+        return [
+            measure(function, by, self.dtype, **options, cache=self.cache)
+            for by in function.derivatives()
+            if len(by) <= self.orders
+        ]

@@ -1,0 +1,118 @@
+"""Numbers and slopes at which a formula is easily wrong: they are JAX's, or the exact ones."""
+
+import jax
+import jax.scipy.special
+import numpy as np
+import pytest
+
+import minijax
+import minijax.scipy.special
+
+INF, NAN = np.inf, np.nan
+F32 = np.float32
+FLOATS = np.array([0.0, -0.0, 1.5, -1.5, INF, -INF, NAN, 3.0, 2e38, 1e-40], F32)
+PAIRS = [v.ravel() for v in np.meshgrid(FLOATS, FLOATS)]
+
+
+def both(function, *args):
+    return [np.asarray(function(library)(*args), np.float64) for library in (minijax, jax)]
+
+
+def assert_close(found, expected, ulps=2):
+    np.testing.assert_allclose(found, expected, rtol=ulps * np.finfo(F32).eps, atol=1e-38)
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "heaviside"])
+def test_division_at_zeros_and_infinities(name):
+    """A quotient by zero was NaN; so was none of heaviside(nan, x)."""
+    assert_close(*both(lambda lib: getattr(lib.numpy, name), *PAIRS))
+
+
+def test_operators_that_divide_by_zero():
+    x, y = minijax.numpy.float32(1.5), minijax.numpy.float32(0.0)
+    assert x // y == INF
+    assert divmod(x, y)[0] == INF
+    assert np.isnan(x % y)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "gammainc", "gammaincc"])
+def test_special_functions_of_two_at_the_edges(name):
+    """xlogy(0, nan) was 0, gammaincc(inf, 1) NaN."""
+    edges = np.array([0.0, 1.0, 2.5, INF, NAN, -1.0, 2e38], F32)
+    x, y = (v.ravel() for v in np.meshgrid(edges, edges))
+    assert_close(*both(lambda lib: getattr(lib.scipy.special, name), x, y), ulps=16)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float16", "float32", "float64"])
+def test_spacing_of_all_kinds_of_numbers(dtype):
+    """The spacing of 0 and of subnormal numbers was 0."""
+    x = np.array([0, 1, 2, 3, 100]).astype(dtype)
+    if x.dtype.kind == "f":
+        tiny = np.finfo(dtype).tiny
+        x = np.array([*x, tiny, tiny / 4, -tiny / 4, -3, 0.1, INF, NAN]).astype(dtype)
+    oracle = np if x.dtype.kind == "f" else jax.numpy  # whose spacing of float16 has no sign
+    with np.errstate(invalid="ignore"):
+        found, expected = minijax.numpy.spacing(x), oracle.spacing(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+VALUES = {
+    "scipy.special.spence": [NAN, 0.0, -1.0, 0.3, 0.7, 1.2, 7.0],
+    "scipy.special.exp1": [2e38, 1e30, INF, 0.0],
+    "scipy.special.expi": [-2e38, -INF, 0.0],
+    "scipy.special.gammaln": [1e-39, 1.0, 2.0, 1.9999999, -2.4570246, -2.7476826, 1e-45, 3e38],
+    "scipy.special.ndtri": [0.0, 1e-30, 0.1, 0.4999999, 0.5, 0.5000001, 0.999, 1.0, 2.0, NAN],
+    "numpy.sinc": [2e38, 1.0000001, 1.0, 100.5, 0.0, INF, NAN],
+}
+SLOPES = {
+    "numpy.asinh": [1e20, -3e38, 0.0, 1.0, INF],
+    "numpy.acosh": [1e20, 1.0001, 3e38],
+    "numpy.atanh": [1e-30, 0.5, 0.999],
+    "numpy.expm1": [-40.0, -5.0, 0.0, 3.0],
+    "numpy.sinc": [2e38, 1.0, 2.5, 1e-30, 0.0],
+    "nn.elu": [-40.0, -1.0, 0.0, 1.0],
+    "nn.relu6": [0.0, 6.0, 3.0, -1.0, 7.0],
+    "nn.hard_tanh": [-1.0, 1.0, 0.5, 2.0],
+    "nn.hard_sigmoid": [-3.0, 3.0, 0.5],
+    "nn.hard_silu": [-3.0, 3.0, 0.5],
+    "lax.erf": [9.0, 0.5, 2e38],
+    "lax.erfc": [9.0, 0.5, 2e38],
+    "scipy.special.ndtri": [0.0, 1e-30, 0.1, 0.5, 0.999, 1.0],
+}
+
+
+def function_of(library, path):
+    for part in path.split("."):
+        library = getattr(library, part)
+    return library
+
+
+@pytest.mark.parametrize("path", VALUES)
+def test_values(path):
+    x = np.array(VALUES[path], F32)
+    assert_close(*both(lambda lib: lib.jit(function_of(lib, path)), x), ulps=4)
+
+
+@pytest.mark.parametrize("path", SLOPES)
+def test_slopes(path):
+    """A square that overflows, or 1 added to what is nearly -1, left nothing of them."""
+    x = np.array(SLOPES[path], F32)
+
+    def slopes(library):
+        return library.jit(library.vmap(library.grad(function_of(library, path))))
+
+    assert_close(*both(slopes, x), ulps=4)
+
+
+def test_slopes_of_clamp_at_its_bounds():
+    """They were shared between the number and the bound that it meets."""
+    numbers = np.array([-1.0, 0.0, 0.5, 1.0, 2.0], F32)
+    low, x, high = (v.ravel() for v in np.meshgrid(numbers, numbers, numbers))
+
+    def slopes(library):
+        return library.vmap(library.grad(library.lax.clamp, (0, 1, 2)))
+
+    for found, expected in zip(*(slopes(lib)(low, x, high) for lib in (minijax, jax)), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    assert_close(*both(lambda lib: lib.lax.clamp, low, x, high))
