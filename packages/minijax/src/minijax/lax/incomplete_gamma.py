@@ -18,7 +18,7 @@ from minijax.lax.complex_numbers import abs
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import add, div, eq, exp, ge, gt, le, log, lt, mul, ne, neg, sub, where
 from minijax.lax.special import digamma, lgamma
-from minijax.lax.widths import in_32_bits_at_least
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -80,26 +80,28 @@ def _first_steps(a: Any, x: Any) -> Any:
     return sub(add(x, 1.0), a)
 
 
-def fraction(a: Any, x: Any, is_active: Any) -> Any:
-    """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Lentz' method.
+def fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
+    """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Steed's method (DLMF 3.10(iii)).
 
     There `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
-    the upper incomplete gamma function, for real and complex `x`.
+    the upper incomplete gamma function, for real and complex `x`. With another `first` it is the
+    part of this from `b(first)` on.
     """
 
-    def step(n: Any, above: Any, below: Any, value: Any) -> list[Any]:
-        n = add(n, 1.0)
-        numerator = mul(n, sub(a, n))
-        denominator = add(_first_steps(a, x), mul(n, 2.0))
-        above = add(denominator, div(numerator, above))
-        below = div(1.0, add(denominator, mul(numerator, below)))
-        return [above, below, div(value, mul(above, below))]
+    def denominator(n: Any) -> Any:
+        return add(_first_steps(a, x), mul(n, 2.0))
+
+    def step(n: Any, inverse: Any, change: Any, value: Any) -> list[Any]:
+        n = add(n, float(first + 1))
+        inverse = div(1.0, add(denominator(n), mul(mul(n, sub(a, n)), inverse)))
+        change = mul(change, sub(mul(denominator(n), inverse), 1.0))
+        return [inverse, change, add(value, change)]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return gt(abs(sub(new[2], old[2])), mul(abs(new[2]), _epsilon(x)))
+        return gt(abs(new[1]), mul(abs(new[2]), _epsilon(x) / 2))
 
-    start = _start(a, x)
-    return converge(step, start, is_active, is_unconverged, MOST_STEPS)[2]
+    start = div(1.0, denominator(float(first)))
+    return converge(step, [start, start, start], is_active, is_unconverged, MOST_STEPS)[2]
 
 
 def _start(a: Any, x: Any) -> list[Any]:
@@ -221,8 +223,21 @@ _sample_slope = _slope(
 # --8<-- [end:slopes]
 
 
-def _density(a: Any, x: Any) -> Any:
-    return exp(sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a))))
+def _log_density(a: Any, x: Any) -> Any:
+    return sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a)))
+
+
+# In 64 bits, for an error of the logarithm is a relative one of the density.
+_density: Binary = binary(
+    "gamma_density",
+    "",
+    hlo=in_64_bits(lambda a, x: exp(_log_density(a, x))),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: mul(t, mul(out, sub(log(x), digamma(a)))),
+        lambda t, out, a, x: mul(t, mul(out, sub(div(sub(a, 1.0), x), 1.0))),
+    ),
+)
 
 
 def _slope_of_sample_slope(out: Any, a: Any, x: Any) -> Any:

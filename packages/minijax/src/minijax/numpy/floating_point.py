@@ -271,12 +271,16 @@ def nextafter(x: Any, y: Any) -> Any:
 def spacing(x: Any) -> Any:
     """How far the next number that the dtype holds is from `x`, away from 0; it has its sign.
 
+    That of float16 is positive, as numpy's is.
+
     >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
     Array(True, dtype=bool)
     """
     _require_real("spacing", x, error=ValueError)
     x = to_inexact(x)
-    return where(isfinite(x), copysign(_spacing_of_size(x), x), math.nan)
+    size = _spacing_of_size(x)
+    spacing = size if typeof(x).dtype == np.float16 else copysign(size, x)
+    return where(isfinite(x), spacing, math.nan)
 
 
 def _spacing_of_size(x: Any) -> Any:

@@ -14,7 +14,7 @@ from minijax.declare import binary, no_derivative, unary
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
-from minijax.lax.widths import in_32_bits_at_least
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -47,7 +47,7 @@ def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
 
 # --8<-- [start:expn]
 def _expn(n: Any, x: Any) -> Any:
-    is_small = lax.bitwise_and(lax.le(x, 1.0), lax.gt(x, 0.0))
+    is_small = lax.bitwise_and(lax.le(x, 0.7), lax.gt(x, 0.0))
     is_inside = lax.bitwise_and(lax.gt(x, 0.0), lax.gt(n, 0.0))
     near, far = where(is_small, x, 0.5), where(is_small, 2.0, x)
     last = lax.sub(n, 1.0)
@@ -83,9 +83,19 @@ def _expn_tangent(t: Any, out: Any, n: Any, x: Any) -> Any:
 _expn_of = binary(
     "expn",
     "",
-    hlo=in_32_bits_at_least(_expn),
+    hlo=in_64_bits(_expn),
     kinds="f",
     jvp=(no_derivative("expn", "n"), _expn_tangent),
+)
+_exp1_of = unary(
+    "exp1",
+    "",
+    hlo=in_64_bits(lambda x: _expn(full_like(x, 1.0), x)),
+    kinds="f",
+    # Minus infinity at both zeros.
+    jvp=lambda t, out, x: lax.neg(
+        lax.mul(t, lax.div(lax.exp(lax.neg(x)), where(lax.eq(x, 0.0), 0.0, x)))
+    ),
 )
 # --8<-- [end:expn]
 
@@ -115,7 +125,7 @@ def _expi(x: Any) -> Any:
 _expi_of = unary(
     "expi",
     "",
-    hlo=in_32_bits_at_least(_expi),
+    hlo=in_64_bits(_expi),
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
 )
@@ -233,8 +243,7 @@ def exp1(x: Any) -> Any:
     >>> f"{minijax.scipy.special.exp1(1.0):.3f}"
     '0.219'
     """
-    (x,) = real_floats("exp1", x)
-    return _expn_of(1.0, x)
+    return _exp1_of(*real_floats("exp1", x))
 
 
 @operation

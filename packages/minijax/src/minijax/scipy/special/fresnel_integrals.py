@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax import numpy as jnp
+from minijax.declare import Unary, unary
 from minijax.floats import real_arrays
+from minijax.lax.elementwise import where
+from minijax.lax.widths import in_64_bits
 from minijax.operation import operation
 
-_NEAR = 1.6  # up to here the series loses little; beyond, the sums below lose nothing
+_NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
 _TERMS = 16
 # Where the trapezoidal rule looks at a bell curve: half of it, for it is even.
-_STEP = 0.25
-_NODES = _STEP * np.arange(26)
+_STEP = 0.1875
+_NODES = _STEP * np.arange(35)
 _WEIGHTS = _STEP * np.exp(-(_NODES**2)) * np.where(_NODES == 0, 0.5, 1.0)
 
 
@@ -33,36 +35,104 @@ def fresnel(x: Any) -> tuple[Any, Any]:
     0.4383 0.7799
     """
     (x,) = real_arrays("fresnel", x)
-    size = jnp.abs(x)
-    is_near = size < _NEAR
-    near = _near(jnp.where(is_near, x, 0))
-    far = _far(jnp.where(is_near, _NEAR, size))
-    s, c = (jnp.where(is_near, n, jnp.sign(x) * f) for n, f in zip(near, far, strict=True))
-    return s, c
+    return _of_sine(x), _of_cosine(x)
 
 
-def _near(x: Any) -> tuple[Any, Any]:
-    """The series of both integrals."""
-    half_turns = math.pi / 2 * x * x
-    square = half_turns * half_turns
-    s = c = jnp.zeros_like(x)
+# --8<-- [start:waves]
+def _quarter_turns(x: Any) -> Any:
+    """`x**2`, of whole turns, of which 4 are one, nothing.
+
+    The square is the sum of three products without an error, of the upper and the lower half of
+    the digits of `x`. What is too large for that has whole turns only.
+    """
+    x = where(lax.lt(lax.abs(x), 2.0**30), x, 0.0)
+    upper = lax.bitcast_convert_type(
+        lax.bitwise_and(lax.bitcast_convert_type(x, np.int64), -(2**27)), np.float64
+    )
+    lower = lax.sub(x, upper)
+    products = (
+        lax.square(upper), lax.mul(2.0, lax.mul(upper, lower)), lax.square(lower),
+    )  # fmt: skip
+    total = 0.0
+    for product in products:
+        total = lax.add(total, lax.rem(product, 4.0))
+    return where(lax.lt(lax.abs(x), 1.0), lax.square(x), lax.rem(total, 4.0))
+
+
+def _wave(x: Any, phase: int) -> Any:
+    """`sin(pi / 2 * (x**2 + phase))`, by sines and cosines of at most an eighth of a turn."""
+    turns = lax.add(_quarter_turns(x), float(phase))
+    quarter = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
+    angle = lax.mul(math.pi / 2, lax.sub(turns, quarter))
+    which = lax.rem(lax.add(quarter, 8.0), 4.0)
+    is_odd = lax.eq(lax.rem(which, 2.0), 1.0)
+    out = where(is_odd, lax.cos(angle), lax.sin(angle))
+    return where(lax.eq(x, x), where(lax.ge(which, 2.0), lax.neg(out), out), math.nan)
+
+
+# --8<-- [end:waves]
+
+
+def _near(x: Any, which: int) -> Any:
+    """The series, of the sine for `which` 0, of the cosine for 1."""
+    square = lax.mul(math.pi / 2, lax.square(x))
+    series = 0.0
     for k in reversed(range(_TERMS)):
-        s = (-1) ** k / (math.factorial(2 * k + 1) * (4 * k + 3)) + square * s
-        c = (-1) ** k / (math.factorial(2 * k) * (4 * k + 1)) + square * c
-    return x * half_turns * s, x * c
+        n = 2 * k + 1 - which
+        term = (-1) ** k / (math.factorial(n) * (2 * n + 1))
+        series = lax.add(term, lax.mul(lax.square(square), series))
+    return lax.mul(x, series if which else lax.mul(square, series))
 
 
-def _far(x: Any) -> tuple[Any, Any]:
-    """What both integrals lack to one half: waves, whose sizes are integrals of bell curves."""
-    nodes, weights = (jnp.asarray(numbers, x.dtype) for numbers in (_NODES, _WEIGHTS))
-    scale = math.sqrt(math.pi / 2) * x
-    squares = jnp.square(nodes / scale[..., None])
-    parts = weights / (1 + jnp.square(squares))
-    factor = math.sqrt(2) / math.pi / scale
-    f, g = factor * jnp.sum(parts, -1), factor * jnp.sum(squares * parts, -1)
-    turns = jnp.where(jnp.isfinite(x * x), lax.rem(x * x, jnp.full_like(x, 4)), 0)
-    sin, cos = jnp.sin(math.pi / 2 * turns), jnp.cos(math.pi / 2 * turns)
-    return 0.5 - f * cos - g * sin, 0.5 + f * sin - g * cos
+def _far(x: Any, which: int) -> Any:
+    """What the integral lacks to one half: waves, whose sizes are integrals of bell curves."""
+    scale = lax.mul(math.sqrt(math.pi / 2), x)
+    f = g = 0.0
+    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
+        square = lax.square(lax.div(node, scale))
+        part = lax.div(weight, lax.add(1.0, lax.square(square)))
+        f, g = lax.add(f, part), lax.add(g, lax.mul(square, part))
+    sin, cos = _wave(x, 0), _wave(x, 1)
+    first, second = (sin, lax.neg(cos)) if which else (lax.neg(cos), lax.neg(sin))
+    waves = lax.add(lax.mul(f, first), lax.mul(g, second))
+    factor = lax.div(math.sqrt(2) / math.pi, scale)
+    return lax.add(0.5, lax.mul(factor, waves))
+
+
+def _integral(x: Any, which: int) -> Any:
+    size = lax.abs(x)
+    is_near = lax.lt(size, _NEAR)
+    near = _near(where(is_near, x, 0.0), which)
+    far = lax.mul(lax.sign(x), _far(where(is_near, _NEAR, size), which))
+    return where(is_near, near, far)
+
+
+def _declare(name: str, which: int) -> Unary:
+    wave = unary(
+        f"{name}_of_square",
+        "",
+        hlo=in_64_bits(lambda x: _wave(x, which)),
+        kinds="f",
+        jvp=lambda t, out, x: lax.mul(t, slope(x)),
+    )
+
+    def slope(x: Any) -> Any:
+        other = _WAVES[1 - which](x)
+        return lax.mul(lax.mul(math.pi, x), lax.neg(other) if which else other)
+
+    _WAVES.append(wave)
+    return unary(
+        f"fresnel_{name}",
+        "",
+        hlo=in_64_bits(lambda x: _integral(x, which)),
+        kinds="f",
+        jvp=lambda t, out, x: lax.mul(t, wave(x)),
+    )
+
+
+_WAVES: list[Unary] = []
+_of_sine = _declare("sin", 0)
+_of_cosine = _declare("cos", 1)
 
 
 __all__ = ["fresnel"]

@@ -1,0 +1,49 @@
+"""A small part of `./noxw -s ulps`: every function in float32, with its slopes, at a few points."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from nets.ulps import jets
+from nets.ulps.differences import DIFFERENCES
+from nets.ulps.exact import exact_value
+from nets.ulps.functions import Function
+from nets.ulps.measure import errors, measure
+from nets.ulps.table import FUNCTIONS
+
+CASES = [(f, by) for f in FUNCTIONS for by in f.derivatives() if len(by) < 2]
+
+
+@pytest.mark.parametrize(("function", "by"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+def test_no_function_is_less_exact_than_jax(function, by):
+    line = measure(function, by, "float32", count=40, seed=0, seconds=1.0, cache=None)
+    assert line.is_good or line.name in DIFFERENCES, line
+
+
+def test_errors_are_in_units_in_the_last_place():
+    """Also next to a power of two, beyond the largest number, and for what is no number."""
+    eps, largest = np.finfo(np.float32).eps, float(np.finfo(np.float32).max)
+    computed = np.array([1 + eps, 1.0, 2 + 2 * eps, np.inf, largest, np.nan, 0.0, np.inf])
+    exact = np.array([1.0, 1.0, 2.0, 2 * largest, 2 * largest, 1.0, 1e-40, largest])
+    found = errors(computed, exact, np.zeros(8), "float32")
+    np.testing.assert_array_equal(found, [1, 0, 1, 0, 0, np.inf, 0, 1])
+    low = np.array([0.25 * eps])
+    np.testing.assert_allclose(errors(np.array([1.0]), np.array([1.0]), low, "float32"), 0.25)
+
+
+@pytest.mark.parametrize("name", ["sin", "erf", "asinh", "lgamma", "i0e", "ndtri", "logistic"])
+def test_derivatives_of_formulas_are_those_of_mpmath(name):
+    function = getattr(jets, name)
+    with mp.workprec(200):
+        x = mpf("0.375")
+        terms = function(jets.Jet(x, mpf(1), mpf(0))).terms
+        for order, term in enumerate(terms):
+            assert abs(term - mp.diff(function, x, order)) < mpf(2) ** -80
+
+
+def test_exact_values_are_refined_until_two_agree():
+    """1 - cos(x) of a small x has no digits at all in the first precision."""
+    small = Function("numpy.cos", lambda x: 1 - mp.cos(x))
+    x = 1e-100
+    assert abs(exact_value(small, (), [x]) / (mpf(x) ** 2 / 2) - 1) < mpf(2) ** -70
+    assert exact_value(Function("numpy.log", jets.log), (), [-1.0]) is None
