@@ -221,7 +221,6 @@ def test_bernoullis_numbers(n):
         (lambda of: of.factorial(3, exact=True), NotImplementedError),
         (lambda of: of.spence(np.arange(3)), TypeError),
         (lambda of: of.betainc(1j, 1.0, 0.5), ValueError),
-        (lambda of: of.erfcx(1j), ValueError),
         (lambda of: of.bessel_jn(1j, v=1), ValueError),
         (lambda of: of.sph_harm_y(*np.ones((4, 1), int), diff_n=1), NotImplementedError),
         (lambda of: of.sph_harm_y(*np.ones((4, 1))), TypeError),

@@ -48,7 +48,12 @@ UNARY = {
     "erf": elementwise(math.erf),
     "erfc": elementwise(math.erfc),
     "lgamma": elementwise(math.lgamma),
-    "sinc": lambda x: np.sinc(x / np.pi),
+    "lgamma_of_64_bits": elementwise(math.lgamma),
+    "one_minus_square": lambda x: 1 - x * x,
+    "bell": lambda x: np.exp(-x * x),
+    "sin_of_square": lambda x: np.sin(np.pi / 2 * x * x),
+    "cos_of_square": lambda x: np.cos(np.pi / 2 * x * x),
+    "sinc": np.sinc,
     "i0": lambda x: np.i0(x.astype(float)),
     "log_ndtr": elementwise(lambda x: math.log(0.5 * math.erfc(-x / math.sqrt(2)))),
     "ndtri": elementwise(NormalDist().inv_cdf),
@@ -69,17 +74,22 @@ BINARY = {
     "atan2": arctan2,
     "nextafter": np.nextafter,
     "logaddexp": np.logaddexp,
+    "hypot": np.hypot,
+    "gamma_density": np.vectorize(
+        lambda a, x: float(x) ** (float(a) - 1) * math.exp(-float(x)) / math.gamma(float(a))
+    ),
 }
 BINARY |= {
     "xlogy": lambda x, y: x * np.log(y),
     "xlog1py": lambda x, y: x * np.log1p(y),
     "poch": np.vectorize(lambda z, m: math.gamma(float(z) + float(m)) / math.gamma(float(z))),
 }
-# Where the operands of a primitive are drawn from, if not from 0.5 to 1.5.
+# Where the operands of a primitive, or each of them, are drawn from, if not from 0.5 to 1.5.
 RANGES = {
-    **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri"], (0.1, 0.9)),
+    **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri", "ndtri_slope"], (0.1, 0.9)),
     "regularized_incomplete_beta": (0.1, 0.9),
     **dict.fromkeys(["acosh", "zeta"], (1.1, 2.0)),
+    "clamp": ((0.5, 0.8), (0.5, 1.5), (1.2, 1.5)),
 }
 # The operands, from the first on, by which a primitive has no derivative, and values for them.
 HELD = {
@@ -107,6 +117,12 @@ OTHERS = (
     "sine_integral",
     "cosine_integral",
     "spence",
+    "exp1",
+    "erfcx_slope",
+    "ndtri_slope",
+    "sinc_slope",
+    "fresnel_sin",
+    "fresnel_cos",
 )
 BITCASTS = [
     ((2, 3), np.float64, np.int64),

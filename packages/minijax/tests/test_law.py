@@ -76,7 +76,9 @@ class Example:
     def draw(self, seed=0):
         rng = np.random.default_rng([seed, *map(ord, self.primitive.name)])
         bounds = law_elementwise.RANGES.get(self.primitive.name, (0.5, 1.5))
-        return tuple(draw(rng, aval, *bounds) for aval in self.avals)
+        each = bounds if isinstance(bounds[0], tuple) else [bounds] * len(self.avals)
+        drawn = zip(self.avals, each, strict=True)
+        return tuple(draw(rng, aval, *low_and_high) for aval, low_and_high in drawn)
 
     def __call__(self, *args):
         if self.function is not None:
@@ -129,6 +131,9 @@ def candidates(primitive):
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3)))
         for shapes in itertools.product([(), (2, 3)], repeat=2):
             yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in shapes))
+    elif name == "clamp":
+        yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3), (2, 3)))
+        yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in ((), (2, 3), ())))
     elif name in law_elementwise.OTHERS:
         yield from (Example(primitive, (ShapedArray((2, 3), dtype),)) for dtype in (F64, F32))
     elif name in law_elementwise.HELD:

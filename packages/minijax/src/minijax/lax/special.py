@@ -78,7 +78,13 @@ erf_inv = unary(
     jvp=lambda t, out, x: mul(mul(t, math.sqrt(math.pi) / 2), exp(square(out))),
 )
 
-_lgamma_of_64_bits = unary("lgamma_of_64_bits", "", hlo="chlo.lgamma", kinds="f")
+_lgamma_of_64_bits = unary(
+    "lgamma_of_64_bits",
+    "",
+    hlo="chlo.lgamma",
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, digamma(x)),
+)
 
 
 def _lgamma(x: Any) -> Any:
