@@ -29,6 +29,7 @@ HELPERS = {
     "Axes",
     "Callable",
     "Sequence",
+    "checking_arguments",
     "evaluated_by_library",
     "operation",
     "canonical_axes",

@@ -5,6 +5,7 @@ or of numpy's, leaves the library, its arguments are compared with their annotat
 does not fit is named. A call that succeeds pays nothing for that.
 """
 
+import functools
 import inspect
 import operator
 import sysconfig
@@ -62,21 +63,17 @@ def blame_argument(
         return
     name = name_of(function)
     given = _given(function, args, kwargs)
+    for parameter, value in given:
+        if contains_itself(value):
+            found = type(value).__name__
+            raise ValueError(f"{name}: {parameter} is a {found} that contains itself") from None
     if is_of_array:
         for parameter, value in given:
             if not _may_be_array(value):
                 raise TypeError(f"{name}: {parameter}: {error}") from None
         return
     for parameter, value in given:
-        if contains_itself(value):
-            found = type(value).__name__
-            raise ValueError(f"{name}: {parameter} is a {found} that contains itself") from None
-    for parameter, value in given:
-        hint = hints.get(parameter, Any)
-        if not fits(value, hint):
-            raise TypeError(
-                f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
-            ) from None
+        _require_fit(name, parameter, value, hints.get(parameter, Any))
     for parameter, value in given:
         if isinstance(value, int) and abs(value) >= 2**31:
             raise ValueError(f"{name}: {parameter} is out of range: {_found(value)}") from None
@@ -86,6 +83,34 @@ def blame_argument(
 
 
 # --8<-- [end:blame]
+
+Function = typing.TypeVar("Function", bound=Callable[..., Any])
+
+
+def checking_arguments(function: Function) -> Function:
+    """Decorator: a function whose arguments are compared with its annotations when it is called.
+
+    For functions that make others, which would fail with them later.
+
+    Raises:
+        TypeError: an argument does not fit its annotation.
+    """
+
+    @functools.wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        hints = _hints(function) or {}
+        for parameter, value in _given(function, args, kwargs):
+            _require_fit(name_of(function), parameter, value, hints.get(parameter, Any))
+        return function(*args, **kwargs)
+
+    return checking  # type: ignore[return-value]
+
+
+def _require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
+    if not fits(value, hint):
+        raise TypeError(
+            f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
+        ) from None
 
 
 def _is_of_the_insides(error: Exception) -> bool:
@@ -186,6 +211,8 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, each) for each in typing.get_args(hint))
     if hint is None or hint is NoneType:
         return value is None
+    if isinstance(hint, typing.TypeVar):
+        return hint.__bound__ is None or fits(value, hint.__bound__)
     if hint in _FITS:
         return _FITS[hint](value)
     if origin is typing.Literal:
@@ -283,6 +310,10 @@ def _described(hint: Any) -> str:
     if origin in (typing.Union, UnionType):
         words = list(dict.fromkeys(map(_described, items)))
         return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+    if isinstance(hint, typing.TypeVar):
+        return _described(hint.__bound__)
+    if origin is type:
+        return "a class"
     if hint in _DESCRIBED:
         return _DESCRIBED[hint]
     if hint is Callable or origin is Callable:
@@ -292,7 +323,9 @@ def _described(hint: Any) -> str:
     if origin is tuple and Ellipsis not in items:
         return f"a tuple of {len(items)}: {', '.join(map(_described, items))}"
     if origin in (tuple, Sequence, list, Iterable):
-        of_items = _described(items[0]) if items else "an item"
+        if not items or items[0] is Any:
+            return "a sequence"
+        of_items = _described(items[0])
         plural = of_items.removeprefix("an ").removeprefix("a ") + "s"
         return f"a sequence of {plural if ' ' not in plural else 'items, each ' + of_items}"
     return f"a {getattr(origin or hint, '__name__', str(hint))}"

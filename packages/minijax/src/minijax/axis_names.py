@@ -18,6 +18,7 @@ import numpy as np
 from minijax.errors import UnboundAxisError
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, BatchTrace, BatchTracer, move_batch_dim, vmap_flat
 
 
@@ -61,12 +62,24 @@ def _indices(size: int) -> Any:
     return np.arange(size, dtype=np.int32)
 
 
+def require_hashable(name: Hashable) -> None:
+    """Raises the error due when what is given as the name of an axis cannot be one."""
+    try:
+        hash(name)
+    except TypeError:
+        raise TypeError(
+            f"axis_name: the name of an axis must be hashable, such as a string, found "
+            f"{shown(name)} of type {type(name).__name__}"
+        ) from None
+
+
 def axis_of(name: Hashable) -> tuple[Any, int]:
     """The index, along the axis of that name, of the example that is computed, and their number.
 
     Raises:
         UnboundAxisError: there is no such axis here.
     """
+    require_hashable(name)
     try:
         return _axes.get()[name]
     except KeyError:

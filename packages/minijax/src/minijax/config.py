@@ -157,7 +157,11 @@ def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
         return text
 
     described = "one of " + ", ".join(map(repr, kind))
-    return _Kind(described, lambda x: x in kind, parse, ValueError)
+
+    def accepts(x: Any) -> bool:
+        return any(type(x) is type(each) and x == each for each in kind)
+
+    return _Kind(described, accepts, parse, ValueError)
 
 
 class Config:

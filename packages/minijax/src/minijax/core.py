@@ -7,18 +7,17 @@ from typing import Any
 
 import minijax_stage2 as stage2
 import minijax_stage3 as stage3
-from minijax.declare import binary, declare, reduction, unary
+import minijax_stage4 as stage4
+from minijax import declare as declaring
+from minijax.argument_errors import checking_arguments
 from minijax.evaluation import device_trace, evaluated_by_library, library_evaluation
+from minijax.tracebacks import hiding_frames
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
     Tracer,
     Zero,
-    bind,
     current_trace,
-    defjvp,
-    deflinear,
-    defzero,
     draw_stack,
     impl_rules,
     jvp_rules,
@@ -33,11 +32,9 @@ from minijax_stage3 import (
     Literal,
     Var,
     abstract_eval_rules,
-    dce_jaxpr,
     lowering_rules,
-    typecheck_jaxpr,
 )
-from minijax_stage4 import UndefPrimal, deftranspose, transpose_rules
+from minijax_stage4 import UndefPrimal, transpose_rules
 
 
 class Trace(stage2.Trace):
@@ -75,8 +72,16 @@ class Trace(stage2.Trace):
 
 
 eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
+bind = hiding_frames(stage2.bind)
+binary, declare = hiding_frames(declaring.binary), hiding_frames(declaring.declare)
+reduction, unary = hiding_frames(declaring.reduction), hiding_frames(declaring.unary)
+defjvp, deflinear = hiding_frames(stage2.defjvp), hiding_frames(stage2.deflinear)
+defzero, deftranspose = hiding_frames(stage2.defzero), hiding_frames(stage4.deftranspose)
+dce_jaxpr = hiding_frames(stage3.dce_jaxpr)
+typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 
 
+@checking_arguments
 @functools.wraps(stage3.jaxpr_as_fun)
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     return evaluated_by_library(stage3.jaxpr_as_fun(closed_jaxpr))

@@ -13,17 +13,17 @@ from minijax_stage2.tree import (
     KeyPath,
     PyTreeDef,
     SequenceKey,
-    keystr,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    treedef_tuple,
 )
 
 # These call functions of the user's: those given to them, and those of registered classes.
+keystr = hiding_frames(tree.keystr)
+register_dataclass = hiding_frames(tree.register_dataclass)
+register_pytree_node = hiding_frames(tree.register_pytree_node)
+register_pytree_node_class = hiding_frames(tree.register_pytree_node_class)
+register_pytree_with_keys = hiding_frames(tree.register_pytree_with_keys)
+register_pytree_with_keys_class = hiding_frames(tree.register_pytree_with_keys_class)
+register_static = hiding_frames(tree.register_static)
+treedef_tuple = hiding_frames(tree.treedef_tuple)
 all_leaves = hiding_frames(tree.all_leaves)
 tree_all = hiding_frames(tree.tree_all)
 tree_broadcast = hiding_frames(tree.tree_broadcast)

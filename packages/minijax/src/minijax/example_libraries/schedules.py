@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.tracebacks import hiding_frames
+from minijax.argument_errors import checking_arguments
 
 Schedule = Callable[[Any], Any]
 
 
-@hiding_frames
-def constant(step_size: Any) -> Schedule:
+@checking_arguments
+def constant(step_size: float) -> Schedule:
     """The same step size always.
 
     >>> constant(0.1)(1000)
@@ -19,8 +19,8 @@ def constant(step_size: Any) -> Schedule:
     return lambda i: step_size
 
 
-@hiding_frames
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+@checking_arguments
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """Multiplied by `decay_rate` every `decay_steps` steps, gradually.
 
     >>> schedule = exponential_decay(0.8, decay_steps=10, decay_rate=0.5)
@@ -30,9 +30,9 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-@hiding_frames
+@checking_arguments
 def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+    step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
 ) -> Schedule:
     """Divided by `1 + decay_rate * i / decay_steps`; with `staircase`, by whole `decay_steps`.
 
@@ -45,9 +45,9 @@ def inverse_time_decay(
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
-@hiding_frames
+@checking_arguments
 def polynomial_decay(
-    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+    step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
 ) -> Schedule:
     """From `step_size` to `final_step_size` in `decay_steps` steps, as a power; then constant.
 
@@ -63,7 +63,7 @@ def polynomial_decay(
     return schedule
 
 
-@hiding_frames
+@checking_arguments
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """`values[0]` up to step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
 
@@ -83,7 +83,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
-@hiding_frames
+@checking_arguments
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
     """A schedule as it is, a number as the constant schedule.
 

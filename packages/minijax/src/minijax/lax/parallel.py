@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.array import array
 from minijax.arrays import tree_to_arrays
-from minijax.axis_names import axis_of
+from minijax.axis_names import axis_of, require_hashable
 from minijax.evaluation import evaluated_by_library
 from minijax.lax.collectives import collective, define_linear, same_type
 from minijax.lax.reductions import reduce_max, reduce_min, reduce_sum
@@ -30,6 +30,8 @@ define_linear(psum_p, lambda ct, x, index: bind1(psum_p, ct, index))
 def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
     """One name or several as a tuple of distinct ones."""
     names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    for name in names:
+        require_hashable(name)
     if len(set(names)) < len(names):
         raise ValueError(f"axis_name: expected distinct names, found {names}")
     return names

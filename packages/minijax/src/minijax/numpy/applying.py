@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from minijax.argument_errors import checking_arguments
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.manipulation import expand_dims, ndim, shape, squeeze
 from minijax.promotion import require_one_count
@@ -19,6 +20,7 @@ Names = tuple[str, ...]
 
 
 # --8<-- [start:vectorize]
+@checking_arguments
 def vectorize(
     pyfunc: Callable[..., Any],
     *,

@@ -9,7 +9,7 @@ from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, resul
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import number_types, parse_dtype
 
 dtype = np.dtype
 
@@ -60,7 +60,7 @@ def of_one_dtype(*operands: Any) -> list[Any]:
 
 def computation_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype in which sums of this dtype are computed: narrow floats lose too much."""
-    dtype = np.dtype(dtype)
+    dtype = parse_dtype("sum", dtype)
     return np.dtype(np.float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype
 
 
