@@ -11,7 +11,7 @@ from minijax.declare import declare
 from minijax.key_dtype import key_dtype
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import (
     Shape,
@@ -20,6 +20,7 @@ from minijax_stage2.shaped_array import (
     number_types,
     python_scalars,
 )
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -87,6 +88,22 @@ def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
     sizes = ints(f"{caller}: shape", shape)
     check_shape(caller, sizes)
     return sizes
+
+
+_MOST_STEPS = 100_000
+
+
+def steps_of(role: str, given: Any) -> int:
+    """How many results or steps are written out one by one, in a program that can be compiled.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is too large.
+    """
+    count = one_int(role, given)
+    if count > _MOST_STEPS:
+        raise ValueError(f"{role} must be {_MOST_STEPS:,} at most, found {shown(count)}")
+    return count
 
 
 # --8<-- [start:iota]

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import lax
+from minijax.lax.structural import steps_of
 from minijax.numpy.manipulation import ndim, shape
 from minijax.operation import operation
-from minijax_stage2.functions import canonical_axis, ints, one_int
+from minijax_stage2.functions import canonical_axis, ints
 
 Sections = int | Sequence[int]
 
@@ -42,9 +43,6 @@ def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-_MOST_PARTS = 100_000
-
-
 def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
     axis = canonical_axis(name, axis, ndim(ary))
     size = shape(ary)[axis]
@@ -52,14 +50,9 @@ def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
         cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
         starts, limits = [0, *cuts], [*cuts, size]
     else:
-        count = one_int(f"{name}: indices_or_sections", sections)
+        count = steps_of(f"{name}: indices_or_sections", sections)
         if count <= 0:
             raise ValueError(f"{name}: the number of parts must be positive, found {count}")
-        if count > _MOST_PARTS:
-            raise ValueError(
-                f"{name}: a program of more than {_MOST_PARTS:,} results is not compiled in any "
-                f"time, found {count} parts"
-            )
         each, more = divmod(size, count)
         if more and name == "split":
             raise ValueError(

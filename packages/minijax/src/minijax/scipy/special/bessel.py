@@ -7,10 +7,10 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax.structural import steps_of
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import one_int
 
 
 @operation
@@ -65,7 +65,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
      [0.    0.577]]
     """
     (z,) = real_arrays("bessel_jn", z)
-    last, first = one_int("bessel_jn: v", v), one_int("bessel_jn: n_iter", n_iter)
+    last, first = steps_of("bessel_jn: v", v), steps_of("bessel_jn: n_iter", n_iter)
     is_zero = z == 0
     x = jnp.where(is_zero, 1, z)
     largest = float(np.finfo(typeof(z).dtype).max) ** 0.25

@@ -10,6 +10,7 @@ from minijax import lax
 from minijax.arrays import to_array
 from minijax.declare import binary, lower_by_primitives
 from minijax.lax.elementwise import where
+from minijax.lax.structural import steps_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.reductions import sum
 from minijax.numpy.transcendental import real_floats
@@ -225,6 +226,7 @@ def bernoulli(n: int) -> Any:
     >>> [f"{b:.3f}" for b in minijax.scipy.special.bernoulli(4)]
     ['1.000', '-0.500', '0.167', '0.000', '-0.033']
     """
+    n = steps_of("bernoulli: n", n)
     if n < 0:
         raise ValueError(f"bernoulli: n must be a non-negative integer, found {n}")
     dtype = default_float()

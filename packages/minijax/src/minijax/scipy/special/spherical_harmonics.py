@@ -8,11 +8,11 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax.structural import steps_of
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError
-from minijax_stage2.functions import one_int
 
 
 @hiding_frames
@@ -52,7 +52,7 @@ def sph_harm_y(
         if typeof(given).dtype.kind not in "iu":
             raise TypeError(f"sph_harm_y: {name} must be integers, found {typeof(given)}")
     if n_max is not None:
-        largest = one_int("sph_harm_y: n_max", n_max)
+        largest = steps_of("sph_harm_y: n_max", n_max)
     elif isinstance(n, Tracer):
         raise ConcretizationTypeError(
             f"sph_harm_y: n is traced, {typeof(n)}, so that its largest number is not known; give "
