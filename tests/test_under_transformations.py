@@ -70,7 +70,7 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize("number", [-1, 300])
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint32"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32"])
 def test_python_ints_that_do_not_fit_wrap_around(dtype, number):
     # OverflowError under jit and vmap: JAX, and we by ourselves, wrap around.
     def program(lib, x):
@@ -85,6 +85,21 @@ def test_python_ints_that_do_not_fit_wrap_around(dtype, number):
         ]
 
     agree(program, np.array([2, 3, 7], dtype))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_python_ints_that_functions_of_floats_take(dtype):
+    # uint8 / -1 was uint8 / 255.
+    def program(lib, x):
+        jnp = lib.numpy
+        binary = (
+            *(operator.truediv, jnp.float_power, jnp.arctan2, jnp.hypot, jnp.copysign),
+            *(jnp.logaddexp, jnp.logaddexp2, jnp.isclose, lib.scipy.special.xlogy),
+        )
+        pairs = [pair for number in (-1, 300) for pair in ((x, number), (number, x))]
+        return [f(*pair) for f in binary for pair in pairs] + [jnp.gradient(x, -1)]
+
+    agree(program, np.array([1, 2, 3], dtype), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32"])

@@ -214,8 +214,7 @@ def binary(
     )
 
     def function(x: Any, y: Any) -> Any:
-        operands = promote(x, y)
-        return bind1(primitive, *(operands if "i" in kinds else map(to_inexact, operands)))
+        return bind1(primitive, *promote(x, y, inexact="i" not in kinds))
 
     return operation(_named(function, name, doc))
 

@@ -5,12 +5,11 @@ from typing import Any
 from minijax.arrays import to_array
 from minijax.promotion import promote
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import to_inexact
 
 
 def inexact_arrays(*operands: Any) -> list[Any]:
     """The operands as real or complex arrays of one dtype, and of one shape or scalars."""
-    return [to_array(x) for x in map(to_inexact, promote(*operands))]
+    return [to_array(x) for x in promote(*operands, inexact=True)]
 
 
 def real_arrays(caller: str, *operands: Any) -> list[Any]:

@@ -12,15 +12,17 @@ from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.shaped_array import number_types
 
 
-def promote(*operands: Any) -> list[Any]:
+def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """Arguments of one dtype, and of one shape or scalar, which is what primitives take.
+
+    With `inexact`, that dtype is one of real or complex numbers.
 
     Raises:
         TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
         ValueError: their numbers of axes differ, and `numpy_rank_promotion` is "raise".
     """
     require_meeting(*operands)
-    return promotion.promote(*operands)
+    return promotion.promote(*operands, inexact=inexact)
 
 
 def result_type(*avals: ShapedArray) -> ShapedArray:

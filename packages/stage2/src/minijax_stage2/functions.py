@@ -111,7 +111,7 @@ def sub(x: Array, y: Array) -> Array:
 
 def div(x: Array, y: Array) -> Array:
     """`x / y`, a real number for integers too."""
-    return bind1(div_p, *map(to_inexact, promote(x, y)))
+    return bind1(div_p, *promote(x, y, inexact=True))
 
 
 def reciprocal(x: Array) -> Array:

@@ -115,12 +115,16 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 # --8<-- [start:promote]
-def promote(*operands: Any) -> list[Any]:
-    """Operands of one dtype, and of one shape or scalar, which is what primitives take."""
+def promote(*operands: Any, inexact: bool = False) -> list[Any]:
+    """Operands of one dtype, and of one shape or scalar, which is what primitives take.
+
+    With `inexact`, that dtype is one of real or complex numbers, and what an integer dtype could
+    not hold is no worse for it.
+    """
     numbers, avals = number_types(), [typeof(x) for x in operands]
     if numbers.checks_meeting:
         numbers.check_meeting(*avals)
-    targets = _meeting_types(numbers, *avals)
+    targets = _meeting_types(numbers, inexact, *avals)
     if targets is None:
         return list(operands)
     return [
@@ -130,9 +134,13 @@ def promote(*operands: Any) -> list[Any]:
 
 
 @lru_cache(maxsize=16_384)
-def _meeting_types(numbers: NumberTypes, *avals: ShapedArray) -> list[ShapedArray | None] | None:
+def _meeting_types(
+    numbers: NumberTypes, inexact: bool, *avals: ShapedArray
+) -> list[ShapedArray | None] | None:
     """What each operand has to become to meet the others; None: it is fit already."""
     meeting = _result_type(numbers, *avals)
+    if inexact:
+        meeting = ShapedArray((), inexact_dtype(meeting.dtype), meeting.weak_type)
     shapes = dict.fromkeys(aval.shape for aval in avals if aval.shape)  # in order, for messages
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
     targets = [

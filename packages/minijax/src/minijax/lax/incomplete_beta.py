@@ -17,7 +17,6 @@ from minijax.lax.transcendental import log1p
 from minijax.operation import operation
 from minijax.promotion import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.promotion import to_inexact
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
 
@@ -130,7 +129,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     >>> f"{lax.betainc(2.0, 2.0, 0.5):.3f}", f"{lax.betainc(1.0, 1.0, 0.25):.3f}"
     ('0.500', '0.250')
     """
-    operands = map(to_inexact, promote(a, b, x))
+    operands = promote(a, b, x, inexact=True)
     return bind1(regularized_incomplete_beta_p, *operands)
 
 

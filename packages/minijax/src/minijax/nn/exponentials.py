@@ -40,7 +40,7 @@ def logsumexp(
     (Array(1000.6932, dtype=float32), Array(inf, dtype=float32))
     """
     if b is not None:
-        a, b = map(to_inexact, promote(a, b))
+        a, b = promote(a, b, inexact=True)
         a = jnp.where(jnp.not_equal(b, 0), a, -math.inf)
     else:
         a = to_inexact(a)

@@ -142,7 +142,7 @@ def float_power(x: Any, y: Any) -> Any:
     >>> jnp.float_power(jnp.array([2, 3]), -1).dtype
     dtype('float32')
     """
-    return lax.pow(*map(to_inexact, promote(x, y)))
+    return lax.pow(*promote(x, y, inexact=True))
 
 
 def _real_operands(caller: str, x1: Any, x2: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from minijax.numpy.reductions import all
 from minijax.operation import operation
 from minijax.promotion import promote, require_meeting
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import broadcast_shapes, to_inexact
+from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.shaped_array import python_scalars
 
 equal = lax.eq
@@ -106,7 +106,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.0 + 1e-7, 1.0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
-    a, b = map(to_inexact, promote(a, b))
+    a, b = promote(a, b, inexact=True)
     is_near = lax.le(abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, abs(b))))
     is_close = lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
     if equal_nan:

@@ -120,7 +120,7 @@ def gradient(
     """
     if edge_order is not None:
         raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
-    f, *distances = map(to_inexact, of_one_dtype(f, *varargs))
+    f, *distances = of_one_dtype(f, *varargs, inexact=True)
     axes = canonical_axes("gradient", axis, typeof(f).ndim)
     if any(typeof(f).shape[i] < 2 for i in axes):
         raise ValueError(f"gradient: each axis needs two elements, found {typeof(f)}")
@@ -182,7 +182,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is None:
         y, gaps = to_inexact(y), dx
     else:
-        y, x = map(to_inexact, of_one_dtype(y, x))
+        y, x = of_one_dtype(y, x, inexact=True)
         if typeof(x).size > 2:  # else the one gap is that of all
             require_one_rank(y, x)
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)

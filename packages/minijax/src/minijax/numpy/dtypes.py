@@ -7,7 +7,7 @@ import numpy as np
 from minijax import dtypes, promotion
 from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from minijax.tracebacks import hiding_frames
-from minijax_stage2 import typeof
+from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types, parse_dtype
 
@@ -52,9 +52,11 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
     return inexact_dtype(typeof(x).dtype)
 
 
-def of_one_dtype(*operands: Any) -> list[Any]:
-    """The operands in the dtype where theirs meet, whatever their shapes."""
+def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Any]:
+    """The operands in the dtype where theirs meet, whatever their shapes; see `promote`."""
     meeting = promotion.result_type(*map(typeof, operands))
+    if inexact:
+        meeting = ShapedArray((), inexact_dtype(meeting.dtype), meeting.weak_type)
     return [cast(x, meeting) for x in operands]
 
 

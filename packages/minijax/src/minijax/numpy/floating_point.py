@@ -239,7 +239,7 @@ def copysign(x1: Any, x2: Any) -> Any:
     Array([-1.,  2.], dtype=float32)
     """
     _require_real("copysign", x1, x2)
-    x1, x2 = map(to_inexact, promote(x1, x2))
+    x1, x2 = promote(x1, x2, inexact=True)
     magnitude = lax.abs(x1)
     return where(signbit(x2), lax.neg(magnitude), magnitude)
 
@@ -252,7 +252,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     _require_real("heaviside", x1, x2)
-    x1, x2 = map(to_inexact, of_one_dtype(x1, x2))
+    x1, x2 = of_one_dtype(x1, x2, inexact=True)
     step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, where(lax.eq(x1, 0), x2, math.nan)))
     return stage2.astype(step, typeof(x1).dtype) if not typeof(x1).weak_type else step
 
@@ -264,7 +264,7 @@ def nextafter(x: Any, y: Any) -> Any:
     >>> jnp.nextafter(1.0, 2.0).item() > 1.0
     True
     """
-    return lax.nextafter(*map(to_inexact, promote(x, y)))
+    return lax.nextafter(*promote(x, y, inexact=True))
 
 
 @operation

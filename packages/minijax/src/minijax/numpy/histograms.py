@@ -137,7 +137,7 @@ def histogram(
                 f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
                 f"{typeof(weights)}"
             )
-        a, weights = map(to_inexact, of_one_dtype(a, weights))
+        a, weights = of_one_dtype(a, weights, inexact=True)
     edges = histogram_bin_edges(a, bins, range, weights)
     return _histogram(a, edges, weights, bool(density)), edges
 

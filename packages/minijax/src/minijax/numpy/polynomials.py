@@ -212,7 +212,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 @operation
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    u, v = map(to_inexact, of_one_dtype(u, v))
+    u, v = of_one_dtype(u, v, inexact=True)
     _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
     if not width:

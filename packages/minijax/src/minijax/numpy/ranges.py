@@ -161,7 +161,7 @@ def geomspace(
     >>> jnp.geomspace(1.0, 16.0, 5).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
-    start, stop = map(to_inexact, promote(start, stop))
+    start, stop = promote(start, stop, inexact=True)
     of = typeof(start).dtype
     turns = of.kind == "c"
     if turns:

@@ -46,7 +46,7 @@ def average(
         count = typeof(a).size // max(typeof(out).size, 1)
         total = lax.full(typeof(out).shape, count, typeof(out).dtype)
         return (out, total) if returned else out
-    a, weights = map(to_inexact, of_one_dtype(a, _aligned(a, axis, weights)))
+    a, weights = of_one_dtype(a, _aligned(a, axis, weights), inexact=True)
     shape = broadcast_shapes(typeof(a).shape, typeof(weights).shape)
     total = sum(broadcast_to(weights, shape), axis, keepdims=keepdims)
     out = lax.div(sum(lax.mul(a, weights), axis, keepdims=keepdims), total)

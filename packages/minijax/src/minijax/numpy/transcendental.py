@@ -34,7 +34,7 @@ log1p = lax.log1p
 
 def real_floats(caller: str, *operands: Any) -> list[Any]:
     """Operands as floats of one dtype; complex ones are an error."""
-    floats = list(map(to_inexact, promote(*operands)))
+    floats = promote(*operands, inexact=True)
     if typeof(floats[0]).dtype.kind == "c":
         raise ValueError(f"{caller}: expected real operands, found {typeof(floats[0])}")
     return floats
@@ -47,7 +47,7 @@ def arctan2(x1: Any, x2: Any) -> Any:
     >>> f"{jnp.arctan2(1.0, -1.0):.3f}", f"{jnp.arctan2(-1.0, -1.0):.3f}"
     ('2.356', '-2.356')
     """
-    return lax.atan2(*map(to_inexact, promote(x1, x2)))
+    return lax.atan2(*promote(x1, x2, inexact=True))
 
 
 atan2 = arctan2
@@ -166,7 +166,7 @@ def logaddexp(x1: Any, x2: Any) -> Any:
     >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
     (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
     """
-    x1, x2 = map(to_inexact, promote(x1, x2))
+    x1, x2 = promote(x1, x2, inexact=True)
     if typeof(x1).dtype.kind == "c":
         return _log_of_complex_sum(x1, x2)
     return _logaddexp(x1, x2)
@@ -185,7 +185,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     >>> jnp.logaddexp2(1000.0, 1000.0)
     Array(1001., dtype=float32, weak_type=True)
     """
-    x1, x2 = (lax.mul(x, math.log(2)) for x in map(to_inexact, promote(x1, x2)))
+    x1, x2 = (lax.mul(x, math.log(2)) for x in promote(x1, x2, inexact=True))
     return lax.mul(logaddexp(x1, x2), 1 / math.log(2))
 
 

@@ -15,7 +15,7 @@ from minijax_stage2.promotion import to_inexact
 
 def _standard(x: Any, loc: Any, scale: Any) -> Any:
     """How many standard deviations `x` lies from the mean."""
-    x, loc, scale = map(to_inexact, promote(x, loc, scale))
+    x, loc, scale = promote(x, loc, scale, inexact=True)
     return lax.div(lax.sub(x, loc), scale)
 
 
@@ -26,7 +26,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.norm.logpdf(1.0):.3f}"
     '-1.419'
     """
-    x, loc, scale = map(to_inexact, promote(x, loc, scale))
+    x, loc, scale = promote(x, loc, scale, inexact=True)
     variance = lax.square(scale)
     log_normaliser = lax.log(lax.mul(2 * math.pi, variance))
     quadratic = lax.div(lax.square(lax.sub(x, loc)), variance)
@@ -91,7 +91,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.norm.ppf(0.25):.3f}"
     '-0.674'
     """
-    q, loc, scale = map(to_inexact, promote(q, loc, scale))
+    q, loc, scale = promote(q, loc, scale, inexact=True)
     return lax.add(lax.mul(ndtri(q), scale), loc)
 
 
