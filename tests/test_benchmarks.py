@@ -126,3 +126,26 @@ def test_figures_come_from_a_fresh_process():
     from benchmarks.measure import figures_of
 
     assert figures_of("import sys; print('jax' in sys.modules); print(1.5, 2)") == [1.5, 2.0]
+
+
+def test_programs_to_compile_have_names_of_their_own():
+    from benchmarks.common_programs import programs
+
+    names = [program.name for program in programs()]
+    assert len(set(names)) == len(names) > 400
+
+
+def test_a_program_is_compiled_by_both_and_one_that_hangs_is_given_up(monkeypatch):
+    from benchmarks import compiles
+
+    worker = compiles.Worker()
+    try:
+        found = worker.measure("numpy.square", 1)
+        assert isinstance(found, compiles.Times)
+        assert all(seconds > 0 for times in found for seconds in times)
+        assert "KeyError" in worker.measure("no such program", 1)
+        monkeypatch.setattr(compiles, "SECONDS", 0.0)
+        assert worker.measure("numpy.square", 1) == "no answer in 0 s"
+        assert worker.process is None
+    finally:
+        worker.end()

@@ -1,7 +1,7 @@
 """Scans: what the elements up to each element combine to.
 
-The functions of one operation are primitives, and each is written as an associative scan: all
-elements at once, in twice as many rounds as the number of elements has bits.
+An associative scan takes all elements at once, in twice as many rounds as their number has bits.
+The functions of one operation are primitives, for which XLA does so.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,12 @@ from minijax.lax.bits import bitwise_or
 from minijax.lax.choice import max as maximum
 from minijax.lax.choice import min as minimum
 from minijax.lax.choice import select
-from minijax.lax.computations import lower_as
+from minijax.lax.computations import stage_computation
 from minijax.lax.elementwise import add, eq, exp, mul, neg, sub
+from minijax.lax.reductions import largest, smallest
 from minijax.lax.slicing import concatenate, pad, slice
 from minijax.lax.transcendental import log1p
+from minijax.lax.windows import lower_window
 from minijax.operation import operation
 from minijax_stage2 import (
     Primitive,
@@ -33,6 +35,7 @@ from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 Values = Sequence[Any]
 Combine = Callable[[list[Any], list[Any]], list[Any]]
@@ -145,10 +148,19 @@ def _cumulative(
     name: str,
     doc: str,
     combine: Callable[[Any, Any], Any],
+    neutral: Callable[[np.dtype[Any]], Any],
     kinds: str,
     example: tuple[str, str, str],
 ) -> Callable[..., Any]:
-    """The function of one operation; `example` has elements, and what is made of them both ways."""
+    """The function of one operation.
+
+    Arguments:
+        name, doc: its name, and what it computes.
+        combine: the operation.
+        neutral: for a dtype the number that changes nothing.
+        kinds: of dtypes that it takes.
+        example: elements, and what is made of them from either end.
+    """
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
@@ -159,6 +171,33 @@ def _cumulative(
 
     def scan(operand: Any, *, axis: int, reverse: bool) -> list[Any]:
         return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [operand], [axis], reverse)
+
+    def lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool
+    ) -> list[Value]:
+        """As windows that end at each element and begin before the first one.
+
+        XLA writes these as a scan in few rounds. Written in rounds by ourselves, they are what it
+        fuses into each other: along the second axis it took ten times as long, or did not end.
+        """
+        count = x.aval.shape[axis]
+        if not x.aval.size:
+            return [x]
+        scalar = ShapedArray((), x.aval.dtype)
+        jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
+        start = b.constant(neutral(scalar.dtype), scalar)
+        ones = [1] * x.aval.ndim
+        sizes, padding = list(ones), [(0, 0)] * x.aval.ndim
+        sizes[axis] = count
+        padding[axis] = (0, count - 1) if reverse else (count - 1, 0)
+        window = {
+            "window_dimensions": sizes,
+            "window_strides": ones,
+            "base_dilation": ones,
+            "window_dilation": ones,
+            "padding": padding,
+        }
+        return lower_window(b, out_avals, [x, start], jaxpr, window)
 
     def vmap(
         axis_size: int, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
@@ -174,11 +213,10 @@ def _cumulative(
     def cotangent(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         return bind1(primitive, ct, axis=axis, reverse=not reverse)
 
-    scan.__name__ = name
     declare(
         primitive,
         abstract_eval=abstract_eval,
-        lower=lower_as(scan),
+        lower=lower,
         vmap=vmap,
         jvp=(tangent,),
         transpose=(cotangent,) if combine is add else (),
@@ -222,6 +260,7 @@ cumsum = _cumulative(
            [3, 7]], dtype=int32)
     """,
     add,
+    lambda dtype: 0,
     "iufc",
     ("[3.0, 1.0, 4.0]", "[3., 4., 8.]", "[8., 5., 4.]"),
 )
@@ -233,6 +272,7 @@ cumprod = _cumulative(
     Array([ 1,  2,  6, 24], dtype=int32)
     """,
     mul,
+    lambda dtype: 1,
     "iufc",
     ("[3.0, 1.0, 4.0]", "[ 3.,  3., 12.]", "[12.,  4.,  4.]"),
 )
@@ -244,6 +284,7 @@ cummax = _cumulative(
     Array([1, 3, 3, 5], dtype=int32)
     """,
     maximum,
+    smallest,
     "biufc",
     ("[3.0, 1.0, 4.0]", "[3., 3., 4.]", "[4., 4., 4.]"),
 )
@@ -255,6 +296,7 @@ cummin = _cumulative(
     Array([1, 1, 1, 1, 2], dtype=int32)
     """,
     minimum,
+    largest,
     "biufc",
     ("[3.0, 1.0, 4.0]", "[3., 1., 1.]", "[1., 1., 4.]"),
 )
@@ -266,6 +308,7 @@ cumlogsumexp = _cumulative(
     Array([-1000.,     0.,  1000.], dtype=float32)
     """,
     _logaddexp,
+    smallest,
     "fc",
     ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
 )
