@@ -62,10 +62,10 @@ class JittedFunction(Stage3JittedFunction):
             if not evaluating:
                 if self._inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
-                numbers = types_in_function()
-                if self.is_users or numbers is number_types():
+                here = number_types()
+                if self.is_users or getattr(here, "in_function", None) is here:
                     return self._inside(*args, **kwargs)
-                with set_number_types(numbers):
+                with set_number_types(types_in_function()):
                     return self._inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.

@@ -21,7 +21,8 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
         TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
         ValueError: their numbers of axes differ, and `numpy_rank_promotion` is "raise".
     """
-    require_meeting(*operands)
+    if getattr(number_types(), "checks_arguments", False):
+        require_meeting(*operands)
     return promotion.promote(*operands, inexact=inexact)
 
 
@@ -38,7 +39,8 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
 
 def require_meeting(*operands: Any) -> None:
     """Raises the error due when settings forbid these arguments to meet."""
-    if numbers := _checking():
+    numbers = number_types()
+    if getattr(numbers, "checks_arguments", False):
         numbers.check_meeting(*map(typeof, operands))
 
 
