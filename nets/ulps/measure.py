@@ -140,12 +140,14 @@ def measure(
         return Line(name, dtype, 0, note=note)
     ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
     ours_off, theirs_off = (errors(x, high, low, dtype) for x in (ours, theirs))
-    is_edge = np.arange(len(high)) < len(edge[0])
     args = np.stack([x.astype(np.float64) for x in points], 1)
+    # What is drawn as an edge may be a number like others: a zero of the function, say.
+    size, about = np.abs(args), limits(dtype)
+    is_plain = ((size > float(about.tiny)) & (size < float(about.max) / 4)).all(1)
+    is_edge = (np.arange(len(high)) < len(edge[0])) & ~(is_plain & ~np.isnan(high))
     known = ~np.isnan(high) & ~is_edge
     # Where a subnormal number is taken for zero, nobody says what is right but an exact value.
-    size = np.abs(args)
-    is_subnormal = ((size > 0) & (size < float(limits(dtype).tiny))).any(1)
+    is_subnormal = ((size > 0) & (size < float(about.tiny))).any(1)
     is_judged = is_edge & was_reached & ~(is_subnormal & np.isnan(high))
     if by:  # nor what slope a function has where it is not a number
         is_judged &= ~np.isnan(np.asarray(compute(jax, function, (), points), np.float64))

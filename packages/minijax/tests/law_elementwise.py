@@ -75,6 +75,9 @@ BINARY = {
     "nextafter": np.nextafter,
     "logaddexp": np.logaddexp,
     "hypot": np.hypot,
+    "betaln": np.vectorize(
+        lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(float(a) + float(b))
+    ),
     "gamma_density": np.vectorize(
         lambda a, x: float(x) ** (float(a) - 1) * math.exp(-float(x)) / math.gamma(float(a))
     ),

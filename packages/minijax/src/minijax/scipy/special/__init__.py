@@ -5,6 +5,7 @@ from minijax.nn import logsumexp
 from minijax.numpy.transcendental import i0
 from minijax.scipy.special import (
     bessel,
+    beta_functions,
     bivariate_normal,
     entropies,
     error_functions,
@@ -16,6 +17,7 @@ from minijax.scipy.special import (
     spherical_harmonics,
 )
 from minijax.scipy.special.bessel import *
+from minijax.scipy.special.beta_functions import *
 from minijax.scipy.special.bivariate_normal import *
 from minijax.scipy.special.entropies import *
 from minijax.scipy.special.error_functions import *
@@ -30,6 +32,7 @@ __all__ = [
     "i0",
     "logsumexp",
     *bessel.__all__,
+    *beta_functions.__all__,
     *bivariate_normal.__all__,
     *entropies.__all__,
     *error_functions.__all__,

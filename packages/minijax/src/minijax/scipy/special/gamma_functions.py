@@ -105,29 +105,6 @@ def multigammaln(a: Any, d: int) -> Any:
 
 
 @operation
-def betaln(a: Any, b: Any) -> Any:
-    """The logarithm of the absolute value of the beta function.
-
-    >>> f"{minijax.scipy.special.betaln(2.0, 3.0):.3f}", f"{jnp.log(1 / 12):.3f}"
-    ('-2.485', '-2.485')
-    """
-    a, b = real_floats("betaln", a, b)
-    return lax.sub(lax.add(gammaln(a), gammaln(b)), gammaln(lax.add(a, b)))
-
-
-@operation
-def beta(a: Any, b: Any) -> Any:
-    """The beta function.
-
-    >>> f"{minijax.scipy.special.beta(2.0, 3.0):.4f}", f"{1 / 12:.4f}"
-    ('0.0833', '0.0833')
-    """
-    a, b = real_floats("beta", a, b)
-    sign = lax.mul(lax.mul(gammasgn(a), gammasgn(b)), gammasgn(lax.add(a, b)))
-    return lax.mul(sign, lax.exp(betaln(a, b)))
-
-
-@operation
 def loggamma(x: Any) -> Any:
     """The logarithm of the gamma function of `x`, a number where `x` is positive.
 
@@ -245,9 +222,7 @@ def bernoulli(n: int) -> Any:
 
 __all__ = [
     "bernoulli",
-    "beta",
     "betainc",
-    "betaln",
     "digamma",
     "factorial",
     "gamma",
