@@ -72,6 +72,7 @@ BY_FAMILY = {
     "test_stax",
     "test_ufuncs",
     "test_trees",
+    "test_ulps",
 }
 
 # All combinations of transformations take longest: of them the share of the share is drawn.

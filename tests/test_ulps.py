@@ -5,7 +5,7 @@ import pytest
 from mpmath import mp, mpf
 
 from nets.ulps import jets
-from nets.ulps.differences import DIFFERENCES
+from nets.ulps.differences import DIFFERENCES, SHORTFALLS
 from nets.ulps.exact import exact_value
 from nets.ulps.functions import Function
 from nets.ulps.measure import errors, measure
@@ -17,7 +17,7 @@ CASES = [(f, by) for f in FUNCTIONS for by in f.derivatives() if len(by) < 2]
 @pytest.mark.parametrize(("function", "by"), CASES, ids=lambda x: getattr(x, "name", str(x)))
 def test_no_function_is_less_exact_than_jax(function, by):
     line = measure(function, by, "float32", count=40, seed=0, seconds=1.0, cache=None)
-    assert line.is_good or line.name in DIFFERENCES, line
+    assert line.is_good or line.name in DIFFERENCES or line.name in SHORTFALLS, line
 
 
 def test_errors_are_in_units_in_the_last_place():

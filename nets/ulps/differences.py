@@ -1,8 +1,21 @@
-"""Where ours is deliberately another number than JAX's, and why: line of the table to reason."""
+"""Lines of the table where ours is another number than JAX's: on purpose, or not exact enough yet."""
 
 _INFINITE = "where the length itself is infinite its slope is 0"
 
+# Deliberate.
 DIFFERENCES: dict[str, str] = {
     "numpy.hypot d0": _INFINITE,
     "numpy.hypot d1": _INFINITE,
+    "scipy.special.owens_t": "the result has the dtype of the operands, JAX's is float64",
+    "scipy.special.polygamma": "operands of one dimension are taken, JAX's gradient refuses them",
+    "scipy.special.spence d0": "at subnormal numbers, which are zero to XLA, it is minus infinity",
+}
+# Known to be worse: these lines are printed, and are work to be done.
+SHORTFALLS: dict[str, str] = {
+    "scipy.special.betainc": "the continued fraction rounds at every step",
+    "scipy.special.kl_div": "of nearly equal operands: the terms nearly cancel",
+    "scipy.special.kl_div d0": "of nearly equal operands: logarithms nearly cancel",
+    "scipy.special.kl_div d1": "of nearly equal operands: a quotient and 1 nearly cancel",
+    "scipy.special.rel_entr": "of nearly equal operands: logarithms nearly cancel",
+    "scipy.special.rel_entr d0": "of nearly equal operands: logarithms nearly cancel",
 }

@@ -175,7 +175,8 @@ def _ci(x: Any) -> Any:
 
 
 def _sinc(x: Any) -> Any:
-    return where(lax.eq(x, 0.0), 1.0, lax.div(lax.sin(x), where(lax.eq(x, 0.0), 1.0, x)))
+    ratio = lax.div(lax.sin(x), where(lax.eq(x, 0.0), 1.0, x))
+    return where(lax.eq(x, 0.0), 1.0, where(lax.eq(lax.abs(x), math.inf), 0.0, ratio))
 
 
 _si_of = unary(
