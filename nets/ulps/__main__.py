@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from nets.ulps.differences import DIFFERENCES
+from nets.ulps.differences import DIFFERENCES, SHORTFALLS
 from nets.ulps.measure import Line
 from nets.ulps.table import FUNCTIONS, Job
 
@@ -68,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def text_of(line: Line, reason: str | None) -> str:
-    verdict = "" if line.is_good else f"  differs: {reason}" if reason else "  WORSE"
+    worse = f"  WORSE, as known: {SHORTFALLS[line.name]}" if line.name in SHORTFALLS else "  WORSE"
+    verdict = "" if line.is_good else f"  differs: {reason}" if reason else worse
     where = ", ".join(f"{x:.9g}" for x in line.worst)
     out = (
         f"{line.name:40} {line.dtype:9} {line.count:6d} {line.ours:9.3g} {line.theirs:9.3g}  "

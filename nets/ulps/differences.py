@@ -1,4 +1,4 @@
-"""Lines of the table where ours is another number than JAX's: on purpose, or not exact enough yet."""
+"""Lines of the table where ours is not JAX's number: on purpose, or not exact enough yet."""
 
 _INFINITE = "where the length itself is infinite its slope is 0"
 
@@ -7,7 +7,7 @@ DIFFERENCES: dict[str, str] = {
     "numpy.hypot d0": _INFINITE,
     "numpy.hypot d1": _INFINITE,
     "scipy.special.owens_t": "the result has the dtype of the operands, JAX's is float64",
-    "scipy.special.polygamma": "operands of one dimension are taken, JAX's gradient refuses them",
+    "scipy.special.polygamma": "orders that are floats are taken; JAX wants integers",
     "scipy.special.spence d0": "at subnormal numbers, which are zero to XLA, it is minus infinity",
 }
 # Known to be worse: these lines are printed, and are work to be done.
