@@ -78,6 +78,20 @@ FOUND = {
         f(n.array([-0.5, 0.25, n.inf, n.nan]))
         for f in (lib.scipy.stats.cauchy.ppf, lib.scipy.stats.cauchy.isf)
     ],
+    "derivative of a complex sign": lambda n, lib: [
+        lib.jvp(f, (n.array([1 + 1j, -2j]),), (n.array([1 + 0j, 2 + 1j]),))[1]
+        for f in (n.sign, lambda x: lib.nn.logsumexp(x, return_sign=True)[1])
+    ],
+    "derivative of acosh on both sides": lambda n, lib: [
+        lib.vmap(lib.grad(n.arccosh))(n.array([-2.0, 0.5, 1.5, 1e20], "float32")),
+        lib.vmap(lib.grad(lambda z: n.real(n.arccosh(z))))(n.array([-2 + 1j, -2 - 1j, 2 - 1j])),
+    ],
+    "arange of narrow integers": lambda n, lib: [
+        n.arange(np.int8(3)),
+        n.arange(np.uint8(1), 4),
+        n.arange(np.int16(1), n.array(4, "int8")),
+        n.arange(2),
+    ],
     "approx_max_k of none": lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0),
     "approx_min_k of integers": lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1),
 }

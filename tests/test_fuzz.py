@@ -1,5 +1,6 @@
 """The fuzz net itself: what it draws, how it shrinks, and that it sees what differs."""
 
+import dataclasses
 import random
 import subprocess
 import sys
@@ -125,3 +126,21 @@ def test_a_worker_that_dies_is_a_finding_and_is_replaced(monkeypatch):
 
 def test_what_stands_in_the_table_has_reasons():
     assert all(each.reason.endswith(".") for each in DELIBERATE)
+
+
+# A little of what `./noxw -s fuzz` does: types, for which nothing is compiled, and values.
+@pytest.mark.parametrize("seed", range(4))
+def test_a_share_of_programs_has_jaxs_types(seed):
+    for number in range(40):
+        program = program_of(f"types {seed} {number}")
+        program = dataclasses.replace(program, transformations=("eval_shape",))
+        outcome = worker.compared(program)
+        assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_share_of_programs_gives_what_jax_gives(seed):
+    for number in range(15):
+        program = program_of(f"values {seed} {number}")
+        outcome = worker.compared(program)
+        assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"

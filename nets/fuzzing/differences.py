@@ -100,15 +100,41 @@ DELIBERATE = [
     Deliberate(
         "Functions take floats of 16 bits, integers and booleans where JAX's implementation lacks "
         "them: they are computed in float32. Those of `lax` are as strict as JAX's.",
-        but_not_in_lax(
-            where_jax_raises(
-                "not compatible with finfo",
-                r"dtype=\w+ is not supported",
-                "RFFT input must be",
-                "does not accept dtype",
-                "cannot safely cast argument",
-            )
+        where_jax_raises(
+            "not compatible with finfo",
+            r"dtype=\w+ is not supported",
+            "RFFT input must be",
+            "cannot safely cast argument",
         ),
+    ),
+    Deliberate(
+        "The same, where what JAX lacks are operations of `lax` for the dtype.",
+        but_not_in_lax(
+            where_jax_raises("does not accept dtype", "requires arguments to have the same")
+        ),
+    ),
+    Deliberate(
+        "What JAX cannot differentiate or compile, minijax may.",
+        where_jax_raises(
+            "Reverse-mode differentiation does not work",
+            "Linearization failed to produce known values",
+            "is not supported by dot_general on CPU",
+            "Integers cannot be raised to negative powers",
+        ),
+    ),
+    Deliberate(
+        "A derivative for which there is no formula is a NotImplementedError that says by which "
+        "argument; JAX's classes differ from function to function.",
+        where_we_raise("^NotImplementedError: .* there is no formula for its derivative"),
+    ),
+    Deliberate(
+        "Factorizations are LAPACK's, which has no floats of 16 bits, also where a matrix has no "
+        "elements.",
+        where_we_raise(r"^TypeError: \w+: found b?f16\[.*; the dtypes it takes are float32"),
+    ),
+    Deliberate(
+        "Sets of traced arrays have no size, also where one is known to be empty.",
+        where_we_raise("^ConcretizationTypeError: (setdiff1d|setxor1d|intersect1d|union1d)"),
     ),
     Deliberate(
         "Arrays of no elements and scalars give what numpy gives, where JAX's implementation "
@@ -116,6 +142,9 @@ DELIBERATE = [
         where_jax_raises(
             "out of bounds for axis .* with size 0",
             "integer modulo by zero",
+            "ZeroDivisionError",
+            "Cannot broadcast to shape with fewer dimensions",
+            "Dimension must be 3 for cross product",
             "Invalid type:",
             "index out of range",
             "must be 1D, got shapes",

@@ -7,7 +7,7 @@ from nets.fuzzing.recipes.forms import Recipe, recipes
 def reduce_(a: Arguments, name: str) -> str:
     x = a.array("fi")
     function, start = a.one_of(
-        ("lax.add", 0), ("lax.mul", 1), ("lax.max", 0), ("lambda x, y: x - y", 0)
+        ("lax.add", 0), ("lax.mul", 1), ("lax.max", 0), ("lambda x, y: x + y", 0)
     )
     axes = tuple(a.permutation(x.ndim)[: a.number(0, x.ndim)])
     return call(name, x, f'jnp.array({start}, "{x.dtype}")', function, axes)

@@ -43,7 +43,7 @@ LINEAR_IN = {
 }
 NOT_SMOOTH = ("argmax", "argmin")
 # Of complex matrices, these are functions of the conjugates too.
-OF_CONJUGATES = ("cholesky", "eigh", "qr", "svd", "pinv")
+OF_CONJUGATES = ("sign", "cholesky", "eigh", "qr", "svd", "pinv")
 
 
 def with_gaps(x):

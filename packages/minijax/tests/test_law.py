@@ -283,9 +283,6 @@ def test_jvp_is_the_limit_of_differences(example):
     tangents = tangents_for(args, seed=1)
     out, out_tangent = jvp(example, args, tangents)
     is_close(out, example(*args))
-    if example.primitive.name == "sign":  # also of complex numbers, whose sign is no step
-        is_close(out_tangent, np.zeros_like(out))
-        return
     wide = [np.asarray(x, np.promote_types(x.dtype, F64)) if is_inexact(x) else x for x in args]
     h = 1e-5
     above = example(*moved(wide, h, tangents))

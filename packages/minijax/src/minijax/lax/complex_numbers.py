@@ -148,6 +148,16 @@ def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) 
     return b.emit(f"stablehlo.minimum {x.name}, {one.name} : {mlir_type(out)}", out)
 
 
+def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
+    """A complex sign turns as far as `x` goes sideways; a real one stays."""
+    if typeof(x).dtype.kind != "c":
+        return None
+    sideways = imag(mul(conj(out), t))
+    size = abs(x)
+    turn = div(sideways, where(eq(size, 0), 1, size))
+    return mul(out, complex(full_like(turn, 0), turn))
+
+
 sign = unary(
     "sign",
     """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.
@@ -157,6 +167,7 @@ sign = unary(
     """,
     hlo=_lower_sign,
     kinds="iufc",
+    jvp=_sign_tangent,
 )
 __all__ = [
     "abs",

@@ -7,7 +7,7 @@ import numpy as np
 from minijax import array as arrays
 from minijax import lax
 from minijax.arrays import require_the_device
-from minijax.dtypes import canonicalize_dtype, finfo
+from minijax.dtypes import canonicalize_dtype, finfo, result_type
 from minijax.evaluation import evaluated_by_library
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
@@ -46,6 +46,8 @@ def arange(
     ]
     dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
+    if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones
+        numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
         return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
     return arrays.array(numbers)
