@@ -39,6 +39,7 @@ TABLE = [
     (lambda: factorial(3.0), RecursionError, r"jit: `factorial` at .*test_bad_arguments.py:\d+ calls itself"),
     (lambda: jnp.around(ones3, itself), ValueError, "round: decimals is a list that contains itself"),
     (lambda: jnp.array(itself), ValueError, "contains itself"),
+    (lambda: minijax.device_put(itself), ValueError, "contains itself"),
     # Errors of the insides.
     (lambda: jnp.repeat(ones3, None), TypeError, "repeat: repeats cannot be None"),
     (lambda: jnp.insert(ones3, None, 1.0), TypeError, "insert: obj: expected an array or a number, found None"),

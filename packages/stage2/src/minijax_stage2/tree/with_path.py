@@ -7,6 +7,8 @@ from minijax_stage2.tree.path import KeyPath
 from minijax_stage2.tree.registry import find_node_type
 from minijax_stage2.tree.treedef import MAX_DEPTH, Node, PyTreeDef, flatten_up_to, too_deep
 
+_DEEP = 1000
+
 
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
@@ -59,6 +61,10 @@ def tree_flatten_with_path(
             if parents:
                 path.pop()
             continue
+        if len(parents) == _DEEP:  # paths are long now: is there an end, at least?
+            from minijax_stage2.tree.operations import tree_flatten
+
+            tree_flatten(tree)
         if len(parents) > MAX_DEPTH:
             raise too_deep(tree)
 
