@@ -29,6 +29,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -269,7 +270,7 @@ def reduction(
     )
 
     def function(operand: Any, axes: Sequence[int]) -> Any:
-        return bind1(primitive, operand, axes=tuple(axes))
+        return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
     return operation(static="axes")(_named(function, name, doc))
 

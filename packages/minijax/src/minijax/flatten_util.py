@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.promotion import result_type
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.promotion import cast

@@ -109,6 +109,8 @@ def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: boo
 
 
 def _as_tuple(x: Any) -> Any:
+    if isinstance(x, set | frozenset):  # of axes, whose order makes no difference
+        return _as_tuple(tuple(x))
     if isinstance(x, list | tuple):
         items = map(_as_tuple, x)
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import lax
 from minijax.errors import ConcretizationTypeError
+from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import index_dtype
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import known_value

@@ -293,8 +293,11 @@ def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers, **ho
     """
     x, y = _same_dtype(x, y)
     try:
-        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-        numbers = ((tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch)))
+        contracted, batch = (
+            tuple([ints("dot_general: dimension_numbers", axes) for axes in pair])
+            for pair in dimension_numbers
+        )
+        (_, _), (_, _) = numbers = contracted, batch
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
@@ -380,7 +383,7 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     try:
         if isinstance(given, str | bytes | bytearray | memoryview):  # bytes are ints to Python
             raise TypeError
-        return tuple(map(operator.index, given if several else (given,)))
+        return tuple([int(operator.index(x)) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:

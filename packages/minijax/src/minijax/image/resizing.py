@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays
 from minijax.image.kernels import KERNELS, ResizeMethod
+from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation

@@ -77,6 +77,8 @@ def cond(
                 pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
             )
     operands = tree_to_arrays(_operands("cond", operands, operand))
+    if typeof_named("cond: pred", pred).dtype.kind == "c":
+        raise TypeError(f"cond: pred must be a boolean or a real number, found {typeof(pred)}")
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
     return tree_to_arrays(stage4.cond(pred, true_fun, false_fun, *operands))

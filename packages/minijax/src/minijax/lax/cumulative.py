@@ -70,6 +70,8 @@ def associative_scan(
     xs, tree = tree_flatten(elems)
     if not xs:
         return elems
+    if axis is None:
+        raise TypeError("associative_scan: axis must be an int, found None")
     axes = [canonical_axes("associative_scan", axis, typeof(x).ndim)[0] for x in xs]
     sizes = {typeof(x).shape[a] for x, a in zip(xs, axes, strict=True)}
     if len(sizes) > 1:

@@ -72,7 +72,7 @@ reciprocal = _of_stage(
 add = _of_stage(
     stage2.add,
     """
-    >>> lax.add(jnp.array([[1], [2]]), jnp.array([10, 20]))
+    >>> lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
     Array([[11, 21],
            [12, 22]], dtype=int32)
     """,
@@ -87,8 +87,8 @@ sub = _of_stage(
 mul = _of_stage(
     stage2.mul,
     """
-    >>> lax.mul(jnp.array([1, 2]), 2.5)
-    Array([2.5, 5. ], dtype=float32, weak_type=True)
+    >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
+    Array([2.5, 5. ], dtype=float32)
     """,
 )
 
@@ -181,6 +181,8 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> lax.integer_pow(jnp.array([2.0, 4.0]), -2)
     Array([0.25  , 0.0625], dtype=float32)
     """
+    if y in (0, 1):
+        require_kind("integer_pow", "iufc", typeof(x))
     if y == 0:
         return stage2.functions.full_like(x, 1)
     return x if y == 1 else bind1(integer_pow_p, x, y=y)

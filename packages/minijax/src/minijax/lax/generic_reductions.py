@@ -25,7 +25,7 @@ from minijax.lax.computations import (
 )
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice
-from minijax.lax.structural import broadcast_in_dim, convert_element_type, reshape, transpose
+from minijax.lax.structural import broadcast_in_dim, reshape, transpose
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -160,6 +160,8 @@ def reduce(
         )
     avals = [typeof(x) for x in xs]
     axes = canonical_axes("reduce", tuple(dimensions), avals[0].ndim)
+    if axes != tuple(dimensions):
+        raise ValueError(f"reduce: dimensions must not be negative, found {tuple(dimensions)}")
     check_inits("reduce", avals, [typeof(x) for x in inits])
     jaxpr = stage_computation("reduce", computation, avals, tree)
     known = _KNOWN.get(str(operation_of(jaxpr)))
@@ -167,10 +169,11 @@ def reduce(
         reduction, neutral, combine = known
         out = reduction(xs[0], axes)
         if not is_number(inits[0], neutral(avals[0].dtype)):
-            out = combine(convert_element_type(inits[0], avals[0].dtype), out)
+            check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
+            out = combine(inits[0], out)
         outs = [out]
     else:
-        inits = [convert_element_type(x, a.dtype) for x, a in zip(inits, avals, strict=True)]
+        check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
         outs = bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes)
     return tree_unflatten(tree, outs)
 
@@ -183,15 +186,18 @@ def is_number(x: Any, number: Any) -> bool:
     return not isinstance(x, Tracer) and bool(np.asarray(x) == number)
 
 
-def check_inits(caller: str, avals: Avals, inits: Avals) -> None:
-    """Raises the error due when operands differ in shape, or their inits are none of them."""
+def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
+    """Raises the error due when operands differ in shape, or their inits are none of them.
+
+    Where `exact` a Python number, too, must have the dtype of its operand.
+    """
     if len({aval.shape for aval in avals}) > 1:
         found = ", ".join(map(str, avals))
         raise TypeError(f"{caller}: operands must have one shape, found {found}")
     for aval, init in zip(avals, inits, strict=True):
         if init.shape:
             raise ValueError(f"{caller}: {aval} takes a scalar init, found {init}")
-        if not init.weak_type and init.dtype != aval.dtype:
+        if init.dtype != aval.dtype and (exact or not init.weak_type):
             raise TypeError(f"{caller}: {aval} takes an init of its dtype, found {init}")
 
 

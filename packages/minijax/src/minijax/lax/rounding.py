@@ -11,6 +11,7 @@ from minijax.lax.complex_numbers import abs, sign
 from minijax.lax.elementwise import div, mul, neg
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2.functions import ints
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -78,6 +79,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     >>> lax.reduce_precision(jnp.float32(1 + 2**-10), exponent_bits=8, mantissa_bits=7)
     Array(1., dtype=float32)
     """
+    (exponent_bits,) = ints("reduce_precision: exponent_bits", exponent_bits)
+    (mantissa_bits,) = ints("reduce_precision: mantissa_bits", mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
             "reduce_precision: exponent_bits must be positive and mantissa_bits not negative, "

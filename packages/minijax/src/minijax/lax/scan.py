@@ -4,6 +4,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
@@ -17,7 +19,8 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import kind_of, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -170,9 +173,9 @@ def _rounds_at_once(length: int, unroll: int | bool) -> int:
         rounds = operator.index(unroll)
     except TypeError as error:
         raise TypeError(f"scan: unroll must be an int or a bool, found {shown(unroll)}") from error
-    if rounds < 1:
-        raise ValueError(f"scan: unroll must be positive, found {rounds}")
-    return min(rounds, max(length, 1))
+    if rounds < 0:
+        raise ValueError(f"scan: unroll must not be negative, found {rounds}")
+    return min(max(rounds, 1), max(length, 1))
 
 
 # --8<-- [start:fori_loop]
@@ -191,7 +194,8 @@ def fori_loop(
     that are traced it is a `while_loop`, which has none in reverse mode.
 
     Arguments:
-        lower, upper: integers.
+        lower, upper: real numbers of one dtype, most often integers; of those that are known when
+            the loop is traced, the integral parts count.
         body_fun: function of an integer and the carry that returns the next carry.
         init_val: the carry at the start, a pytree of arrays.
         unroll: how many rounds are written out between two tests for the end; True: all of them.
@@ -209,7 +213,8 @@ def fori_loop(
     """
     require_function("fori_loop", body_fun)
     first, last = (_bound(role, bound) for role, bound in (("lower", lower), ("upper", upper)))
-    if first.dtype != last.dtype and not (first.weak_type or last.weak_type):
+    are_weak = first.weak_type or last.weak_type
+    if first.dtype != last.dtype and not (are_weak and first.dtype.kind == last.dtype.kind == "i"):
         raise TypeError(f"fori_loop: lower and upper must have one dtype, found {first} and {last}")
     init_val = tree_to_arrays(init_val)
     if not any(isinstance(x, Tracer) for x in (lower, upper)):
@@ -251,10 +256,10 @@ def fori_loop(
 
 def _bound(role: str, x: Any) -> ShapedArray:
     aval = typeof_named(f"fori_loop: {role}", x)
-    if aval.shape or aval.dtype.kind not in "iu":
+    if aval.shape or kind_of(aval.dtype) >= kind_of(np.dtype(np.complex64)):
         raise TypeError(
-            f"fori_loop: {role} must be an integer, found {aval}. Convert it by int(...), or by "
-            "astype where it is traced."
+            f"fori_loop: {role} must be a real scalar, found {aval}. Convert it by int(...), or "
+            "by astype where it is traced."
         )
     return aval
 
@@ -267,23 +272,24 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Arguments:
         f: function of an element, a pytree of arrays.
         xs: a pytree of arrays with one first axis, along which the elements lie.
-        batch_size: how many elements to compute at once, by `vmap`; one by one if not given.
+        batch_size: how many elements to compute at once, by `vmap`; one by one if not given, or 0.
 
     Returns:
         The results, stacked along a first axis.
 
     Raises:
-        ValueError: `batch_size` is not positive, or the first axes of `xs` differ in size.
+        ValueError: `batch_size` is negative, or the first axes of `xs` differ in size.
 
     >>> import minijax.numpy as jnp
     >>> map(lambda x: x * x, jnp.arange(3.0))
     Array([0., 1., 4.], dtype=float32)
     """
     require_function("map", f)
-    if batch_size is None:
+    (batch_size,) = (0,) if batch_size is None else ints("map: batch_size", batch_size)
+    if batch_size == 0:
         return scan(_one_by_one(f), None, xs)[1]
-    if batch_size < 1:
-        raise ValueError(f"map: batch_size must be positive, found {batch_size}")
+    if batch_size < 0:
+        raise ValueError(f"map: batch_size must not be negative, found {batch_size}")
     from minijax.numpy import concatenate
     from minijax.transformations import vmap
 

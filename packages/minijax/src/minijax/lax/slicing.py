@@ -14,7 +14,7 @@ from minijax.lax.structural import broadcast_in_dim, full, full_like, squeeze
 from minijax.operation import operation
 from minijax.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.functions import canonical_axis, one_int
+from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
@@ -60,9 +60,9 @@ def slice(
     return bind1(
         slice_p,
         operand,
-        start_indices=tuple(start_indices),
-        limit_indices=tuple(limit_indices),
-        strides=tuple(strides),
+        start_indices=ints("slice: start_indices", start_indices),
+        limit_indices=ints("slice: limit_indices", limit_indices),
+        strides=ints("slice: strides", strides),
     )
 
 
@@ -195,7 +195,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
-    config = tuple((low, high, interior) for low, high, interior in padding_config)
+    config = tuple([ints("pad: padding_config", of_axis) for of_axis in padding_config])
+    if any(len(of_axis) != 3 for of_axis in config):
+        raise ValueError(f"pad: padding_config must hold three ints for each axis, found {config}")
     return bind1(pad_p, operand, padding_value, padding_config=config)
 
 
@@ -307,6 +309,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """
     meeting = result_type(*[typeof(x) for x in operands])
     operands = [cast(x, meeting) for x in operands]
+    (dimension,) = ints("concatenate: dimension", dimension)
     return bind1(concatenate_p, *operands, dimension=dimension)
 
 

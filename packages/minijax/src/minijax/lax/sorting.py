@@ -15,7 +15,7 @@ from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gat
 from minijax.lax.structural import broadcasted_iota, reshape
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
-from minijax_stage2.functions import canonical_axis, moveaxis
+from minijax_stage2.functions import canonical_axis, ints, moveaxis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 from minijax_stage2.tangent import tangent_type
@@ -73,12 +73,11 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     operands = operand if several else [operand]
     if not operands:
         raise TypeError("sort: there must be an array to sort")
+    (num_keys,) = ints("sort: num_keys", num_keys)
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys {num_keys} of {len(operands)} arrays")
     axis = canonical_axis("sort", dimension, typeof(operands[0]).ndim)
-    outs = bind(
-        sort_p, *operands, dimension=axis, is_stable=bool(is_stable), num_keys=int(num_keys)
-    )
+    outs = bind(sort_p, *operands, dimension=axis, is_stable=bool(is_stable), num_keys=num_keys)
     return tuple(outs) if several else outs[0]
 
 
@@ -223,9 +222,10 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
     if not aval.ndim:
         raise ValueError(f"top_k: expected an array with an axis, found {aval}")
     axis = canonical_axis("top_k", axis, aval.ndim)
+    (k,) = ints("top_k: k", k)
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
-    values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=int(k))
+    values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=k)
     return moveaxis(values, -1, axis), moveaxis(indices, -1, axis)
 
 
@@ -292,6 +292,7 @@ def approx_max_k(
     """
     if not aggregate_to_topk:
         raise NotImplementedError("approx_max_k: aggregate_to_topk must be True")
+    (k,) = ints("approx_max_k: k", k)
     if k < 1:
         raise ValueError(f"approx_max_k: k must be positive, found {k}")
     if not is_inexact(typeof(operand).dtype):

@@ -144,6 +144,7 @@ def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> 
     """
     sizes = sizes_of("broadcasted_iota", shape)
     dtype = dtype_of_numbers("iota", dtype)
+    (dimension,) = ints("broadcasted_iota: dimension", dimension)
     return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)
 
 
@@ -172,13 +173,11 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 @operation(static="new_sizes")
 def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
-    """`operand` with another shape of the same size; one size may be -1, to be worked out.
+    """`operand` with another shape of the same size.
 
     >>> lax.reshape(jnp.arange(6), (2, 3))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
-    >>> lax.reshape(jnp.zeros((2, 3, 4)), (2, -1)).shape
-    (2, 12)
     """
     return stage2.reshape(operand, new_sizes)
 
@@ -201,7 +200,9 @@ def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    return stage2.broadcast_in_dim(operand, shape, broadcast_dimensions)
+    sizes = ints("broadcast_in_dim: shape", shape)
+    axes = ints("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
+    return stage2.broadcast_in_dim(operand, sizes, axes)
 
 
 @operation(static="dimensions")

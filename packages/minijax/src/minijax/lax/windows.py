@@ -13,7 +13,7 @@ from minijax.evaluation import evaluated_by_library
 from minijax.lax.computations import operation_of, region, stage_computation, vectorised
 from minijax.lax.generic_reductions import check_inits, evaluate_with_program, halves, is_number
 from minijax.lax.slicing import pad, slice
-from minijax.lax.structural import broadcast_in_dim, convert_element_type, full
+from minijax.lax.structural import broadcast_in_dim, full
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import (
     Primitive,
@@ -151,7 +151,7 @@ def reduce_window(
     known = _KNOWN.get(str(operation_of(jaxpr)))
     if known and is_number(inits[0], known[1](avals[0].dtype)):
         return tree_unflatten(tree, [known[0](xs[0], **window)])
-    inits = [convert_element_type(x, aval.dtype) for x, aval in zip(inits, avals, strict=True)]
+    check_inits("reduce_window", avals, [typeof(x) for x in inits], exact=True)
     return tree_unflatten(tree, bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **window))
 
 
@@ -172,7 +172,7 @@ def _window(
             )
         return sizes
 
-    dimensions = of_each_axis("window_dimensions", dimensions, 0)
+    dimensions = of_each_axis("window_dimensions", dimensions, 1)
     strides = of_each_axis("window_strides", strides, 1)
     base = of_each_axis("base_dilation", base, 1)
     dilation = of_each_axis("window_dilation", dilation, 1)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax
 from minijax.lax import logistic as sigmoid
+from minijax.lax import promoting as lax
 from minijax.lax import tanh
 from minijax.operation import operation
 from minijax.promotion import promote, require_meeting

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.nn.exponentials import logsumexp, softmax
 from minijax.operation import operation
 from minijax_stage2 import ShapedArray, typeof

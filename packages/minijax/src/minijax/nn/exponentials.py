@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.promotion import promote
 from minijax_stage2 import typeof

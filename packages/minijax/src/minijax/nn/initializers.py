@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minijax import lax, random
 from minijax import numpy as jnp
+from minijax import random
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.random.keys import single_key
 from minijax.random.normal import normal_numbers

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.operation import operation
 from minijax.promotion import promote, require_meeting

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import (
     Pattern,

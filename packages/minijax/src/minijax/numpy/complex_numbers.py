@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax_stage2 import typeof

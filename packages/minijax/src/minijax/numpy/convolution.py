@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
 from minijax.operation import operation

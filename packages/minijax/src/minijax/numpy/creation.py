@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from minijax import array as arrays
-from minijax import lax
 from minijax.arrays import require_the_device
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.operation import operation
 from minijax_stage2 import typeof

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
 from minijax.operation import operation

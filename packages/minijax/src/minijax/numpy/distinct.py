@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax import lax
 from minijax.array import Array, from_numpy
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int

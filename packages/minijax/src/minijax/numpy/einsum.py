@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like

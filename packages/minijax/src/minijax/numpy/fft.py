@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_the_device
+from minijax.lax import promoting as lax
 from minijax.lax.fft import FftType
 from minijax.lax.fft import fft as transform
 from minijax.numpy.dtypes import default_float

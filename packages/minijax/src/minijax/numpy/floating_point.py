@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.dtypes import finfo
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.operation import operation

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.creation import array
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate, stack

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.creation import asarray
 from minijax.numpy.differences import diff

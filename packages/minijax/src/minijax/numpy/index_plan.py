@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
 from minijax.numpy.index_parsing import NEW_AXIS, Operand, Pattern, Slice
 from minijax_stage2.promotion import broadcast_shapes, cast

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.array import Array
+from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import wrapped_index
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import (

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.numpy.manipulation import (
     astype,
     atleast_1d,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_the_device
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof

@@ -7,9 +7,9 @@ import numpy as np
 
 import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.composition import leading_batch, lower_by, types_by
 from minijax.declare import declare
+from minijax.lax import promoting as lax
 from minijax.lax.lu import lu as lu_of
 from minijax.lax.lu import solve as solve_matrices
 from minijax.lax.matrices import (

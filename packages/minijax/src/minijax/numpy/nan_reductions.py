@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.positions import argmax, argmin
 from minijax.numpy.reductions import (

@@ -6,7 +6,7 @@ import numpy as np
 
 import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.matrices import real_dtype, real_part
 from minijax.lax.svd import svd
 from minijax.numpy.dtypes import default_int

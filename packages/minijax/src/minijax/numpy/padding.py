@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, ndim, shape
 from minijax.operation import operation

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.creation import eye
 from minijax.numpy.decompositions import eigvals

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.convolution import convolve
 from minijax.numpy.dtypes import dtype_of_mean, finfo, of_one_dtype
 from minijax.numpy.index_parsing import known_value

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.reductions import require_elements
 from minijax.operation import operation

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import HOW, options
 from minijax.operation import operation

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from minijax import array as arrays
-from minijax import lax
 from minijax.arrays import require_the_device
 from minijax.dtypes import canonicalize_dtype, finfo, result_type
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim, shape

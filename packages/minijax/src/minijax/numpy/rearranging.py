@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.arrays import require_the_device
 from minijax.errors import ConcretizationTypeError
+from minijax.lax import promoting as lax
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.operation import operation

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.array import array
 from minijax.arrays import require_no_out
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.comparisons import truth
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.index_parsing import known_value

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.structural import steps_of
 from minijax.numpy.manipulation import ndim, shape
 from minijax.operation import operation

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import require_no_out
+from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.index_parsing import known_value

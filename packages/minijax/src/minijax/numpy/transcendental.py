@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from minijax import lax
 from minijax.declare import Unary, binary, lower_by_primitives, unary
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.operation import operation

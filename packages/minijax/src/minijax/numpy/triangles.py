@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.array import array
 from minijax.arrays import require_no_out
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
 from minijax.numpy.reductions import sum as sum_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.numpy.comparisons import logical_and as are_both
 from minijax.numpy.comparisons import logical_or as is_either

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.arrays import require_no_out
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.lax.structural import broadcast_to
 from minijax.numpy.applying import vectorize

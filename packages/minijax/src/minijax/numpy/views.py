@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.joining import stack
 from minijax.numpy.manipulation import expand_dims, reshape, squeeze
 from minijax.operation import operation

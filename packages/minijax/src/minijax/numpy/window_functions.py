@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.transcendental import i0
 from minijax.operation import operation

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.keys import KEY, to_uint64

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax.promotion import result_type

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.composition import lower_by
 from minijax.declare import declare
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
 from minijax.random.arguments import (

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import minijax.key_dtype
-from minijax import lax
 from minijax.array import Array
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.key_reuse import cloned, note_key_use
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.number_types import x64
 from minijax.operation import operation

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_int
 from minijax.operation import operation

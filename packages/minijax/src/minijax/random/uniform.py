@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
+from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.numpy.dtypes import default_int
 from minijax.operation import operation

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays import to_array
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import promoting as lax
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype

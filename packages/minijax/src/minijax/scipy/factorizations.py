@@ -4,8 +4,8 @@ the eigenvalues of tridiagonal matrices.
 
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
+from minijax.lax import promoting as lax
 from minijax.lax.matrices import matrices_of, mH, triu
 from minijax.numpy.products import meet
 from minijax.operation import operation

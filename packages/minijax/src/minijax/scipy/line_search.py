@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
+from minijax.lax import promoting as lax
 from minijax.transformations import value_and_grad
 from minijax_stage2 import tree_map, typeof
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays
+from minijax.lax import promoting as lax
 from minijax.lax.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.operation import operation
 from minijax.transformations import jvp

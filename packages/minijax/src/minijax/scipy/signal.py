@@ -7,9 +7,9 @@ many as the first array has elements; "valid" for those where one array lies wit
 from collections.abc import Sequence
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays
+from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
 from minijax.operation import operation

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.evaluation import made_of_operations
 from minijax.floats import inexact_arrays
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.products import meet
 from minijax.operation import operation

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
+from minijax.lax import promoting as lax
 from minijax.lax.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
 from minijax.operation import operation

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax, random
+from minijax import random
 from minijax.example_libraries.stax.dense import Layer, Shape
+from minijax.lax import promoting as lax
 from minijax.nn.initializers import glorot_normal, normal
 from minijax.tracebacks import hiding_frames
 

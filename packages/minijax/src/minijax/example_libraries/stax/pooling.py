@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import lax
 from minijax.example_libraries.stax.dense import Layer, Shape
+from minijax.lax import promoting as lax
 from minijax.tracebacks import hiding_frames
 
 

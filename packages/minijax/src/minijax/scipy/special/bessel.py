@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.lax.structural import steps_of
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from minijax import lax
 from minijax.declare import Unary, unary
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
 from minijax.lax.special import exp_of_square

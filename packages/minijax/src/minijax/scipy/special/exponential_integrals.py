@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.declare import binary, no_derivative, unary
+from minijax.lax import promoting as lax
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction

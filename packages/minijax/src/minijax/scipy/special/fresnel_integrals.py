@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax.declare import Unary, unary
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_64_bits
 from minijax.operation import operation

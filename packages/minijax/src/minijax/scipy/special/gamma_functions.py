@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.arrays import to_array
 from minijax.declare import binary, lower_by_primitives
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.structural import steps_of
 from minijax.numpy.dtypes import default_float

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import lax
 from minijax.declare import Unary, unary
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.numpy.transcendental import real_floats

@@ -6,9 +6,9 @@ In each function `loc` moves the distribution and `scale` stretches it.
 import math
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.promotion import require_meeting
 from minijax.scipy.special import gammainc, gammaincc, gammaln, xlogy

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.promotion import require_meeting
 

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays import to_array
+from minijax.lax import promoting as lax
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax_stage2 import typeof

@@ -6,7 +6,7 @@ In each function `loc` is the mean and `scale` the standard deviation.
 import math
 from typing import Any
 
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.promotion import promote, require_meeting
 from minijax.scipy.special import log_ndtr, ndtr, ndtri

@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays import to_array
 from minijax.floats import inexact_arrays
+from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax_stage2 import typeof
