@@ -80,12 +80,19 @@ def test_cond_runs_one_branch_under_every_transformation():
     np.testing.assert_array_equal(vmap(grad(f))(np.array([3.0, -3.0])), [6.0, -1.0])
 
 
-def test_operands_meet_by_promotion():
-    assert lax.add(np.float32(1), 2).dtype == np.float32
+def test_operands_must_have_one_dtype_and_rank():
+    assert lax.add(np.float32(1), np.ones(2, np.float32)).dtype == np.float32
     assert lax.div(-7, np.array([2, -2])).tolist() == [-3, 3]
-    assert lax.div(1.0, 2) == 0.5
-    assert lax.sub(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
-    assert lax.concatenate([np.ones(2, np.float32), np.arange(2)], 0).dtype == np.float32
+    assert lax.sub(np.ones((2, 1)), np.ones((1, 3))).shape == (2, 3)
+    for refused in (
+        lambda: lax.add(np.float32(1), 2),
+        lambda: lax.div(1.0, 2),
+        lambda: lax.sub(np.ones((2, 1)), np.ones(3)),
+        lambda: lax.concatenate([np.ones(2, np.float32), np.arange(2)], 0),
+        lambda: lax.sin(1),
+    ):
+        with pytest.raises(TypeError, match="one dtype|same number of axes|sin: found"):
+            refused()
 
 
 @pytest.mark.parametrize(

@@ -45,19 +45,20 @@ def test_igamma_where_it_has_a_formula():
     is_close(lax.igamma(1.0, x), -np.expm1(-x))
     is_close(lax.igammac(1.0, x) * np.exp(np.minimum(x, 50)), np.ones_like(x) * (x < 50))
     is_close(lax.igamma(0.5, x), [math.erf(math.sqrt(y)) for y in x])
-    is_close(lax.igamma(POSITIVE[:, None], x) + lax.igammac(POSITIVE[:, None], x), 1.0)
+    a = POSITIVE[:, None]
+    is_close(lax.igamma(a, x[None]) + lax.igammac(a, x[None]), 1.0)
     assert np.isnan(lax.igamma(np.array([-1.0, 2.0, 0.0]), np.array([1.0, -1.0, 0.0]))).all()
 
 
 def test_how_igamma_and_its_inverse_move_with_the_parameter():
-    a, x, h = POSITIVE[:, None], np.array([1e-3, 0.4, 1.0, 3.0, 25.0]), 1e-5
+    a, x, h = POSITIVE[:, None], np.array([[1e-3, 0.4, 1.0, 3.0, 25.0]]), 1e-5
     slope = lax.igamma_grad_a(a, x)
     is_close(slope, (lax.igamma(a + h, x) - lax.igamma(a - h, x)) / (2 * h), 1e-8)
     for function, sign in ((lax.igamma, 1), (lax.igammac, -1)):
         is_close(jvp(lambda a, f=function: f(a, x), (a,), (np.ones_like(a),))[1], sign * slope)
     density = jvp(lambda x: lax.igamma(a, x), (x,), (np.ones_like(x),))[1]
     is_close(lax.random_gamma_grad(a, x) * density, -slope)
-    is_close(lax.random_gamma_grad(a, np.zeros(3)), 0.0)
+    is_close(lax.random_gamma_grad(a, np.zeros((1, 3))), 0.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
