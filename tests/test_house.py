@@ -306,3 +306,14 @@ def test_every_public_name_has_a_docstring(package):
     assert bare == []
     missing = [file for file in sources(package) if not ast.get_docstring(tree_of(file))]
     assert missing == []
+
+
+def test_the_library_calls_the_functions_of_lax_that_promote():
+    """Those of `minijax.lax` are for users: they refuse what meets inside by promotion."""
+    strict = [
+        file.name
+        for file in sources("minijax")
+        if file.parent.name != "minijax"
+        and re.search(r"^from minijax import .*\blax\b", file.read_text(), re.MULTILINE)
+    ]
+    assert strict == []

@@ -91,7 +91,7 @@ def test_operands_must_have_one_dtype_and_rank():
         lambda: lax.concatenate([np.ones(2, np.float32), np.arange(2)], 0),
         lambda: lax.sin(1),
     ):
-        with pytest.raises(TypeError, match="one dtype|same number of axes|sin: found"):
+        with pytest.raises(TypeError, match=r"one dtype|same number of axes|sin: found"):
             refused()
 
 

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from minijax import lax
 from minijax.declare import binary
+from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_64_bits
 from minijax.numpy.transcendental import real_floats
