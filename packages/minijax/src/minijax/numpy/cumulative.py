@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays import require_no_out
+from minijax.lax import elementwise
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.operation import operation
@@ -140,7 +141,7 @@ def _from_the_first(
 
 
 def _without_nan(a: Any, number: int) -> Any:
-    return lax.elementwise.where(lax.ne(a, a), number, a)
+    return elementwise.where(lax.ne(a, a), number, a)
 
 
 __all__ = [

@@ -7,6 +7,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.arrays import require_the_device
 from minijax.lax import promoting as lax
+from minijax.lax import structural
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
@@ -211,7 +212,7 @@ def broadcast_to(
            [1, 2]], dtype=int32)
     """
     require_the_device("broadcast_to", None, out_sharding)
-    return lax.structural.broadcast_to("broadcast_to", array, shape)
+    return structural.broadcast_to("broadcast_to", array, shape)
 
 
 @hiding_frames

@@ -10,6 +10,7 @@ from minijax.array import array
 from minijax.arrays import require_no_out
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
+from minijax.lax import elementwise
 from minijax.lax import promoting as lax
 from minijax.numpy.comparisons import truth
 from minijax.numpy.dtypes import default_int
@@ -64,7 +65,7 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return lax.elementwise.where(condition, x, y)
+    return elementwise.where(condition, x, y)
 
 
 # --8<-- [end:where]

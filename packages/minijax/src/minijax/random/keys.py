@@ -14,6 +14,7 @@ from minijax.array import Array
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.key_reuse import cloned, note_key_use
 from minijax.lax import promoting as lax
+from minijax.lax import structural
 from minijax.lax.structural import sizes_of
 from minijax.number_types import x64
 from minijax.operation import operation
@@ -220,7 +221,7 @@ def single_key(caller: str, key: Any, draws: bool = True) -> Any:
 def counts(sizes: Sequence[int]) -> Any:
     """0, 1, 2, ... as an array of uint64 of that shape."""
     size = int(np.prod(sizes, dtype=object))
-    flat = bind1(lax.structural.iota_p, dtype=UINT64, shape=(size,), dimension=0)
+    flat = bind1(structural.iota_p, dtype=UINT64, shape=(size,), dimension=0)
     return flat if len(sizes) == 1 else lax.reshape(flat, tuple(sizes))
 
 
