@@ -153,6 +153,22 @@ def test_python_operators_do_not_slip_past_the_interpreter(operator):
         build_jaxpr(operator, 1)
 
 
+@pytest.mark.parametrize(
+    ("operator", "remedy"),
+    [
+        (lambda x: x + 1.0, r"for x \+ y, write add\(x, y\)"),
+        (lambda x: 1.0 + x, r"for x \+ y, write add\(x, y\)"),
+        (lambda x: x * x, r"for x \* y, write mul\(x, y\)"),
+        (lambda x: 2.0 * x, r"for x \* y, write mul\(x, y\)"),
+    ],
+)
+def test_operators_name_the_primitive_to_call(operator, remedy):
+    with pytest.raises(TypeError, match=f"a DualNumber has no operators: {remedy}"):
+        jvp(operator, 1.0, 1.0)
+    with pytest.raises(TypeError, match=f"a StagedValue has no operators: {remedy}"):
+        build_jaxpr(operator, 1)
+
+
 # Values that leave the function they belong to
 
 LEAKS = {

@@ -77,8 +77,15 @@ class Boxed:
         self.interpreter = interpreter
         self.source = user_source()
 
+    # --8<-- [end:boxed]
 
-# --8<-- [end:boxed]
+    def __add__(self, other: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} has no operators: for x + y, write add(x, y)")
+
+    def __mul__(self, other: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} has no operators: for x * y, write mul(x, y)")
+
+    __radd__, __rmul__ = __add__, __mul__
 
 
 def leaked_value_error(value: Any, interpreter: Interpreter, source: Source | None) -> Exception:
