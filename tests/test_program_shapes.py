@@ -79,6 +79,14 @@ def equations(jaxpr):
                     yield from equations(program)
 
 
+def length(eqns):
+    """How many equations there are if each is of a primitive that both libraries have.
+
+    The newest JAX has a primitive `one_minus_square`, which ours says in two.
+    """
+    return len(eqns) + sum(str(eqn.primitive) == "one_minus_square" for eqn in eqns)
+
+
 def loops(eqns):
     return sorted(str(eqn.primitive) for eqn in eqns if str(eqn.primitive) in LOOPS)
 
@@ -89,5 +97,5 @@ def test_programs_are_no_longer_than_jaxs(name):
         list(equations(lib.make_jaxpr(PROGRAMS[name](n, lib))(np.float32(0.5)).jaxpr))
         for n, lib in ((minijax.numpy, minijax), (jax.numpy, jax))
     )
-    assert len(found) <= len(expected)
+    assert length(found) <= length(expected)
     assert loops(found) == loops(expected)

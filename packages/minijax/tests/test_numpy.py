@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, lax, vmap
+from minijax import Array, grad, jit, lax, nn, vmap
 from minijax.errors import TracerIntegerConversionError
 
 few = settings(max_examples=15, deadline=None)  # each new shape is compiled
@@ -425,3 +425,44 @@ def test_an_out_argument_and_a_where_of_numbers_are_refused():
         jnp.sum(np.ones(2), out=np.ones(()))
     with pytest.raises(ValueError, match=r"sum: where must be boolean, found i64\[2\]"):
         jnp.sum(np.ones(2), where=np.array([1, 0]))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lexsort_is_numpys_however_many_keys_are_compared_at_once(batch_size, axis):
+    keys = [numbers((3, 20), "int32", seed) // 3 for seed in range(7)]
+    found = jnp.lexsort(keys, axis, batch_size=batch_size)
+    np.testing.assert_array_equal(found, np.lexsort(keys, axis))
+    found = jnp.lexsort([*keys[1:], keys[0].astype("float32")], axis, batch_size=batch_size)
+    np.testing.assert_array_equal(found, np.lexsort([*keys[1:], keys[0]], axis))
+
+
+def test_lexsort_refuses_batches_of_no_keys():
+    with pytest.raises(ValueError, match="lexsort: batch_size must be positive, found 0"):
+        jnp.lexsort([np.arange(3)], batch_size=0)
+
+
+def test_negative_indices_are_out_of_bounds_if_they_are_not_to_wrap():
+    x, indices = jnp.array([1.0, 2.0, 3.0]), jnp.array([-1, 1])
+    is_same(jnp.take_along_axis(x, indices, 0), np.array([3.0, 2.0]))
+    found = jnp.take_along_axis(x, indices, 0, wrap_negative_indices=False)
+    is_same(found, np.array([np.nan, 2.0]))
+    found = jnp.take_along_axis(x, indices, 0, "clip", wrap_negative_indices=False)
+    is_same(found, np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out_sharding: jnp.full(3, 1, out_sharding=out_sharding),
+        lambda out_sharding: jnp.full_like(np.ones(3), 1, out_sharding=out_sharding),
+        lambda out_sharding: jnp.bincount(np.arange(3), out_sharding=out_sharding),
+        lambda out_sharding: jnp.histogram(np.ones(3), out_sharding=out_sharding),
+        lambda out_sharding: jnp.percentile(np.ones(3), 5, out_sharding=out_sharding),
+        lambda out_sharding: nn.one_hot(np.arange(3), 3, out_sharding=out_sharding),
+    ],
+)
+def test_results_are_on_the_one_device(call):
+    call(None)
+    with pytest.raises(ValueError, match="there is one device, so out_sharding must be None"):
+        call("elsewhere")

@@ -273,3 +273,12 @@ def test_a_deleted_key():
     key.delete()
     with pytest.raises(RuntimeError, match="its numbers are gone"):
         random.normal(key)
+
+
+@pytest.mark.parametrize("draw", [random.gamma, random.loggamma, random.chisquare, random.poisson])
+def test_numbers_are_drawn_by_the_exact_method_only(draw):
+    assert draw(KEY, 2.0, method="exact") == draw(KEY, 2.0)
+    with pytest.raises(NotImplementedError, match='method must be "exact", found "approximate"'):
+        draw(KEY, 2.0, method="approximate")
+    with pytest.raises(ValueError, match="beta: method must be \"exact\", found 'fast'"):
+        random.beta(KEY, 2.0, 3.0, method="fast")

@@ -1,6 +1,6 @@
 """`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,9 +64,10 @@ through[checkpoint_p] = through_call
 def checkpoint(
     fun: Callable[..., Any],
     *,
-    prevent_cse: bool = True,
+    prevent_cse: bool | Sequence[Any] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
 ) -> Callable[..., Any]:
     """Has reverse mode keep the arguments of `fun`, and not what it computes on the way.
 
@@ -76,11 +77,13 @@ def checkpoint(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         prevent_cse: whether to keep XLA from noticing that something is computed twice, and
-            keeping it after all. Of a `scan` over layers it would notice nothing anyway.
+            keeping it after all. Of a `scan` over layers it would notice nothing anyway. Where
+            some arguments only are marked, by a tuple, none is noticed.
         policy: which results of primitives are kept; none by default. One of
             `checkpoint_policies`, or a function of a primitive, the types of its operands, and its
             parameters.
         static_argnums: positions of arguments that are no arrays but Python values.
+        static_argnames: names of such arguments, where they are given by name.
 
     Returns:
         A function of the same arguments.
@@ -92,15 +95,17 @@ def checkpoint(
     """
     require_function("checkpoint", fun)
     static = ints("checkpoint: static_argnums", static_argnums)
+    names_of_static = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
 
     @evaluated_by_library
     @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         fixed = {i % len(args): args[i] for i in static if -len(args) <= i < len(args)}
         dynamic = tuple([None if i in fixed else arg for i, arg in enumerate(args)])
+        named = {name: kwargs.pop(name) for name in names_of_static & {*kwargs}}
 
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
-            return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs)
+            return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs, **named)
 
         of_dynamic.__name__ = name_of(fun)
         leaves, in_tree = tree_flatten((dynamic, kwargs))
@@ -117,7 +122,7 @@ def checkpoint(
             *leaves,
             jaxpr=consts_as_invars(closed.jaxpr),
             policy=policy,
-            prevent_cse=bool(prevent_cse),
+            prevent_cse=any(tree_flatten(prevent_cse)[0]),
             again=False,
         )
         return tree_unflatten(flat.out_tree, map(to_array, outs))

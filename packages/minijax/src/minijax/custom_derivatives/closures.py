@@ -59,7 +59,7 @@ def _stage_closure(caller: str, fun: Callable[..., Any], examples: Sequence[Any]
     return _Closure(closed.consts, consts_as_invars(closed.jaxpr), in_tree, flat.out_tree)
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: a function that returns its result together with its derivative.
 
     Arguments:
@@ -68,13 +68,17 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             unless there is one.
 
     Returns:
-        The function of the same arguments that returns the result alone.
+        The function of the same arguments that returns the result alone; without `fun`, the
+        decorator itself.
 
     >>> import minijax
     >>> f = custom_gradient(lambda x: (x * x, lambda ct: ct * x))
     >>> minijax.grad(f)(3.0)
     Array(3., dtype=float32, weak_type=True)
     """
+
+    if fun is None:
+        return custom_gradient
 
     def of_both(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
         pair = fun(*args, **kwargs)

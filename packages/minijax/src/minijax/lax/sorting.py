@@ -208,9 +208,11 @@ declare(sort_p, abstract_eval=_sort_type, lower=_lower_sort, vmap=_vmap_sort, jv
 
 
 # --8<-- [start:top_k]
-@operation(static=("k", "axis"))
-def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
+@operation(static=("k", "axis", "is_stable"))
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> Any:
     """The `k` largest elements along an axis, the largest first, and their indices.
+
+    Equal elements keep their order, whether or not `is_stable` asks for that.
 
     Raises:
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.

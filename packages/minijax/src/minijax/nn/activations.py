@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.arrays import require_the_device
 from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
 from minijax.lax import tanh
@@ -314,8 +315,15 @@ def standardize(
     return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, epsilon)))
 
 
-@operation(static=("num_classes", "dtype", "axis"))
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+@operation(static=("num_classes", "dtype", "axis", "out_sharding"))
+def one_hot(
+    x: Any,
+    num_classes: int,
+    *,
+    dtype: Any = None,
+    axis: int = -1,
+    out_sharding: None = None,
+) -> Any:
     """For each integer of `x` an array of `num_classes` numbers: a one in its place, else zeros.
 
     Arguments:
@@ -323,11 +331,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
         num_classes: the number of classes.
         dtype: of the result; the default float if not given.
         axis: where the classes stand in the result.
+        out_sharding: None. There is one device.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
+    require_the_device("one_hot", None, out_sharding)
     x = jnp.asarray(x)
     shape = list(jnp.expand_dims(x, axis).shape)
     along = axis % len(shape)

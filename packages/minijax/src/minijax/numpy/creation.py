@@ -165,13 +165,14 @@ def ones(
     return lax.full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
 
 
-@operation(static=("shape", "dtype", "device"))
+@operation(static=("shape", "dtype", "device", "out_sharding"))
 def full(
     shape: Shape,
     fill_value: Any,
     dtype: Any = None,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Any:
     """An array filled with `fill_value`, a number or what broadcasts to `shape`.
 
@@ -179,7 +180,7 @@ def full(
     (Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
-    require_the_device("full", device)
+    require_the_device("full", device, out_sharding)
     return lax.full(shape, fill_value, dtype)
 
 
@@ -221,7 +222,7 @@ def ones_like(
     return full_like(a, 1, dtype, shape)
 
 
-@operation(static=("dtype", "shape", "device"), types=True)
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
 def full_like(
     a: Any,
     fill_value: Any,
@@ -229,6 +230,7 @@ def full_like(
     shape: Shape | None = None,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
@@ -237,7 +239,7 @@ def full_like(
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
-    require_the_device("full_like", device)
+    require_the_device("full_like", device, out_sharding)
     return lax.full_like(a, fill_value, dtype, shape)
 
 

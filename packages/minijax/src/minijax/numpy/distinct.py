@@ -243,7 +243,7 @@ def cut_to(count: int, x: Any, axis: int = 0) -> Any:
 def size_of(name: str, size: Any) -> int:
     found = operator.index(size)
     if found < 0:
-        raise TypeError(f"{name}: size must not be negative, found {found}")
+        raise ValueError(f"{name}: size must not be negative, found {found}")
     return found
 
 

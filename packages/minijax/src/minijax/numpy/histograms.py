@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays import require_the_device
 from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
@@ -25,7 +26,14 @@ _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
 @evaluated_by_library
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: None = None,
+) -> Any:
     """How often each number from 0 on occurs in `x`.
 
     Arguments:
@@ -34,9 +42,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         minlength: how many numbers to count at least.
         length: how many numbers to count, whatever `minlength` is; without it, up to the largest
             in `x`, which then has to be known. Larger numbers are not counted.
+        out_sharding: None. There is one device.
 
     Raises:
-        TypeError: `x` is not of integers, or has not one axis.
+        TypeError: `x` is not of integers.
+        ValueError: `x` has not one axis, or `out_sharding` is not None.
         ConcretizationTypeError: `x` is known only when the program runs, and there is no `length`.
 
     >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
@@ -44,6 +54,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     >>> jnp.bincount(jnp.array([0, 2]), weights=jnp.array([0.5, 2.0]), length=4)
     Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
+    require_the_device("bincount", None, out_sharding)
     aval = typeof(x)
     if aval.dtype.kind not in "biu":
         raise TypeError(f"bincount: x must be of integers, found {aval}")
@@ -113,7 +124,12 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
 
 @evaluated_by_library
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+    out_sharding: None = None,
 ) -> Any:
     """How many elements lie in each interval, and the ends of the intervals.
 
@@ -123,6 +139,7 @@ def histogram(
         range: the lowest and highest end; of all elements if not given.
         weights: what each element counts for; an array of the shape of `a`.
         density: whether to return shares, such that the area of the histogram is 1.
+        out_sharding: None. There is one device.
 
     Returns:
         The counts, and one end more than there are counts. The last interval has both its ends.
@@ -131,6 +148,7 @@ def histogram(
     >>> counts, edges
     (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
     """
+    require_the_device("histogram", None, out_sharding)
     if weights is not None:
         if typeof(weights).shape != typeof(a).shape:
             raise ValueError(

@@ -285,18 +285,15 @@ def kron(a: Any, b: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """The vectors perpendicular to those of `a` and `b`, which have two or three elements.
+    """The vectors perpendicular to those of `a` and `b`, which have three elements.
 
     Arguments:
         a, b: vectors along one axis; the other axes broadcast.
         axisa, axisb, axisc: the axis of the vectors in `a`, in `b`, and in the result.
         axis: the axis of the vectors in all of them.
 
-    Returns:
-        The vectors; where both operands have two elements, only their third element.
-
     Raises:
-        ValueError: vectors have another number of elements.
+        ValueError: vectors have another number of elements, or other axes do not broadcast.
 
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
@@ -305,27 +302,26 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = stage2.moveaxis(a, axisa, -1), stage2.moveaxis(b, axisb, -1)
-    sizes = typeof(a).shape[-1], typeof(b).shape[-1]
-    if not set(sizes) <= {2, 3}:
-        raise ValueError(f"cross: vectors must have 2 or 3 elements, found {sizes[0]}, {sizes[1]}")
+    if not typeof(a).shape[-1] == typeof(b).shape[-1] == 3:
+        raise ValueError(
+            f"cross: vectors must have 3 elements, found {typeof(a)} and {typeof(b)}; append "
+            "a 0 to those that lie in a plane"
+        )
     (ax, ay, az), (bx, by, bz) = map(_elements, (a, b))
-    z = lax.sub(lax.mul(ax, by), lax.mul(ay, bx))
-    if sizes == (2, 2):
-        return z
     x = lax.sub(lax.mul(ay, bz), lax.mul(az, by))
     y = lax.sub(lax.mul(az, bx), lax.mul(ax, bz))
+    z = lax.sub(lax.mul(ax, by), lax.mul(ay, bx))
     last = [typeof(z).ndim]
     out = lax.concatenate([lax.expand_dims(part, last) for part in (x, y, z)], last[0])
     return stage2.moveaxis(out, -1, axisc)
 
 
 def _elements(vectors: Any) -> list[Any]:
-    """The three elements of vectors along the last axis; the third is 0 where there are two."""
-    *lead, size = typeof(vectors).shape
+    """The three elements of vectors along the last axis."""
+    *lead, _ = typeof(vectors).shape
     zeros = [0] * len(lead)
-    parts = [lax.slice(vectors, [*zeros, i], [*lead, i + 1]) for i in range(size)]
-    found = [lax.reshape(part, lead) for part in parts]
-    return found if size == 3 else [*found, lax.full_like(found[0], 0)]
+    parts = [lax.slice(vectors, [*zeros, i], [*lead, i + 1]) for i in range(3)]
+    return [lax.reshape(part, lead) for part in parts]
 
 
 def _conjugate(x: Any) -> Any:

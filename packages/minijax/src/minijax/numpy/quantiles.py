@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays import require_the_device
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where as choose
 from minijax.lax.sorting import take_along
@@ -80,7 +81,7 @@ def nanquantile(
     )
 
 
-@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+@operation(static=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
 def percentile(
     a: Any,
     q: Any,
@@ -91,12 +92,14 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: None = None,
 ) -> Any:
-    """`quantile` with `q` from 0 to 100.
+    """`quantile` with `q` from 0 to 100; `out_sharding` must be None.
 
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
     Array([2., 4.], dtype=float32)
     """
+    require_the_device("percentile", None, out_sharding)
     q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False

@@ -11,7 +11,7 @@ from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axis
+from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shown import counted
 
@@ -95,13 +95,20 @@ def _prepare(
     return a, canonical_axis(name, axis, typeof(a).ndim)
 
 
-@operation(static="axis")
-def lexsort(keys: Any, axis: int = -1) -> Any:
+@operation(static=("axis", "batch_size"))
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Any:
     """The indices that sort by the last of `keys`, by the one before it where that ties, ...
 
     Arguments:
         keys: a sequence of arrays of one shape, or an array of them.
         axis: the axis to sort along.
+        batch_size: how many keys are compared at once. More of them are sorted by in several
+            rounds, the last keys in the last round: the time to compile does not grow with their
+            number. Keys of several dtypes are compared at once, however many there are.
+
+    Raises:
+        TypeError: there is no key.
+        ValueError: keys differ in shape, there is no such axis, or `batch_size` is not positive.
 
     >>> last, first = jnp.array([2, 1, 1]), jnp.array([9, 8, 7])
     >>> jnp.lexsort((first, last))
@@ -118,8 +125,33 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if typeof(keys[0]).ndim == 0:
         return lax.full((), 0, default_int())
     along = canonical_axis("lexsort", axis, typeof(keys[0]).ndim)
+    (batch_size,) = ints("lexsort: batch_size", batch_size)
+    if batch_size < 1:
+        raise ValueError(f"lexsort: batch_size must be positive, found {batch_size}")
     indices = lax.broadcasted_iota(default_int(), typeof(keys[0]).shape, along)
-    return lax.sort((*keys[::-1], indices), along, num_keys=len(keys))[-1]
+    if len({typeof(key).dtype for key in keys}) > 1 or len(keys) <= batch_size:
+        return _sorted_by(keys, indices, along)
+    rounds, rest = divmod(len(keys), batch_size)
+    stacked = lax.concatenate([lax.expand_dims(key, (0,)) for key in keys], 0)
+    batches = lax.slice_in_dim(stacked, 0, rounds * batch_size)
+    batches = lax.reshape(batches, (rounds, batch_size, *typeof(keys[0]).shape))
+
+    def sort_by_batch(indices: Any, batch: Any) -> Any:
+        found = [
+            take_along(lax.index_in_dim(batch, i, keepdims=False), indices, along)
+            for i in range(batch_size)
+        ]
+        return _sorted_by(found, indices, along), None
+
+    indices, _ = lax.scan(sort_by_batch, indices, batches)
+    if not rest:
+        return indices
+    last = [take_along(key, indices, along) for key in keys[-rest:]]
+    return _sorted_by(last, indices, along)
+
+
+def _sorted_by(keys: Sequence[Any], values: Any, along: int) -> Any:
+    return lax.sort((*keys[::-1], values), along, num_keys=len(keys))[-1]
 
 
 @operation

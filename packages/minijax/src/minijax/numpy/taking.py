@@ -110,13 +110,15 @@ def remainder(x: Any, size: int) -> Any:
 
 
 # --8<-- [start:take_along_axis]
-@operation(static=("axis", "mode", "fill_value"))
+@operation(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: Any,
     indices: Any,
     axis: int | None = -1,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Any:
     """The elements of each row of `arr` at the indices in the same row of `indices`.
 
@@ -127,6 +129,8 @@ def take_along_axis(
         mode: "fill", the default, gives `fill_value` for indices out of bounds; "clip" the
             nearest element.
         fill_value: by default not a number; for integers the smallest or, unsigned, the largest.
+        wrap_negative_indices: whether negative indices count from the end; if not, they are out of
+            bounds.
 
     Raises:
         TypeError: indices are no integers.
@@ -141,10 +145,12 @@ def take_along_axis(
     if axis is None:
         arr, axis = ravel(arr), 0
     arr, indices, along = _aligned("take_along_axis", arr, indices, axis)
+    if wrap_negative_indices:
+        indices = wrapped_index(indices, shape(arr)[along])
     others = tuple(i for i in range(ndim(arr)) if i != along)
     return lax.gather(
         arr,
-        expand_dims(wrapped_index(indices, shape(arr)[along]), ndim(arr)),
+        expand_dims(indices, ndim(arr)),
         lax.GatherDimensionNumbers((), (along,), (along,), others, others),
         [min(1, size) for size in shape(arr)],
         mode="fill" if mode is None else mode,

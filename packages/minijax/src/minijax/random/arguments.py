@@ -14,6 +14,7 @@ from minijax.random.threefry import threefry2x32
 from minijax_stage2 import broadcast_to, typeof
 from minijax_stage2.promotion import broadcast_shapes, is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shown import shown
 
 Shape = int | Sequence[int]
 
@@ -63,6 +64,19 @@ def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) 
             "shape is that of the whole result"
         )
     return sizes
+
+
+def require_exact(caller: str, method: str) -> None:
+    """Raises the error due when numbers of a distribution are asked for by another method.
+
+    Raises:
+        NotImplementedError: `method` is "approximate".
+        ValueError: `method` names no method.
+    """
+    if method == "approximate":
+        raise NotImplementedError(f'{caller}: method must be "exact", found "approximate"')
+    if method != "exact":
+        raise ValueError(f'{caller}: method must be "exact", found {shown(method)}')
 
 
 def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.operation import operation
-from minijax.random.arguments import Shape, int_dtype, new_key, result_shape, spread
+from minijax.random.arguments import Shape, int_dtype, new_key, require_exact, result_shape, spread
 from minijax.random.keys import single_key
 from minijax.random.uniform import uniform_numbers
 from minijax_stage2 import typeof
@@ -16,8 +16,15 @@ FLOAT = np.dtype(np.float32)
 real = FLOAT.type
 
 
-@operation(static=("shape", "dtype"))
-def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "method"))
+def poisson(
+    key: Any,
+    lam: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+) -> Any:
     """Numbers of the Poisson distribution with mean `lam`.
 
     Arguments:
@@ -25,6 +32,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -
         lam: the mean; a number from 0 on, or what broadcasts to `shape`.
         shape: the shape of the result; that of `lam` if not given.
         dtype: a dtype of integers; the default int if not given.
+        method: "exact".
 
     Returns:
         Integers; -1 where `lam` is not a number.
@@ -32,6 +40,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -
     >>> random.poisson(random.key(0), 3.0, (6,))
     Array([0, 0, 4, 4, 1, 2], dtype=int32)
     """
+    require_exact("poisson", method)
     key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
     lam = spread(lam, result_shape("poisson", shape, lam), FLOAT)
     is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, real(10)))

@@ -14,6 +14,7 @@ from minijax.random.arguments import (
     finfo,
     float_dtype,
     new_key,
+    require_exact,
     result_shape,
     spread,
 )
@@ -29,8 +30,15 @@ from minijax_stage2.vmap_rules import elementwise
 
 
 # --8<-- [start:gamma]
-@operation(static=("shape", "dtype"))
-def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "method"))
+def gamma(
+    key: Any,
+    a: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+) -> Any:
     """Numbers of the gamma distribution with shape parameter `a` and scale 1.
 
     Arguments:
@@ -38,6 +46,7 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) -> An
         a: the shape parameter; a positive number or what broadcasts to `shape`.
         shape: the shape of the result; that of `a` if not given.
         dtype: a dtype of real numbers; the default float if not given.
+        method: "exact".
 
     Raises:
         ValueError: `a` does not broadcast to `shape`, or `dtype` is not real.
@@ -46,11 +55,19 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) -> An
     >>> f"{jnp.mean(x):.0f}"
     '3'
     """
+    require_exact("gamma", method)
     return _gamma("gamma", key, a, shape, dtype, log_space=False)
 
 
-@operation(static=("shape", "dtype"))
-def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "method"))
+def loggamma(
+    key: Any,
+    a: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+) -> Any:
     """Logarithms of numbers of the gamma distribution, exact also where these are nearly 0.
 
     The arguments are those of `gamma`.
@@ -59,6 +76,7 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) ->
     >>> bool(jnp.all(jnp.isfinite(small))), bool(jnp.any(jnp.exp(small) == 0))
     (True, True)
     """
+    require_exact("loggamma", method)
     return _gamma("loggamma", key, a, shape, dtype, log_space=True)
 
 
@@ -150,8 +168,16 @@ declare(
 # --8<-- [end:gamma]
 
 
-@operation(static=("shape", "dtype"))
-def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "method"))
+def beta(
+    key: Any,
+    a: Any,
+    b: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+) -> Any:
     """Numbers of the beta distribution with parameters `a` and `b`.
 
     Arguments:
@@ -160,6 +186,7 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None
         b: the second parameter, positive; a number, or what broadcasts to `shape`.
         shape: the shape of the result; that in which the parameters meet if not given.
         dtype: a dtype of real numbers; the default float if not given.
+        method: "exact".
 
     Raises:
         TypeError: `key` is no key.
@@ -170,6 +197,7 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None
     >>> f"{jnp.mean(x):.1f}"
     '0.4'
     """
+    require_exact("beta", method)
     key, dtype = single_key("beta", key), float_dtype("beta", dtype)
     sizes = result_shape("beta", shape, a, b)
     log_a, log_b = (loggamma(new_key(key, i), x, sizes, dtype) for i, x in enumerate((a, b)))
@@ -206,8 +234,15 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
     return lax.div(shares, jnp.sum(shares, axis=-1, keepdims=True))
 
 
-@operation(static=("shape", "dtype"))
-def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "method"))
+def chisquare(
+    key: Any,
+    df: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    method: str = "exact",
+) -> Any:
     """Numbers of the chi-square distribution with `df` degrees of freedom.
 
     Arguments:
@@ -215,6 +250,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
         df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
         shape: the shape of the result; that in which the parameters meet if not given.
         dtype: a dtype of real numbers; the default float if not given.
+        method: "exact".
 
     Raises:
         TypeError: `key` is no key.
@@ -225,6 +261,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
     >>> f"{jnp.mean(x):.0f}"
     '4'
     """
+    require_exact("chisquare", method)
     key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
     sizes, two = result_shape("chisquare", shape, df), dtype.type(2)
     half = lax.div(as_dtype(df, dtype), two)
