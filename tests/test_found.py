@@ -94,6 +94,31 @@ FOUND = {
     ],
     "approx_max_k of none": lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0),
     "approx_min_k of integers": lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1),
+    "correlate of a shorter sequence is reversed": lambda n, lib: n.correlate(
+        n.array([1, 2j]), n.array([1.0, 2.0, 4.0, 7.0]), mode="same"
+    ),
+    "cauchy's quantiles and their derivatives at the edges": lambda n, lib: [
+        lib.vmap(lib.value_and_grad(f, (0, 1, 2)), (0, None, None))(
+            n.array([-1.0, 0.0, 0.1, 0.25, 0.4, 0.75, 1.0, 2.0, n.nan, n.inf], "float32"), 0.5, 2.0
+        )
+        for f in (lib.scipy.stats.cauchy.ppf, lib.scipy.stats.cauchy.isf)
+    ],
+    "derivative of laplace.cdf far out": lambda n, lib: lib.vmap(
+        lib.grad(lib.scipy.stats.laplace.cdf)
+    )(n.array([-n.inf, -200.0, 0.0, 1.0, 200.0, n.inf, n.nan], "float32")),
+    "norms of no numbers": lambda n, lib: [
+        n.linalg.norm(n.zeros(shape), order)
+        for shape, orders in (((0,), [n.inf]), ((1, 0), [1, 2, n.inf]), ((0, 2), [1, 2, n.inf]))
+        for order in orders
+    ],
+    "select by an integer": lambda n, lib: lib.lax.select(
+        n.array([0, 1], "int8"), n.array([1, 2]), n.array([3, 4])
+    ),
+    "Fourier transforms of integers and narrow floats": lambda n, lib: [
+        lib.lax.fft(n.ones(4, dtype), kind, (4,))
+        for dtype in ("int32", "bool", "float16", "bfloat16")
+        for kind in ("fft", "ifft", *(["rfft"] if dtype in ("int32", "bool") else []))
+    ],
 }
 
 
@@ -106,3 +131,20 @@ def test_found_programs_give_what_jax_gives(name, x64):
         theirs = result_of(program, jax.numpy, jax)
         assert_alike(ours, theirs)
         assert isinstance(ours, list) == isinstance(theirs, list)
+
+
+# Functions of `lax.linalg` and matrices of each; all refuse integers and booleans.
+STRICT = {
+    "eig": 1, "qr": 1, "lu": 1, "svd": 1, "schur": 1, "hessenberg": 1, "tridiagonal": 1,
+    "householder_product": 2, "triangular_solve": 2, "symmetric_product": 2, "cholesky_update": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool"])
+@pytest.mark.parametrize("name", STRICT)
+def test_lax_decompositions_refuse_integers_as_jax_does(name, dtype):
+    for lib in (minijax, jax):
+        with pytest.raises(TypeError):
+            getattr(lib.lax.linalg, name)(*[lib.numpy.eye(2).astype(dtype)] * STRICT[name])
+        # What is made of them is not strict.
+        assert lib.numpy.linalg.svd(lib.numpy.eye(2).astype(dtype))[1].dtype == "float32"

@@ -5,15 +5,17 @@ have one dtype and one shape, scalars aside, and axes count from 0, as in JAX: i
 that promotes.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from minijax.lax import linalg
 from minijax.lax.primitives import primitive_named as _primitive_named
 from minijax.lax.promoting import *
-from minijax.lax.promoting import __all__ as __all__
+from minijax.lax.promoting import __all__ as _promoting
 from minijax.lax.strict import *
+
+__all__ = [*_promoting, "linalg"]
 
 if not _TYPE_CHECKING:  # for which a module with this function has every attribute
 

@@ -139,12 +139,12 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Element by element `on_true` where `pred` holds, else `on_false`.
 
     Raises:
-        TypeError: the two differ in dtype or shape, or `pred` is not boolean.
+        TypeError: the two differ in dtype or shape, or `pred` is neither boolean nor integer.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
-    return stage2.select_n(pred, on_false, on_true)
+    return select_n(pred, on_false, on_true)
 
 
 @operation

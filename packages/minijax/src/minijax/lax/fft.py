@@ -15,6 +15,7 @@ from minijax.lax.structural import full, full_like
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
+from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -42,7 +43,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """Fourier's transform along the last axes.
 
     Arguments:
-        x: the array; complex, or for RFFT real.
+        x: the array; complex, or for RFFT real. Integers and booleans become floats.
         fft_type: an `FftType`, or its name.
         fft_lengths: the sizes of these axes, one to three; for IRFFT those of the result.
 
@@ -60,6 +61,9 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
         fft_type = FftType[fft_type.upper()]
     lengths = ints("fft: fft_lengths", fft_lengths)
     kind = FftType(fft_type)
+    x = to_inexact(x)
+    if typeof(x).dtype.itemsize == 2 and kind != FftType.RFFT:
+        x = stage2.astype(x, np.float32)
     if kind != FftType.RFFT and typeof(x).dtype.kind != "c":
         x = complex(x, full_like(x, 0))
     return bind1(fft_p, x, fft_type=kind, fft_lengths=lengths)

@@ -16,6 +16,7 @@ import minijax.lax.conv_dimensions as conv_dimensions
 import minijax.lax.convolution as convolution
 import minijax.lax.convolutions as convolutions
 import minijax.lax.cumulative as cumulative
+import minijax.lax.decompositions as linalg
 import minijax.lax.dynamic_in_dim as dynamic_in_dim
 import minijax.lax.dynamic_slicing as dynamic_slicing
 import minijax.lax.elementwise as elementwise
@@ -27,7 +28,6 @@ import minijax.lax.generic_reductions as generic_reductions
 import minijax.lax.incomplete_beta as incomplete_beta
 import minijax.lax.incomplete_gamma as incomplete_gamma
 import minijax.lax.index_taking as index_taking
-import minijax.lax.linalg as linalg
 import minijax.lax.linear_solve as linear_solve
 import minijax.lax.parallel as parallel
 import minijax.lax.placement as placement
@@ -101,7 +101,6 @@ from minijax.lax.windows import *
 __all__ = [
     "cond",
     "fori_loop",
-    "linalg",
     "map",
     "scan",
     "switch",

@@ -66,6 +66,7 @@ def qr(
     return q, r, stage2.sub(pivots, np.ones((), np.int32))
 
 
+@operation
 def geqrf(a: Any) -> tuple[Any, Any]:
     """The reflections that make an upper triangle of `a`, below that, and their factors.
 

@@ -20,7 +20,7 @@ from minijax_stage2.functions import ints
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _checked(function: Function, check: Callable[..., None]) -> Function:
+def checked(function: Function, check: Callable[..., None]) -> Function:
     """`function`, an operation, after `check` of the same arguments."""
     fun: Any = vars(function)["_fun"]
 
@@ -42,7 +42,7 @@ def _of_operands(function: Function, kinds: str = "", one_dtype: bool = True) ->
     def check(*args: Any, **kwargs: Any) -> None:
         _require_alike(name, kinds, one_dtype, *map(typeof, (*args, *kwargs.values())))
 
-    return _checked(function, check)
+    return checked(function, check)
 
 
 @lru_cache(maxsize=4096)
@@ -140,7 +140,7 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
                     "function of minijax.numpy counts from the end, too"
                 )
 
-    return _checked(function, check)
+    return checked(function, check)
 
 
 # --8<-- [start:strict]
@@ -173,25 +173,25 @@ random_gamma_grad = _of_operands(promoting.random_gamma_grad, "f")
 polygamma = _of_operands(promoting.polygamma, "f")
 zeta = _of_operands(promoting.zeta, "f")
 betainc = _of_operands(promoting.betainc, "f")
-pow = _checked(promoting.pow, _check_pow)
-clamp = _checked(promoting.clamp, _check_clamp)
-select = _checked(
+pow = checked(promoting.pow, _check_pow)
+clamp = checked(promoting.clamp, _check_clamp)
+select = checked(
     promoting.select,
     lambda pred, on_true, on_false: _check_cases(pred, on_false, on_true),
 )
-select_n = _checked(promoting.select_n, _check_cases)
-concatenate = _checked(
+select_n = checked(promoting.select_n, _check_cases)
+concatenate = checked(
     promoting.concatenate,
     lambda operands, dimension: _require_one_dtype("concatenate", *operands),
 )
-dynamic_slice = _checked(promoting.dynamic_slice, _check_dynamic_slice)
-dynamic_update_slice = _checked(
+dynamic_slice = checked(promoting.dynamic_slice, _check_dynamic_slice)
+dynamic_update_slice = checked(
     promoting.dynamic_update_slice, _check_update("dynamic_update_slice")
 )
-dynamic_update_slice_in_dim = _checked(
+dynamic_update_slice_in_dim = checked(
     promoting.dynamic_update_slice_in_dim, _check_update("dynamic_update_slice_in_dim")
 )
-dynamic_update_index_in_dim = _checked(
+dynamic_update_index_in_dim = checked(
     promoting.dynamic_update_index_in_dim, _check_update("dynamic_update_index_in_dim")
 )
 

@@ -63,10 +63,10 @@ def correlate(
     a, v = _sequences("correlate", a, v)
     if typeof(v).dtype.kind == "c":
         v = lax.conj(v)
-    v = lax.rev(v, [0])
-    if len_of(a) < len_of(v):
-        a, v = v, a
-    return _slide("correlate", a, v, mode, precision, preferred_element_type)
+    if len_of(a) < len_of(v):  # numpy exchanges them and reverses what comes of it
+        out = _slide("correlate", v, lax.rev(a, [0]), mode, precision, preferred_element_type)
+        return lax.rev(out, [0])
+    return _slide("correlate", a, lax.rev(v, [0]), mode, precision, preferred_element_type)
 
 
 def len_of(sequence: Any) -> int:

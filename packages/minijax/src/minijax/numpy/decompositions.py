@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import minijax.numpy.products as products
-from minijax.lax import linalg
+from minijax.lax import decompositions as linalg
 from minijax.lax.matrices import eye_like, matrices_of, mH, mT
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.matrix_equations import inv

@@ -1,5 +1,6 @@
 """Norms of vectors and matrices, and what is said of a matrix by its singular values."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Raises:
         ValueError: there is no such norm, or `axis` names more than two axes.
+        TypeError: `ord` is neither a number nor a string.
 
     >>> jnp.linalg.norm(jnp.array([3.0, 4.0])), jnp.linalg.norm(jnp.array([3.0, 4.0]), ord=1)
     (Array(5., dtype=float32), Array(7., dtype=float32))
@@ -59,9 +61,11 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         return _length(x, axes, keepdims)
     if isinstance(ord, str):
         raise ValueError(f"norm: the norm of vectors is said by a number, found ord={ord!r}")
+    if not isinstance(ord, Real):
+        raise TypeError(f"norm: ord must be a real number, found {ord!r}")
     size = lax.abs(x)
     if ord == np.inf:
-        return along.max(size, axes, keepdims=keepdims)
+        return _largest(size, axes, keepdims)
     if ord == -np.inf:
         return along.min(size, axes, keepdims=keepdims)
     if ord == 0:
@@ -73,6 +77,12 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return stage2.power(total, 1.0 / ord)
 
 
+def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
+    """The largest number along axes, none of them negative; 0 of no numbers."""
+    initial = None if typeof(sizes).size else 0
+    return along.max(sizes, axis, keepdims=keepdims, initial=initial)
+
+
 def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     rows, columns = axes
     if ord in (None, "fro", "f"):
@@ -80,14 +90,14 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     if ord in (1, -1, np.inf, -np.inf):
         summed, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = along.sum(lax.abs(x), summed, keepdims=True)
-        out = (along.max if ord > 0 else along.min)(sums, over, keepdims=True)
+        out = (_largest if ord > 0 else along.min)(sums, over, keepdims=True)
         return out if keepdims else lax.squeeze(out, axes)
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm ord={ord!r} of matrices")
     others = [axis for axis in range(typeof(x).ndim) if axis not in axes]
     s = svd(stage2.transpose(x, [*others, rows, columns]), compute_uv=False)
-    combine = along.sum if ord == "nuc" else along.max if ord == 2 else along.min
-    out = combine(s, -1)
+    combine = along.sum if ord == "nuc" else _largest if ord == 2 else along.min
+    out = combine(s, -1, keepdims=False)
     return lax.expand_dims(out, axes) if keepdims else out
 
 

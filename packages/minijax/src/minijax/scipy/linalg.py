@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.lax import linalg
+from minijax.lax import decompositions as linalg
 from minijax.lax import promoting as lax
 from minijax.lax.lu import square_factors
 from minijax.lax.matrices import (

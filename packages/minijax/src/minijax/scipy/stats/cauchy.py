@@ -87,8 +87,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '-1.000'
     """
     q, loc, scale = real_arrays("cauchy.ppf", q, loc, scale)
-    q = jnp.where((q >= 0) & (q <= 1), q, math.nan)
-    return jnp.tan(math.pi * q - math.pi / 2) * scale + loc
+    return jnp.where((q < 0) | (q > 1), math.nan, _quantile(q) * scale + loc)
 
 
 @operation
@@ -99,8 +98,14 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '1.000'
     """
     q, loc, scale = real_arrays("cauchy.isf", q, loc, scale)
-    q = jnp.where((q >= 0) & (q <= 1), q, math.nan)
-    return jnp.tan(math.pi / 2 - math.pi * q) * scale + loc
+    return jnp.where((q < 0) | (q > 1), math.nan, loc - _quantile(q) * scale)
+
+
+def _quantile(q: Any) -> Any:
+    """That of the standard distribution; infinite at 0 and 1, which rounding must not hide."""
+    tail = 1 / jnp.tan(math.pi * jnp.where(q <= 0.5, q, 1 - q))
+    middle = jnp.tan(math.pi * (q - 0.5))
+    return jnp.where(jnp.abs(q - 0.5) < 0.25, middle, jnp.where(q <= 0.5, -tail, tail))
 
 
 __all__ = [

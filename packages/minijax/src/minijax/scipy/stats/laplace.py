@@ -42,7 +42,10 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     x, loc, scale = real_arrays("laplace.cdf", x, loc, scale)
     distance = (x - loc) / scale
-    return jnp.where(distance <= 0, 0.5 * jnp.exp(distance), 1 - 0.5 * jnp.exp(-distance))
+    is_below = distance <= 0
+    # Of the tail alone, for the other one is infinite far out, and its derivative, too.
+    tail = 0.5 * jnp.exp(jnp.where(is_below, distance, -distance))
+    return jnp.where(is_below, tail, 1 - tail)
 
 
 __all__ = [
