@@ -16,9 +16,12 @@ from minijax.lax.choice import max as maximum
 from minijax.lax.choice import min as minimum
 from minijax.lax.choice import select
 from minijax.lax.computations import stage_computation
-from minijax.lax.elementwise import add, eq, exp, mul, neg, sub
+from minijax.lax.dynamic_in_dim import dynamic_slice_in_dim
+from minijax.lax.elementwise import add, eq, exp, ge, mul, neg, sub
 from minijax.lax.reductions import largest, smallest
+from minijax.lax.scan import scan
 from minijax.lax.slicing import concatenate, pad, slice
+from minijax.lax.structural import broadcasted_iota, full_like
 from minijax.lax.transcendental import log1p
 from minijax.lax.windows import lower_window
 from minijax.operation import operation
@@ -39,6 +42,9 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 
 Values = Sequence[Any]
 Combine = Callable[[list[Any], list[Any]], list[Any]]
+
+# Elements whose derivatives are written out: XLA takes 20 s to compile the rounds of 2,000.
+MOST_WRITTEN_OUT = 64
 
 
 # --8<-- [start:associative_scan]
@@ -124,6 +130,35 @@ def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
 # --8<-- [end:associative_scan]
 
 
+def scan_by_doubling(
+    combine: Callable[[Any, Any], Any], x: Any, neutral: Any, axis: int, reverse: bool
+) -> Any:
+    """Combines each element with the one a distance before it, a distance that doubles.
+
+    As many rounds as the number of elements has bits, each over all of them (Hillis and Steele,
+    1986). They are steps of one loop, so that the program stays short, however many there are.
+
+    Arguments:
+        neutral: the scalar that stands before the first element.
+    """
+    shape = typeof(x).shape
+    size = shape[axis]
+    before = full_like(x, neutral)
+    index = broadcasted_iota(np.int32, shape, axis)
+    if reverse:
+        index = sub(size - 1, index)
+
+    def combine_at(x: Any, distance: Any) -> tuple[Any, None]:
+        joined = concatenate([x, before] if reverse else [before, x], axis)
+        start = distance if reverse else sub(size, distance)
+        earlier = dynamic_slice_in_dim(joined, start, size, axis)
+        # Before the first element nothing is combined: 0 times infinity is no derivative.
+        return select(ge(index, distance), combine(earlier, x), x), None
+
+    distances = 2 ** np.arange((size - 1).bit_length(), dtype=np.int32)
+    return scan(combine_at, x, distances)[0]
+
+
 def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
     """Every `stride`-th element along one axis."""
     shape = typeof(x).shape
@@ -171,9 +206,6 @@ def _cumulative(
             raise TypeError(f"{name}: {x} has no axis {axis} of numbers to accumulate")
         return [ShapedArray(x.shape, x.dtype)]
 
-    def scan(operand: Any, *, axis: int, reverse: bool) -> list[Any]:
-        return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [operand], [axis], reverse)
-
     def lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool
     ) -> list[Value]:
@@ -210,7 +242,15 @@ def _cumulative(
     def tangent(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         if combine is add:
             return bind1(primitive, t, axis=axis, reverse=reverse)
-        return jvp_flat(lambda x: scan(x, axis=axis, reverse=reverse), [x], [t], name)[1][0]
+
+        def accumulate(x: Any) -> list[Any]:
+            aval = typeof(x)
+            if combine in (mul, _logaddexp) and aval.shape[axis] > MOST_WRITTEN_OUT:
+                return [scan_by_doubling(combine, x, neutral(aval.dtype), axis, reverse)]
+            # Of elements that tie for the largest, each has the part that these rounds give it.
+            return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
+
+        return jvp_flat(accumulate, [x], [t], name)[1][0]
 
     def cotangent(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         return bind1(primitive, ct, axis=axis, reverse=not reverse)
@@ -249,8 +289,9 @@ def _logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
     larger, smaller = maximum(x, y), minimum(x, y)
     gap = sub(larger, smaller)
-    smooth = add(larger, log1p(exp(neg(gap))))
-    return select(eq(gap, gap), smooth, add(x, y))  # inf - inf is NaN
+    is_number = eq(gap, gap)  # inf - inf is NaN
+    smooth = add(larger, log1p(exp(neg(select(is_number, gap, full_like(gap, 0))))))
+    return select(is_number, smooth, add(x, y))
 
 
 cumsum = _cumulative(

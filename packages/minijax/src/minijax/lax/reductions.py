@@ -204,8 +204,12 @@ def _declare_arg(primitive: Primitive, reduce: Callable[[Any, Sequence[int]], An
         if is_inexact(typeof(operand).dtype):
             # A NaN, and nothing else, differs from itself; the result is NaN where one is.
             found = bitwise_or(found, ne(operand, operand))
-        indices = broadcasted_iota(index_dtype, shape, axis)
-        return reduce_min(select(found, indices, full_like(indices, shape[axis] - 1)), [axis])
+        # Floats hold indices up to 2**24; XLA takes four times as long to compile the least int.
+        most = min(2**24, np.iinfo(index_dtype).max)
+        dtype = np.dtype(np.float32) if shape[axis] <= most else index_dtype
+        indices = broadcasted_iota(dtype, shape, axis)
+        first = reduce_min(select(found, indices, full_like(indices, shape[axis] - 1)), [axis])
+        return stage2.astype(first, index_dtype)
 
     def vmap(
         axis_size: int,

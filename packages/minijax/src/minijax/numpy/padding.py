@@ -179,9 +179,14 @@ def _pad(
         elif reflect_type == "odd":
             x = _pad_turned(x, axis, width, 1 if mode == "reflect" else 0)
         else:
-            # numpy says which element each is; what lies in a row is cut out at once.
+            # numpy says which element each is; what lies in a row is cut out at once. The array
+            # itself stays in one piece: XLA would copy what is cut out of it.
             places = np.pad(np.arange(size), width, mode=mode)  # type: ignore[call-overload]
-            x = concatenate([_run(x, axis, *run) for run in _runs(places)], axis)
+            before, after = (
+                [_run(x, axis, *run) for run in _runs(side)]
+                for side in (places[: width[0]], places[width[0] + size :])
+            )
+            x = concatenate([*before, x, *after], axis)
     return x
 
 

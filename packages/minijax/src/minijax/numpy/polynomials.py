@@ -22,6 +22,8 @@ from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 
+MOST_WRITTEN_OUT = 16  # steps; XLA makes a faster program of few steps than of a loop
+
 
 @operation(static="unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
@@ -46,12 +48,17 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
         return stage2.add(stage2.mul(out, x), coefficient), ()
 
-    return _along(step, out, p, unroll)[0]
+    count = typeof(p).shape[0]
+    if count > MOST_WRITTEN_OUT:
+        return lax.scan(step, out, p, unroll=unroll)[0]
+    for i in range(count):  # without a scan, whose derivative stacks what each step leaves
+        out, _ = step(out, lax.index_in_dim(p, i, keepdims=False))
+    return out
 
 
 def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
-    """A scan, that is no loop where there are few steps, for which XLA makes faster programs."""
-    return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= 16 or unroll)
+    """A scan, that is no loop where there are few steps."""
+    return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= MOST_WRITTEN_OUT or unroll)
 
 
 @operation
