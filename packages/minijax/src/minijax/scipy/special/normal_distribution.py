@@ -1,16 +1,16 @@
 """The probabilities of normally distributed numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import Unary, unary
+from minijax.declare import Unary, lower_by_primitives, unary
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
-from minijax.lax.widths import in_32_bits_at_least, in_64_bits
+from minijax.lax.widths import in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -89,15 +89,30 @@ _FAR_TAIL = (
 )  # fmt: skip
 
 
-def _ndtri(p: Any) -> Any:
+def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
     """Rational functions by Wichura (Applied Statistics 37, 1988, algorithm AS 241: PPND16)."""
     centred = lax.sub(p, 0.5)
     is_middle = lax.le(lax.abs(centred), 0.425)
     place = lax.sub(0.425**2, lax.square(centred))
     middle = lax.mul(centred, _ratio(_MIDDLE, where(is_middle, place, 0.0)))
-    size = _size_in_tail(_root_of_log(_tail(p)))
+    size = _size_in_tail(lax.sqrt(lax.neg(log(_tail(p)))))
     x = where(is_middle, middle, where(lax.gt(centred, 0.0), size, lax.neg(size)))
     return _with_ends(p, x, -math.inf, math.inf)
+
+
+def _rounded_ndtri(p: Any) -> Any:
+    """Sums in float64, of which float32 would lose 3 units in the last place."""
+    dtype = typeof(p).dtype
+    log = lax.log if dtype.itemsize == 8 else _log_in_32_bits
+    return stage2.astype(_ndtri(to_64_bits(p), log), dtype)
+
+
+def _log_in_32_bits(x: Any) -> Any:
+    """The logarithm of a float64 that is exact as a float32, ten times as fast as in 64 bits."""
+    is_small = lax.lt(x, 2.0**-120)  # perhaps subnormal
+    normal = stage2.astype(lax.mul(x, where(is_small, 2.0**64, 1.0)), np.float32)
+    log = stage2.astype(lax.log(normal), np.float64)
+    return lax.sub(log, where(is_small, 64 * math.log(2), 0.0))
 
 
 def _tail(p: Any) -> Any:
@@ -157,7 +172,7 @@ _ndtri_slope_of = unary(
 _ndtri_of: Unary = unary(
     "ndtri",
     "",
-    hlo=in_64_bits(_ndtri),
+    hlo=lower_by_primitives(_rounded_ndtri),
     kinds="f",
     jvp=lambda t, out, p: lax.mul(t, _ndtri_slope_of(p)),
 )
