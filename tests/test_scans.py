@@ -81,6 +81,45 @@ def test_cumulative_functions(name):
     compare(everything)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["cumprod", "cumlogsumexp"])
+def test_derivatives_of_long_scans_are_loops(name, reverse):
+    # Written out, the rounds of 2,000 elements took XLA 20 s to compile.
+    def slope(x):
+        weights = minijax.numpy.cos(minijax.numpy.arange(x.shape[1]))
+        scan = getattr(minijax.lax, name)
+        return minijax.grad(lambda x: (scan(x, axis=1, reverse=reverse) * weights).sum())(x)
+
+    x = 1 + 0.1 * np.random.default_rng(0).normal(size=(2, 300)).astype(np.float32)
+    weights, exact = np.cos(np.arange(300)), x.astype(float)
+    if reverse:
+        weights, exact = weights[::-1], exact[:, ::-1]
+    outs = np.cumprod(exact, 1) if name == "cumprod" else np.logaddexp.accumulate(exact, axis=1)
+    for row in range(2):
+        by, out = exact[row][None, :], outs[row][:, None]
+        parts = out / by if name == "cumprod" else np.exp(by - out)
+        expected = weights @ np.tril(parts)
+        found = np.asarray(slope(minijax.numpy.asarray(x)))[row]
+        np.testing.assert_allclose(
+            found[::-1] if reverse else found, expected, rtol=1e-3, atol=1e-4
+        )
+    lengths = [str(minijax.make_jaxpr(slope)(np.ones((2, n), np.float32))) for n in (300, 9000)]
+    assert lengths[0].count("\n") == lengths[1].count("\n")
+
+
+def test_arguments_of_the_largest_at_limits_of_dtypes():
+    # Indices are floats on the way, for as long as those hold them.
+    x = np.zeros((3, 300), np.float32)
+    x[0, 299], x[1, 7], x[1, 9], x[2, 5] = 1.0, np.nan, 2.0, -1.0
+
+    def everything(lib, jnp):
+        y = jnp.asarray(x)
+        found = [f(y, 1, t) for f in (lib.lax.argmax, lib.lax.argmin) for t in (np.int32, np.int16)]
+        return [*found, lib.vmap(jnp.argmax)(y), jnp.argmax(y, 0), jnp.argmin(y)]
+
+    compare(everything)
+
+
 def test_selections_by_number():
     cases = [X[0], X[1], X[2]]
 
