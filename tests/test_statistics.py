@@ -213,7 +213,7 @@ OF_REALS = [
     lambda n, x: n.nanmedian(x, axis=-1),
 ]
 WITHOUT = [
-    lambda n, x: n.histogram(x, 3),
+    lambda n, x: n.histogram(x, 4),
     lambda n, x: n.histogram(x, n.asarray([0.0, 1.0, 3.0]), density=True),
     lambda n, x: n.histogramdd(x, 2),
     lambda n, x: n.corrcoef(x),
@@ -239,10 +239,14 @@ def test_along_an_axis():
 
 
 def test_derivatives():
-    functions = WITH_DERIVATIVES + OF_REALS + [lambda n, x: n.corrcoef(x)]
-    values = [x.astype(float), holes.astype(float), np.cos(np.arange(12.0) // 2).reshape(3, 4)]
-    ours = derivatives(functions, mnp, minijax, *values)
-    assert_alike_all(ours, derivatives(functions, jnp, jax, *values))
+    whole = [x.astype(float), np.cos(np.arange(12.0) // 2).reshape(3, 4)]
+    # The older JAX has 0 for the derivative of a correlation that is not a number.
+    for functions, values in [
+        (WITH_DERIVATIVES + OF_REALS, [*whole, holes.astype(float)]),
+        ([lambda n, x: n.corrcoef(x)], whole),
+    ]:
+        ours = derivatives(functions, mnp, minijax, *values)
+        assert_alike_all(ours, derivatives(functions, jnp, jax, *values))
 
 
 def test_derivatives_of_complex_numbers():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, lax, nn, vmap
+from minijax import Array, grad, jit, jvp, lax, nn, vmap
 from minijax.errors import TracerIntegerConversionError
 
 few = settings(max_examples=15, deadline=None)  # each new shape is compiled
@@ -466,3 +466,18 @@ def test_results_are_on_the_one_device(call):
     call(None)
     with pytest.raises(ValueError, match="there is one device, so out_sharding must be None"):
         call("elsewhere")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_at_equal_distances_are_rounded_once(dtype):
+    """Products with a rounded third made 7 / 3 the second nearest bfloat16."""
+    for stop, num in [(7, 4), (3, 8), (1, 600)]:
+        found = jnp.linspace(dtype(0), dtype(stop), num)
+        np.testing.assert_array_equal(found, np.linspace(0, stop, num).astype(dtype))
+
+
+def test_derivatives_of_correlations_that_are_not_numbers_are_not_numbers():
+    x = np.array([[1.0, np.nan, 3.0], [0.0, 7.0, 2.0]])
+    _, tangent = jvp(jnp.corrcoef, (x,), (np.ones_like(x),))
+    assert np.isnan(np.asarray(tangent)[0]).all()
+    assert abs(np.asarray(tangent)[1, 1]) < 1e-6

@@ -108,7 +108,9 @@ def linspace(
     distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
     parts = lax.div(index, max(gaps, 1))
-    parts = lax.convert_element_type(parts, finfo(inexact).dtype)
+    if inexact.itemsize == 2:  # rounded once, at the end
+        start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
+    parts = lax.convert_element_type(parts, finfo(typeof(start).dtype).dtype)
     out = lax.add(lax.mul(start, lax.sub(1, parts)), lax.mul(stop, parts))
     if endpoint and num > 0:  # the last number exactly; where it is alone, the first
         last = stop if num > 1 else start

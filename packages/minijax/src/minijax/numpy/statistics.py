@@ -188,8 +188,13 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     c = lax.div(c, lax.broadcast_in_dim(deviation, (size, size), (0,)))
     c = lax.div(c, lax.broadcast_in_dim(deviation, (size, size), (1,)))
     if typeof(c).dtype.kind == "c":
-        return lax.complex(lax.clamp(-1.0, lax.real(c), 1.0), lax.clamp(-1.0, lax.imag(c), 1.0))
-    return lax.clamp(-1.0, c, 1.0)
+        return lax.complex(_within_1(lax.real(c)), _within_1(lax.imag(c)))
+    return _within_1(c)
+
+
+def _within_1(x: Any) -> Any:
+    """`x` from -1 to 1; where it is not a number, nor is its derivative, which `clamp` has as 0."""
+    return lax.min(1.0, lax.max(-1.0, x))
 
 
 __all__ = [
