@@ -49,6 +49,45 @@ def eager_gradient(lib: Library, x: Any) -> Any:
     return lib.core.grad(programs.sines_and_products(lib))(x)
 
 
+def eager_loop(f: Callable[[Library, Any, Any], Callable[[], Any]]) -> Case:
+    """A loop or a choice outside of transformations, of the same functions at each call."""
+
+    def case(lib: Library) -> Callable[[], Any]:
+        x = lib.numpy.asarray(np.linspace(0.1, 1, 8, dtype=np.float32))
+        return f(lib.core.lax, x, lib.numpy.float32(1))
+
+    return case
+
+
+def eager_scan(lax: Any, x: Any, one: Any) -> Callable[[], Any]:
+    def step(carry: Any, x: Any) -> Any:
+        return carry + x, carry * x
+
+    return lambda: lax.scan(step, one, x)
+
+
+def eager_while_loop(lax: Any, x: Any, one: Any) -> Callable[[], Any]:
+    def is_small(x: Any) -> Any:
+        return x < 100
+
+    return lambda: lax.while_loop(is_small, _double, one)
+
+
+def eager_fori_loop(lax: Any, x: Any, one: Any) -> Callable[[], Any]:
+    def step(i: Any, x: Any) -> Any:
+        return x + i
+
+    return lambda: lax.fori_loop(0, 8, step, one)
+
+
+def _double(x: Any) -> Any:
+    return x * 2
+
+
+def _negative(x: Any) -> Any:
+    return -x
+
+
 ONE = np.float32(1)
 LEAVES = {str(i): ONE for i in range(50)}
 VECTOR = np.ones(1_000, np.float32)
@@ -89,6 +128,20 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
     "eager sort": (eager(lambda lib, x: lib.numpy.sort(x).block_until_ready()), None, 200),
     "eager softmax": (eager(lambda lib, x: lib.core.nn.softmax(x)), 0.5, 200),
     "eager gradient of 20 operations": (eager(eager_gradient), 0.5, 5),
+    "eager scan": (eager_loop(eager_scan), 0.5, 100),
+    "eager while_loop": (eager_loop(eager_while_loop), 0.5, 100),
+    "eager fori_loop": (eager_loop(eager_fori_loop), 0.5, 100),
+    "eager cond": (
+        eager_loop(lambda lax, x, one: lambda: lax.cond(one > 0, _double, _negative, x)),
+        0.5,
+        100,
+    ),
+    "eager switch": (
+        eager_loop(lambda lax, x, one: lambda: lax.switch(1, [_negative, _double], x)),
+        0.5,
+        100,
+    ),
+    "eager map": (eager_loop(lambda lax, x, one: lambda: lax.map(_double, x)), 0.5, 100),
 }
 
 

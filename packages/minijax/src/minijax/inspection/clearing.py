@@ -1,6 +1,7 @@
 """`clear_caches`: as if nothing had been traced and compiled in this process."""
 
 from minijax.jit import clear_jitted
+from minijax.lax.kept_programs import kept_programs
 from minijax.lax.loops import clear_loops
 from minijax_stage3.executable import compile_primitive
 
@@ -23,4 +24,5 @@ def clear_caches() -> None:
     """
     clear_jitted()
     clear_loops()
+    kept_programs.clear()
     compile_primitive.cache_clear()  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from minijax.arrays import tree_to_arrays
 from minijax.errors import BranchTypeError
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
+from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import stage_body, stage_to_jaxpr
 from minijax.lax.unstaged import known_number, known_truth
 from minijax.promotion import result_type
@@ -39,6 +40,7 @@ _not_given = _NotGiven()
 
 # --8<-- [start:cond]
 @evaluated_by_library
+@keeps_programs("true_fun", "false_fun")
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -100,6 +102,7 @@ def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any
 
 # --8<-- [start:switch]
 @evaluated_by_library
+@keeps_programs("branches")
 def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],

@@ -165,21 +165,22 @@ def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
         text = lower_to_module(jaxpr, primitive.name)
-        return list(call(_compile(text, in_avals, tuple(jaxpr.out_avals)), args, Array))
+        return list(call(compile_once(text, in_avals, tuple(jaxpr.out_avals)), args, Array))
 
     return evaluate
 
 
 @lru_cache(maxsize=512)
-def _compile(
+def compile_once(
     text: str, in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, ...]
 ) -> CompiledJaxpr:
+    """Compiles a text, unless that was done before."""
     return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
 
 
 def clear_loops() -> None:
     """Forgets the programs of loops that were evaluated by themselves."""
-    _compile.cache_clear()
+    compile_once.cache_clear()
 
 
 # --8<-- [end:evaluate]

@@ -10,6 +10,7 @@ from minijax.arrays import to_array, tree_to_arrays
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
+from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import stage_body, stage_with_carry
 from minijax.lax.slicing import slice
 from minijax.lax.unstaged import scan_in_python
@@ -40,6 +41,7 @@ scan_p = Primitive("scan", holds_programs=True)
 
 # --8<-- [start:scan]
 @evaluated_by_library
+@keeps_programs("f", "length", "reverse", "unroll", "_split_transpose")
 def scan(
     f: Callable[..., Any],
     init: Any,
@@ -180,6 +182,7 @@ def _rounds_at_once(length: int, unroll: int | bool) -> int:
 
 # --8<-- [start:fori_loop]
 @evaluated_by_library
+@keeps_programs("lower", "upper", "body_fun", "unroll")
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -266,6 +269,7 @@ def _bound(role: str, x: Any) -> ShapedArray:
 
 # --8<-- [start:map]
 @evaluated_by_library
+@keeps_programs("f", "batch_size")
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Calls `f` with one element of `xs` after the other, and stacks the results.
 

@@ -8,6 +8,7 @@ import numpy as np
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.evaluation import evaluated_by_library
 from minijax.inspection.watching import jit_is_disabled
+from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import (
     stage_body,
     stage_with_carry,
@@ -33,6 +34,7 @@ while_p = Primitive("while", holds_programs=True)
 
 # --8<-- [start:while_loop]
 @evaluated_by_library
+@keeps_programs("cond_fun", "body_fun")
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
     """Calls `body_fun` on what it returned before, as long as `cond_fun` of that holds.
 
