@@ -206,7 +206,7 @@ def test_functions_give_what_jaxs_give(family):
 
 # What says where the parts of an array are, on which of many devices; and what is JAX's own affair.
 OF_MANY_DEVICES = {"addressable_shards", "format", "global_shards", "sharding"}
-INNER = {"aval", "clone", "traceback", "unsafe_buffer_pointer"}
+INNER = {"aval", "clone", "traceback", "unsafe_buffer_pointer", "unsafe_raw_buffer"}
 
 
 def test_arrays_have_the_methods_and_properties_of_jaxs():
