@@ -7,13 +7,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax.declare import Binary, Unary, binary, no_derivative, unary
+import minijax_stage2 as stage2
+from minijax.declare import Binary, Unary, binary, lower_by_primitives, no_derivative, unary
 from minijax.lax.bits import bitwise_or
 from minijax.lax.complex_numbers import abs, sign
 from minijax.lax.elementwise import add, div, eq, exp, gt, le, lt, mul, neg, square, sub, where
+from minijax.lax.log_gamma import log_gamma
 from minijax.lax.rounding import round
 from minijax.lax.transcendental import sqrt
-from minijax.lax.widths import in_32_bits_at_least, in_64_bits
+from minijax.lax.widths import in_32_bits_at_least, to_64_bits
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -88,6 +90,9 @@ _lgamma_of_64_bits = unary(
 
 
 def _lgamma(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    if dtype.itemsize < 8:
+        return stage2.astype(log_gamma(to_64_bits(x)), dtype)
     is_root = bitwise_or(eq(x, 1.0), eq(x, 2.0))
     return where(is_root, 0.0, _lgamma_of_64_bits(x))
 
@@ -99,7 +104,7 @@ lgamma = unary(
     >>> f"{lax.exp(lax.lgamma(5.0)):.3f}"
     '24.000'
     """,
-    hlo=in_64_bits(_lgamma),
+    hlo=lower_by_primitives(_lgamma),
     kinds="f",
     jvp=lambda t, out, x: mul(t, digamma(x)),
 )
