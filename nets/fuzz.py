@@ -189,6 +189,7 @@ def append(path: Path, finding: Finding) -> None:
     """Appends a finding to a file of tests."""
     head = (
         '"""Programs that the libraries once disagreed about, found by nets/fuzz.py."""\n\n'
+        "# ruff: noqa: E501\n"
         "from nets.fuzzing.arguments import Input\n"
         "from nets.fuzzing.programs import Program\n"
         "from nets.fuzzing.worker import compared\n"

@@ -99,7 +99,9 @@ FOUND = {
     ),
     "cauchy's quantiles and their derivatives at the edges": lambda n, lib: [
         lib.vmap(lib.value_and_grad(f, (0, 1, 2)), (0, None, None))(
-            n.array([-1.0, 0.0, 0.1, 0.25, 0.4, 0.75, 1.0, 2.0, n.nan, n.inf], "float32"), 0.5, 2.0
+            n.array([-1.0, -0.0, 0.0, 0.1, 0.25, 0.4, 0.75, 1.0, 2.0, n.nan, n.inf], "float32"),
+            0.5,
+            2.0,
         )
         for f in (lib.scipy.stats.cauchy.ppf, lib.scipy.stats.cauchy.isf)
     ],
@@ -148,3 +150,34 @@ def test_lax_decompositions_refuse_integers_as_jax_does(name, dtype):
             getattr(lib.lax.linalg, name)(*[lib.numpy.eye(2).astype(dtype)] * STRICT[name])
         # What is made of them is not strict.
         assert lib.numpy.linalg.svd(lib.numpy.eye(2).astype(dtype))[1].dtype == "float32"
+
+
+def test_derivative_of_the_eigenvalues_of_a_tridiagonal_matrix_counts_both_triangles():
+    d, e = np.float32([1.0, 2.0, 4.0]), np.float32([0.5, 0.25])
+    _, vectors = np.linalg.eigh(np.diag(d) + np.diag(e, 1) + np.diag(e, -1))
+    f = minijax.scipy.linalg.eigh_tridiagonal
+    by_d, by_e = minijax.jacfwd(lambda d, e: f(d, e, eigvals_only=True), (0, 1))(d, e)
+    np.testing.assert_allclose(by_d, vectors.T**2, atol=1e-5)
+    np.testing.assert_allclose(by_e, 2 * (vectors[:-1] * vectors[1:]).T, atol=1e-5)
+
+
+def test_least_squares_of_narrow_floats_say_which_dtypes_there_are():
+    a = minijax.numpy.array([[5.0]], "bfloat16")
+    with pytest.raises(TypeError, match=r"lstsq: found bf16.*float32"):
+        minijax.numpy.linalg.lstsq(a, a[0])
+
+
+def test_fill_value_must_be_a_scalar():
+    x, i = minijax.numpy.ones(3), minijax.numpy.array([0, 7])
+    for take in (
+        lambda: x.at[i].get(mode="fill", fill_value=(1,)),
+        lambda: minijax.numpy.take(x, i, mode="fill", fill_value=(1, 2)),
+    ):
+        with pytest.raises(TypeError, match="fill_value must be a scalar"):
+            take()
+
+
+@pytest.mark.parametrize("order", [1j, (1,), object()])
+def test_norms_of_vectors_are_said_by_numbers(order):
+    with pytest.raises(TypeError, match="norm: ord must be a real number"):
+        minijax.numpy.linalg.norm(minijax.numpy.ones(3), order)

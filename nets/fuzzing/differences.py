@@ -54,6 +54,29 @@ def of_functions(kind: str, *names: str) -> Applies:
     return applies
 
 
+def narrowed(applies: Applies, inputs: str = "", detail: str = "") -> Applies:
+    """As `applies`, where the patterns fit the source of an input and what was found."""
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        return (
+            any(re.search(inputs, each.source) for each in program.inputs)
+            and bool(re.search(detail, found.detail))
+            and applies(program, found, ours, theirs)
+        )
+
+    return fits
+
+
+def under(applies: Applies, *transformations: str) -> Applies:
+    """As `applies`, in programs under one of the transformations."""
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        is_under = any(name in transformations for name in program.transformations)
+        return is_under and applies(program, found, ours, theirs)
+
+    return fits
+
+
 def are_weak_booleans(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
     if found.kind != "weak":
         return False
@@ -192,7 +215,10 @@ DELIBERATE = [
     ),
     Deliberate(
         "Convolutions by Fourier transforms give the float32 in which they are computed.",
-        of_functions("dtype", r"jax\.scipy\.signal\.\w+"),
+        narrowed(
+            of_functions("dtype", r"jax\.scipy\.signal\.\w+"),
+            detail=r"dtype float32; expected b?float16",
+        ),
     ),
     Deliberate("Booleans are never weak: there is nothing that they would promote to.",
                are_weak_booleans),
@@ -209,11 +235,46 @@ DELIBERATE = [
     ),
     Deliberate(
         "Norms of integers are computed in floats; JAX squares the integers, which overflow.",
-        of_functions("value", r"jnp\.linalg\.(vector_norm|matrix_norm|norm)"),
+        narrowed(
+            of_functions("value", r"jnp\.linalg\.(vector_norm|matrix_norm|norm)"),
+            inputs=r'"(u?int|bool)',
+        ),
     ),
     Deliberate(
         "NaN among the bins of `digitize` stands last, as sorting puts it; for JAX the bins fall.",
-        of_functions("value", r"jnp\.digitize"),
+        narrowed(of_functions("value", r"jnp\.digitize"), inputs=r"\bnan\b"),
+    ),
+    Deliberate(
+        "A Python number that is complex is converted to a real dtype as an array of it is.",
+        narrowed(
+            where_jax_raises(r"^TypeError: (int|float)\(\) argument must be .* not 'complex'"),
+            inputs="complex|j",
+        ),
+    ),
+    Deliberate(
+        "Functions without results have Jacobians of none; JAX looks for the dtype of something.",
+        under(
+            where_jax_raises("^ValueError: at least one array or dtype is required"),
+            "jacfwd", "jacrev",
+        ),
+    ),
+    Deliberate(
+        "The derivative of `eigh_tridiagonal` is that of the eigenvalues; JAX differentiates the "
+        "bisection that found them.",
+        under(
+            of_functions("value", r"jax\.scipy\.linalg\.eigh_tridiagonal"),
+            "jvp", "linearize", "jacfwd",
+        ),
+    ),
+    Deliberate(
+        "Matrices of booleans are symmetrized as the numbers 0 and 1; JAX halves them first.",
+        narrowed(of_functions("value", r"lax\.linalg\.(cholesky|eigh)"), inputs='"bool"'),
+    ),
+    Deliberate(
+        "The derivative of Cauchy's quantiles at 0.5 is pi; JAX has a constant there.",
+        narrowed(
+            of_functions("value", r"jax\.scipy\.stats\.cauchy\.(ppf|isf)"), inputs=r"\b0\.5\b"
+        ),
     ),
     Deliberate(
         "The shape of `double_sided_maxwell` is `shape` followed by that of the parameters, also "

@@ -71,6 +71,8 @@ def gather(
     >>> lax.gather(jnp.arange(6).reshape(2, 3), places, numbers, slice_sizes=(1, 1))
     Array([1, 5], dtype=int32)
     """
+    if np.ndim(fill_value):
+        raise TypeError(f"gather: fill_value must be a scalar, found {fill_value!r}")
     return bind1(
         gather_p,
         operand,

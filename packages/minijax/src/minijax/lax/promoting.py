@@ -16,7 +16,6 @@ import minijax.lax.conv_dimensions as conv_dimensions
 import minijax.lax.convolution as convolution
 import minijax.lax.convolutions as convolutions
 import minijax.lax.cumulative as cumulative
-import minijax.lax.decompositions as linalg
 import minijax.lax.dynamic_in_dim as dynamic_in_dim
 import minijax.lax.dynamic_slicing as dynamic_slicing
 import minijax.lax.elementwise as elementwise

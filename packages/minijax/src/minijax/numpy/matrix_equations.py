@@ -298,6 +298,7 @@ def lstsq(
     a, b = (to_inexact(x) for x in meet(a, b))
     if typeof(a).ndim != 2:
         raise TypeError(f"lstsq: a must be a matrix, found {typeof(a)}")
+    a = matrices_of("lstsq", a)
     if typeof(b).ndim not in (1, 2) or typeof(b).shape[0] != typeof(a).shape[0]:
         raise ValueError(f"lstsq: b {typeof(b)} does not fit the matrix {typeof(a)}")
     is_vector = typeof(b).ndim == 1

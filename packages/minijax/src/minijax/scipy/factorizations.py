@@ -5,7 +5,7 @@ the eigenvalues of tridiagonal matrices.
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
+from minijax.lax import decompositions
 from minijax.lax.matrices import matrices_of, mH, triu
 from minijax.numpy.products import meet
 from minijax.operation import operation
@@ -45,7 +45,7 @@ def polar(
         raise ValueError(f"polar: side must be 'right' or 'left', found {side!r}")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', found {method!r}")
-    u, s, vh = lax.linalg.svd(matrices_of("polar", a), full_matrices=False)
+    u, s, vh = decompositions.svd(matrices_of("polar", a), full_matrices=False)
     factor = mH(vh) if side == "right" else u
     return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], mH(factor))
 
@@ -76,11 +76,11 @@ def hessenberg(
     size = typeof(a).shape[-1]
     if size < 2:  # there is nothing to reflect
         return (a, jnp.ones_like(a)) if calc_q else a
-    packed, taus = lax.linalg.hessenberg(a)
+    packed, taus = decompositions.hessenberg(a)
     h = triu(packed, -1)
     if not calc_q:
         return h
-    inner = lax.linalg.householder_product(packed[..., 1:, :-1], taus)
+    inner = decompositions.householder_product(packed[..., 1:, :-1], taus)
     q = jnp.broadcast_to(jnp.eye(size, dtype=a.dtype), a.shape).at[..., 1:, 1:].set(inner)
     return h, q
 
@@ -119,7 +119,9 @@ def qr_multiply(
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")
     a, c = (to_inexact(x) for x in meet(a, c))
-    q, *rest = lax.linalg.qr(matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False)
+    q, *rest = decompositions.qr(
+        matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False
+    )
     q = jnp.conj(q) if conjugate else q
     met = typeof(q).shape[-2 if mode == "right" else -1]
     is_row = mode == "right" or typeof(c).ndim == 1
@@ -183,8 +185,9 @@ def eigh_tridiagonal(
                 f"eigenvalues from 0 to {size - 1}, in order; found {select_range}"
             )
         chosen = (int(first), int(last) + 1)
-    matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1)  # whose lower triangle is looked at
-    vectors, values = lax.linalg.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
+    # Only the lower triangle is looked at, but the derivative is that of the whole matrix.
+    matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1) + jnp.diag(e, 1)
+    vectors, values = decompositions.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
     return values if eigvals_only else (values, vectors)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.floats import inexact_arrays
+from minijax.lax import decompositions
 from minijax.lax import promoting as lax
 from minijax.lax.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.operation import operation
@@ -87,7 +88,7 @@ def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     odd, even = lax.switch(which, [_pade(order) for order in limits], a)
     above, below = even + odd, even - odd
     if upper_triangular:
-        out = lax.linalg.triangular_solve(below, above, left_side=True)
+        out = decompositions.triangular_solve(below, above, left_side=True)
     else:
         out = jnp.linalg.solve(below, above)
 
@@ -188,7 +189,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     a = matrices_of("schur", a, square=True)
     if output == "complex":
         a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
-    t, z = lax.linalg.schur(a)
+    t, z = decompositions.schur(a)
     return t, z
 
 
@@ -210,7 +211,7 @@ def _root_of_triangle(t: Any) -> Any:
         pivots = jnp.where(pivots == 0, 1, pivots)  # of a root that is singular, one of many
         known = jnp.where(index[:, None] == index, jnp.diag(pivots), known)
         target = jnp.where(is_above, t[:, j], 0)
-        solved = lax.linalg.triangular_solve(known, target[:, None], left_side=True)[:, 0]
+        solved = decompositions.triangular_solve(known, target[:, None], left_side=True)[:, 0]
         return u.at[:, j].add(jnp.where(is_above, solved, 0))
 
     return lax.fori_loop(0, n, column, jnp.diag(roots))

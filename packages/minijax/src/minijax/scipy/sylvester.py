@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.lax import decompositions
 from minijax.lax import promoting as lax
 from minijax.lax.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
@@ -62,7 +63,7 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
     def column(k: Any, y: Any) -> Any:
         known = target[:, k] - y @ s[:, k]  # what is not solved yet is zero
         triangle = jnp.where(is_diagonal, r + s[k, k], r)
-        solved = lax.linalg.triangular_solve(triangle, known[:, None], left_side=True)
+        solved = decompositions.triangular_solve(triangle, known[:, None], left_side=True)
         return y.at[:, k].set(solved[:, 0])
 
     y = lax.fori_loop(0, typeof(s).shape[-1], column, jnp.zeros_like(target))

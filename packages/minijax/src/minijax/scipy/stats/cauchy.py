@@ -8,6 +8,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.promotion import require_meeting
 
@@ -103,6 +104,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def _quantile(q: Any) -> Any:
     """That of the standard distribution; infinite at 0 and 1, which rounding must not hide."""
+    q = jnp.where(q == 0, q + lax.stop_gradient(q * q), q)  # which makes 0 of -0
     tail = 1 / jnp.tan(math.pi * jnp.where(q <= 0.5, q, 1 - q))
     middle = jnp.tan(math.pi * (q - 0.5))
     return jnp.where(jnp.abs(q - 0.5) < 0.25, middle, jnp.where(q <= 0.5, -tail, tail))

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.arrays import to_array
-from minijax.lax import promoting as lax
+from minijax.lax import decompositions
 from minijax.numpy.products import meet
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -44,10 +44,10 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
             f"multivariate_normal.logpdf got incompatible shapes: cov must be matrices of shape "
             f"{(n, n)} for a mean of {typeof(mean)}, found {typeof(cov)}"
         )
-    factor = lax.linalg.cholesky(cov)
+    factor = decompositions.cholesky(cov)
     lead = jnp.broadcast_shapes(typeof(y).shape[:-1], typeof(cov).shape[:-2])
     y = jnp.broadcast_to(y, (*lead, n))[..., None]
-    y = lax.linalg.triangular_solve(
+    y = decompositions.triangular_solve(
         jnp.broadcast_to(factor, (*lead, n, n)), y, left_side=True, lower=True
     )
     logs = jnp.log(jnp.diagonal(factor, axis1=-1, axis2=-2)).sum(-1)
