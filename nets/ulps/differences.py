@@ -11,11 +11,4 @@ DIFFERENCES: dict[str, str] = {
     "scipy.special.spence d0": "at subnormal numbers, which are zero to XLA, it is minus infinity",
 }
 # Known to be worse: these lines are printed, and are work to be done.
-SHORTFALLS: dict[str, str] = {
-    "scipy.special.betainc": "the continued fraction rounds at every step",
-    "scipy.special.kl_div": "of nearly equal operands: the terms nearly cancel",
-    "scipy.special.kl_div d0": "of nearly equal operands: logarithms nearly cancel",
-    "scipy.special.kl_div d1": "of nearly equal operands: a quotient and 1 nearly cancel",
-    "scipy.special.rel_entr": "of nearly equal operands: logarithms nearly cancel",
-    "scipy.special.rel_entr d0": "of nearly equal operands: logarithms nearly cancel",
-}
+SHORTFALLS: dict[str, str] = {}

@@ -85,6 +85,9 @@ BINARY = {
 BINARY |= {
     "xlogy": lambda x, y: x * np.log(y),
     "xlog1py": lambda x, y: x * np.log1p(y),
+    "log_quotient": lambda x, y: np.log(x / y),
+    "relative_entropy": lambda x, y: x * np.log(x / y),
+    "kullback_leibler": lambda x, y: x * np.log(x / y) - x + y,
     "poch": np.vectorize(lambda z, m: math.gamma(float(z) + float(m)) / math.gamma(float(z))),
 }
 # Where the operands of a primitive, or each of them, are drawn from, if not from 0.5 to 1.5.

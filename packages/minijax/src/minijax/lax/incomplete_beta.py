@@ -9,6 +9,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.lax.bits import bitwise_and, bitwise_not, bitwise_or
+from minijax.lax.choice import max, min
 from minijax.lax.complex_numbers import abs
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import add, div, eq, exp, ge, gt, log, lt, mul, ne, neg, sub, where
@@ -85,7 +86,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     logs = add(mul(p, log(y)), mul(q, log1p(neg(y))))
     weight = div(exp(sub(logs, _log_beta(p, q))), p)
     out = mul(weight, _fraction(p, q, y, is_active))
-    out = where(is_fast, out, sub(1.0, out))
+    # The logarithms of extreme operands are so large that their difference is far off.
+    out = max(min(where(is_fast, out, sub(1.0, out)), 1.0), 0.0)
     out = where(at_zero, where(eq(x, 0.0), 0.0, 1.0), out)
     out = where(at_one, where(eq(x, 1.0), 1.0, 0.0), out)
     out = where(bitwise_or(at_end, ne(x, 0.0)), out, 0.0)

@@ -52,6 +52,67 @@ _xlogx_of = unary(
 )
 
 
+def _log_quotient(p: Any, q: Any) -> Any:
+    quotient = lax.div(p, q)
+    in_range = lax.bitwise_and(lax.gt(quotient, 0), lax.lt(quotient, math.inf))
+    far = where(in_range, lax.log(quotient), lax.sub(lax.log(p), lax.log(q)))
+    offset = lax.div(lax.sub(p, q), q)  # of numbers this near each other the difference is exact
+    return where(lax.le(lax.abs(offset), 0.5), lax.log1p(offset), far)
+
+
+# `log(p / q)` of positive numbers.
+_log_quotient_of = binary(
+    "log_quotient",
+    "",
+    hlo=lower_by_primitives(_log_quotient),
+    kinds="f",
+    jvp=(lambda t, out, p, q: lax.div(t, p), lambda t, out, p, q: lax.neg(lax.div(t, q))),
+)
+
+# `p * log(p / q)` of positive numbers.
+_relative_entropy_of = binary(
+    "relative_entropy",
+    "",
+    hlo=lower_by_primitives(lambda p, q: lax.mul(p, _log_quotient_of(p, q))),
+    kinds="f",
+    jvp=(
+        lambda t, out, p, q: lax.mul(t, lax.add(_log_quotient_of(p, q), 1.0)),
+        lambda t, out, p, q: lax.neg(lax.mul(t, lax.div(p, q))),
+    ),
+)
+
+_TERMS = 24
+
+
+def _divergence(p: Any, q: Any) -> Any:
+    """By x = (p - q) / (p + q): with log(p / q) = 2 atanh(x), terms that cancel drop out.
+
+    What is left is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
+    """
+    difference = lax.sub(p, q)
+    half = lax.div(lax.mul(difference, 0.5), q)
+    x = lax.div(half, lax.add(half, 1.0))  # the sum of p and q may overflow
+    series: Any = 0.0
+    for power in reversed(range(_TERMS)):
+        series = lax.add(lax.mul(series, x), 1 / (2 * ((power + 1) // 2) + 1))
+    near = lax.mul(lax.mul(difference, x), series)
+    far = lax.add(lax.sub(_relative_entropy_of(p, q), p), q)
+    return where(lax.le(lax.abs(half), 0.2), near, far)
+
+
+# `p * log(p / q) - p + q` of positive numbers.
+_divergence_of = binary(
+    "kullback_leibler",
+    "",
+    hlo=lower_by_primitives(_divergence),
+    kinds="f",
+    jvp=(
+        lambda t, out, p, q: lax.mul(t, _log_quotient_of(p, q)),
+        lambda t, out, p, q: lax.mul(t, lax.div(lax.sub(q, p), q)),
+    ),
+)
+
+
 @operation
 def xlogy(x: Any, y: Any) -> Any:
     """`x * log(y)`, and 0 where `x` is 0.
@@ -91,11 +152,15 @@ def rel_entr(p: Any, q: Any) -> Any:
     Array([0., 0.], dtype=float32)
     """
     p, q = real_floats("rel_entr", p, q)
+    return _of_positive(_relative_entropy_of, p, q, 0.0)
+
+
+def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
+    """`function` where both numbers are positive; `of_zero` where `p` is 0; infinite elsewhere."""
     both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
     is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
-    safe_p, safe_q = where(both_positive, p, 1), where(both_positive, q, 1)
-    logs = lax.mul(safe_p, lax.sub(lax.log(safe_p), lax.log(safe_q)))
-    return where(both_positive, logs, where(is_zero, 0.0, math.inf))
+    positive = function(where(both_positive, p, 1), where(both_positive, q, 1))
+    return where(both_positive, positive, where(is_zero, of_zero, math.inf))
 
 
 @operation
@@ -106,7 +171,7 @@ def kl_div(p: Any, q: Any) -> Any:
     Array([3., 0.], dtype=float32)
     """
     p, q = real_floats("kl_div", p, q)
-    return lax.add(lax.sub(rel_entr(p, q), p), q)
+    return _of_positive(_divergence_of, p, q, q)
 
 
 __all__ = [
