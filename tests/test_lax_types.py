@@ -165,10 +165,7 @@ UNLIKE = {
     "argmin": ["complex64"],
     "cumlogsumexp": ["int32", "uint8"],
     "reshape": ["True", "1", "1.0", "1j"],
-    "fft": ["bool", "int32", "uint8", "bfloat16"],
-    "rfft": ["bool", "int32", "uint8"],
     "irfft": OPERANDS,
-    "select by it": ["int32", "uint8", "1"],
     "scan of that length": ["1.0", "bool", "float32", "bfloat16", "complex64"],
 }
 
