@@ -1,10 +1,9 @@
 """What all of these tests share: 64 bits, which the stages have anyway, and hypothesis' profile."""
 
+import hashlib
 import os
-import random
 
 import jax
-import pytest
 from hypothesis import HealthCheck, settings
 
 import minijax
@@ -82,33 +81,26 @@ COMBINATIONS = {"test_compositions"}
 def pytest_addoption(parser):
     group = parser.getgroup("families", "how much of what compares the library with JAX is run")
     group.addoption("--share", type=float, default=0.25, help="the share of the tests that is run")
-    group.addoption("--seed", type=int, help="which tests that are; drawn if not given")
-
-
-def pytest_configure(config):
-    if hasattr(config, "workerinput"):  # one of several processes, which draw alike
-        config.option.seed = config.workerinput["seed"]
-    elif config.option.seed is None:
-        config.option.seed = random.SystemRandom().randrange(10_000)
-
-
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_configure_node(node):
-    node.workerinput["seed"] = node.config.option.seed
+    group.addoption("--seed", type=int, default=0, help="which tests that are")
 
 
 def pytest_report_header(config):
     return f"families: --share {config.option.share} --seed {config.option.seed}"
 
 
+def drawn(seed, item):
+    """A number from 0 to 1 that depends on the seed and the test alone, not on other tests."""
+    digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
 def pytest_collection_modifyitems(config, items):
-    draw = random.Random(config.option.seed)
     share = config.option.share
     shares = {**dict.fromkeys(BY_FAMILY, share), **dict.fromkeys(COMBINATIONS, share**2)}
     left_out = [
         item
         for item in items
-        if item.path.stem in shares and draw.random() >= shares[item.path.stem]
+        if item.path.stem in shares and drawn(config.option.seed, item) >= shares[item.path.stem]
     ]
     if left_out:
         chosen = set(left_out)
