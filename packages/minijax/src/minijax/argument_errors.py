@@ -54,7 +54,7 @@ def blame_argument(
 
     Raises:
         TypeError: an argument is not what its annotation says, or no array where that says nothing.
-        ValueError: an argument contains itself, or is too large.
+        ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
     is_of_python = isinstance(error, _OF_PYTHON) and _is_of_the_insides(error)
@@ -79,7 +79,10 @@ def blame_argument(
             raise ValueError(f"{name}: {parameter} is out of range: {_found(value)}") from None
     for parameter, value in given:
         if hints.get(parameter, Any) is Any and not _may_be_array(value):
-            raise TypeError(f"{name}: {parameter} cannot be {_found(value)}") from None
+            message = f"{name}: {parameter} cannot be {_found(value)}"
+            if isinstance(error, ValueError):  # numpy's, of lists whose rows differ in length
+                raise ValueError(f"{message}: {error}") from None
+            raise TypeError(message) from None
 
 
 # --8<-- [end:blame]
