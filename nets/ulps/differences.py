@@ -11,4 +11,6 @@ DIFFERENCES: dict[str, str] = {
     "scipy.special.spence d0": "at subnormal numbers, which are zero to XLA, it is minus infinity",
 }
 # Known to be worse: these lines are printed, and are work to be done.
-SHORTFALLS: dict[str, str] = {}
+SHORTFALLS: dict[str, str] = {
+    "scipy.special.betainc": "the continued fraction rounds at every step",
+}

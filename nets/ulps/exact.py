@@ -4,6 +4,7 @@ A value is kept as the sum of two float64 numbers, exact to 100 bits, and NaN wh
 """
 
 import contextlib
+import gc
 import hashlib
 import os
 import signal
@@ -38,7 +39,9 @@ def at_most(seconds: float) -> Iterator[None]:
             raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, end)
-    # Again and again: what is raised inside a callback of the garbage collector is ignored.
+    collects = gc.isenabled()
+    gc.disable()  # what is raised inside a callback of the garbage collector is lost
+    # Again and again, for the same is true of the functions that end objects.
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
     try:
         yield
@@ -46,6 +49,8 @@ def at_most(seconds: float) -> Iterator[None]:
         is_running = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if collects:
+            gc.enable()
 
 
 def exact_value(function: Function, by: Sequence[int], args: Sequence[float]) -> mpf | None:
