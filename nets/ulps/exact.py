@@ -21,7 +21,7 @@ from nets.ulps.points import Points
 
 PRECISIONS = (110, 230, 480, 1000, 2200, 4600)  # bits, until two of them agree
 AGREEING = 75  # bits
-LONGEST = 0.5  # seconds for one value
+LONGEST = 0.5  # seconds of this process's time for one value: a busy machine loses none
 
 
 class TimeIsUp(Exception):
@@ -30,7 +30,7 @@ class TimeIsUp(Exception):
 
 @contextlib.contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Ends the block by `TimeIsUp`; in the main thread only, as signals are."""
+    """End the block by `TimeIsUp` after seconds of processor time; in the main thread only."""
 
     is_running = True
 
@@ -38,17 +38,17 @@ def at_most(seconds: float) -> Iterator[None]:
         if is_running:  # else the block has just ended
             raise TimeIsUp
 
-    before = signal.signal(signal.SIGALRM, end)
+    before = signal.signal(signal.SIGVTALRM, end)
     collects = gc.isenabled()
     gc.disable()  # what is raised inside a callback of the garbage collector is lost
     # Again and again, for the same is true of the functions that end objects.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
     try:
         yield
     finally:
         is_running = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
         if collects:
             gc.enable()
 
@@ -105,11 +105,11 @@ class Exactly:
 
     def at(self, points: Points, seconds: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values as sums of two, and for which of the points there was time."""
-        end = time.monotonic() + seconds
+        end = time.process_time() + seconds
         columns = [x.astype(np.float64) for x in points]
         wanted = list(zip(*(c.tolist() for c in columns), strict=True))
         for i in np.random.default_rng(0).permutation(len(wanted)):
-            if wanted[i] not in self.known and time.monotonic() < end:
+            if wanted[i] not in self.known and time.process_time() < end:
                 self.known[wanted[i]] = as_pair(exact_value(self.function, self.by, wanted[i]))
         pairs = np.array([self.known.get(args, (np.nan, 0.0)) for args in wanted]).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1], np.array([args in self.known for args in wanted], bool)
