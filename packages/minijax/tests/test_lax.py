@@ -47,6 +47,16 @@ def test_argmax_finds_the_first(elements, largest, smallest):
     assert vmap(lambda x: lax.argmax(x, 0, np.int32))(np.stack([x, x])).tolist() == [largest] * 2
 
 
+@pytest.mark.parametrize("shape", [(20_000,), (600, 500)])
+def test_argmax_finds_nan_among_many_numbers(shape):
+    """XLA's maximum of many numbers and a NaN is a number: it found the first of that."""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x[np.random.default_rng(1).random(shape) < 0.001] = NAN
+    for axis in range(len(shape)):
+        np.testing.assert_array_equal(lax.argmax(x, axis, np.int32), np.argmax(x, axis))
+        np.testing.assert_array_equal(lax.argmin(x, axis, np.int32), np.argmin(x, axis))
+
+
 def test_powers_of_zero_have_derivatives():
     """y * x ** (y - 1) and log(x) * x ** y are 0 * infinity where they are taken literally."""
     assert grad(lax.pow)(0.0, 0.0) == 0.0

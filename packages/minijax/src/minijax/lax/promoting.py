@@ -30,6 +30,7 @@ import minijax.lax.index_taking as index_taking
 import minijax.lax.linear_solve as linear_solve
 import minijax.lax.parallel as parallel
 import minijax.lax.placement as placement
+import minijax.lax.positions as positions
 import minijax.lax.precision as precision
 import minijax.lax.products as products
 import minijax.lax.ragged as ragged
@@ -77,6 +78,7 @@ from minijax.lax.index_taking import *
 from minijax.lax.linear_solve import *
 from minijax.lax.parallel import *
 from minijax.lax.placement import *
+from minijax.lax.positions import *
 from minijax.lax.precision import *
 from minijax.lax.products import *
 from minijax.lax.ragged import *
@@ -130,6 +132,7 @@ __all__ = [
     *index_taking.__all__,
     *parallel.__all__,
     *placement.__all__,
+    *positions.__all__,
     *precision.__all__,
     *products.__all__,
     *ragged.__all__,

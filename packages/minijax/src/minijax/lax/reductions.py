@@ -8,18 +8,14 @@ import numpy as np
 
 import minijax.lax.choice as choice
 import minijax_stage2 as stage2
-from minijax.declare import Rule, declare, lower_reduction, reduction
-from minijax.lax.bits import bitwise_or
-from minijax.lax.choice import select
-from minijax.lax.computations import lower_as, reduce_text, stage_computation
-from minijax.lax.elementwise import div, eq, mul, ne
-from minijax.lax.structural import broadcast_in_dim, broadcasted_iota, full_like
+from minijax.declare import Rule, lower_reduction, reduction
+from minijax.lax.computations import reduce_text, stage_computation
+from minijax.lax.elementwise import div, eq, mul
+from minijax.lax.structural import broadcast_in_dim
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
-from minijax_stage2.functions import canonical_axis
+from minijax_stage2 import ShapedArray, tree_flatten, typeof
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 
@@ -153,86 +149,7 @@ reduce_xor = reduction(
 )
 # --8<-- [end:reductions]
 
-
-# --8<-- [start:arg]
-argmax_p = Primitive("argmax")
-argmin_p = Primitive("argmin")
-
-
-@operation(static=("axis", "index_dtype"))
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The index of the first largest element along `axis`; the first NaN counts as largest.
-
-    >>> lax.argmax(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
-    Array([1, 0], dtype=int32)
-    """
-    return _bind_arg(argmax_p, operand, axis, index_dtype)
-
-
-@operation(static=("axis", "index_dtype"))
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """The index of the first smallest element along `axis`; the first NaN counts as smallest.
-
-    >>> lax.argmin(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
-    Array([0, 1], dtype=int32)
-    """
-    return _bind_arg(argmin_p, operand, axis, index_dtype)
-
-
-def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
-    dtype = dtype_of_numbers(primitive.name, index_dtype)
-    if dtype.kind not in "iu":
-        raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
-    axis = canonical_axis(primitive.name, axis, typeof(operand).ndim)
-    return bind1(primitive, operand, axis=axis, index_dtype=dtype)
-
-
-def _declare_arg(primitive: Primitive, reduce: Callable[[Any, Sequence[int]], Any]) -> None:
-    def abstract_eval(
-        x: ShapedArray, *, axis: int, index_dtype: np.dtype[Any]
-    ) -> list[ShapedArray]:
-        if x.dtype.kind == "c":
-            raise TypeError(f"{primitive}: {x} has no elements with an order")
-        if not 0 <= axis < x.ndim or x.shape[axis] == 0:
-            raise ValueError(f"{primitive}: {x} has no elements along axis {axis}")
-        return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
-
-    def first_index(operand: Any, *, axis: int, index_dtype: np.dtype[Any]) -> Any:
-        """In two passes, each of which XLA does for many elements at once."""
-        shape = typeof(operand).shape
-        found = eq(operand, _spread(reduce(operand, [axis]), shape, (axis,)))
-        if is_inexact(typeof(operand).dtype):
-            # A NaN, and nothing else, differs from itself; the result is NaN where one is.
-            found = bitwise_or(found, ne(operand, operand))
-        # Floats hold indices up to 2**24; XLA takes four times as long to compile the least int.
-        most = min(2**24, np.iinfo(index_dtype).max)
-        dtype = np.dtype(np.float32) if shape[axis] <= most else index_dtype
-        indices = broadcasted_iota(dtype, shape, axis)
-        first = reduce_min(select(found, indices, full_like(indices, shape[axis] - 1)), [axis])
-        return stage2.astype(first, index_dtype)
-
-    def vmap(
-        axis_size: int,
-        values: Sequence[Any],
-        dims: Sequence[BatchDim],
-        *,
-        axis: int,
-        index_dtype: np.dtype[Any],
-    ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
-        return [bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
-
-    first_index.__name__ = primitive.name
-    declare(primitive, abstract_eval=abstract_eval, lower=lower_as(first_index), vmap=vmap)
-
-
-_declare_arg(argmax_p, reduce_max)
-_declare_arg(argmin_p, reduce_min)
-# --8<-- [end:arg]
-
 __all__ = [
-    "argmax",
-    "argmin",
     "reduce_and",
     "reduce_max",
     "reduce_min",
