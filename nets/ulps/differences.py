@@ -8,7 +8,6 @@ DIFFERENCES: dict[str, str] = {
     "numpy.hypot d1": _INFINITE,
     "scipy.special.owens_t": "the result has the dtype of the operands, JAX's is float64",
     "scipy.special.polygamma": "orders that are floats are taken; JAX wants integers",
-    "scipy.special.spence d0": "at subnormal numbers, which are zero to XLA, it is minus infinity",
 }
 # Known to be worse: these lines are printed, and are work to be done.
 SHORTFALLS: dict[str, str] = {

@@ -153,7 +153,7 @@ def _spence_of(x: Any) -> Any:
 
 
 def _slope_of_spence(x: Any) -> Any:
-    return mp.log(jets._nonzero(x)) / (1 - x) if x != 1 else mpf(-1)
+    return mp.log(x) / (1 - x) if x != 1 else mpf(-1)
 
 
 _spence = elementary(_spence_of, _slope_of_spence)

@@ -5,7 +5,6 @@ formula spends most of its time on logarithms and divisions, which are few and s
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ import minijax_stage2 as stage2
 from minijax.lax.bits import bitcast_convert_type, bitwise_and, bitwise_or, shift_right_logical
 from minijax.lax.complex_numbers import abs
 from minijax.lax.elementwise import add, div, eq, lt, mul, sub, where
+from minijax.lax.polynomials import polynomial
 from minijax.lax.rounding import RoundingMethod, round
 
 # Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).
-_G = 7.5
+LANCZOS_SHIFT = 7.5
 _ABOVE = (
     0.9999999999998099, 60.45833333334203, 1599.0425347220457, 24165.510665029535,
     228235.2154997145, 1379496.2658786706, 5210869.017760831, 11246929.484659927,
@@ -37,21 +37,28 @@ def log_gamma(x: Any) -> Any:
     """`log(abs(gamma(x)))` of a float64 that was a float32."""
     is_left = lt(x, 0.5)
     z = sub(where(is_left, sub(1.0, x), x), 1.0)
-    t = add(z, _G)
-    size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
-    ratio = div(_polynomial(_ABOVE, size), _polynomial(_BELOW, size))
-    power = sub(mul(add(z, 0.5), _log(t)), t)
+    t = add(z, LANCZOS_SHIFT)
+    power = sub(mul(add(z, 0.5), log_of_normal(t)), t)
     part = sub(x, round(x, RoundingMethod.TO_NEAREST_EVEN))
-    sine = abs(mul(part, _polynomial(_SINE, mul(part, part))))
-    scaled = mul(ratio, math.sqrt(2 * math.pi))
-    rest = _log(where(is_left, div(math.pi, mul(sine, scaled)), scaled))
+    sine = abs(mul(part, polynomial(_SINE, mul(part, part))))
+    scaled = mul(div(*lanczos_sum(z)), math.sqrt(2 * math.pi))
+    rest = log_of_normal(where(is_left, div(math.pi, mul(sine, scaled)), scaled))
     out = where(is_left, sub(rest, power), add(rest, power))
     out = where(bitwise_or(eq(x, 1.0), eq(x, 2.0)), 0.0, out)
     is_infinite = bitwise_or(bitwise_and(is_left, eq(part, 0.0)), eq(abs(x), math.inf))
     return where(is_infinite, math.inf, out)
 
 
-def _log(x: Any) -> Any:
+def lanczos_sum(z: Any) -> tuple[Any, Any]:
+    """Numerator and denominator of `gamma(z + 1) * exp(t) / t**(z + 0.5) / sqrt(2 * pi)`.
+
+    There `t` is `z + LANCZOS_SHIFT`.
+    """
+    size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
+    return polynomial(_ABOVE, size), polynomial(_BELOW, size)
+
+
+def log_of_normal(x: Any) -> Any:
     """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
     bits = bitcast_convert_type(x, np.int64)
     # The exponent that leaves a rest between the square roots of 1/2 and 2.
@@ -59,13 +66,5 @@ def _log(x: Any) -> Any:
     exponent = sub(shift_right_logical(shifted, np.int64(52)), np.int64(1023))
     rest = bitcast_convert_type(sub(bits, mul(exponent, np.int64(1 << 52))), np.float64)
     s = div(sub(rest, 1.0), add(rest, 1.0))
-    near_one = mul(s, _polynomial(_LOGARITHM, mul(s, s)))
+    near_one = mul(s, polynomial(_LOGARITHM, mul(s, s)))
     return add(mul(stage2.astype(exponent, np.float64), math.log(2)), near_one)
-
-
-def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
-    """The polynomial with these coefficients, highest degree first."""
-    out: Any = coefficients[0]
-    for c in coefficients[1:]:
-        out = add(mul(out, x), c)
-    return out

@@ -7,6 +7,7 @@ from minijax.scipy.special import (
     bessel,
     beta_functions,
     bivariate_normal,
+    dilogarithm,
     entropies,
     error_functions,
     exponential_integrals,
@@ -14,11 +15,13 @@ from minijax.scipy.special import (
     gamma_functions,
     logistic,
     normal_distribution,
+    sine_integrals,
     spherical_harmonics,
 )
 from minijax.scipy.special.bessel import *
 from minijax.scipy.special.beta_functions import *
 from minijax.scipy.special.bivariate_normal import *
+from minijax.scipy.special.dilogarithm import *
 from minijax.scipy.special.entropies import *
 from minijax.scipy.special.error_functions import *
 from minijax.scipy.special.exponential_integrals import *
@@ -26,6 +29,7 @@ from minijax.scipy.special.fresnel_integrals import *
 from minijax.scipy.special.gamma_functions import *
 from minijax.scipy.special.logistic import *
 from minijax.scipy.special.normal_distribution import *
+from minijax.scipy.special.sine_integrals import *
 from minijax.scipy.special.spherical_harmonics import *
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     *bessel.__all__,
     *beta_functions.__all__,
     *bivariate_normal.__all__,
+    *dilogarithm.__all__,
     *entropies.__all__,
     *error_functions.__all__,
     *exponential_integrals.__all__,
@@ -41,5 +46,6 @@ __all__ = [
     *gamma_functions.__all__,
     *logistic.__all__,
     *normal_distribution.__all__,
+    *sine_integrals.__all__,
     *spherical_harmonics.__all__,
 ]

@@ -3,19 +3,27 @@
 import math
 from typing import Any
 
-from minijax.declare import binary
+import minijax_stage2 as stage2
+from minijax.declare import binary, lower_by_primitives
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
-from minijax.lax.widths import in_64_bits
+from minijax.lax.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
+from minijax.lax.polynomials import polynomial
+from minijax.lax.widths import to_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn
+from minijax_stage2 import typeof
 
 _LARGE = 10.0  # from here on the terms below are enough
 # Stirling's series, of what the logarithm of the gamma function is beyond its leading terms.
 _STIRLING = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
 )  # fmt: skip
+
+
+# 2 * artanh(s) / s in s**2, up to a third: highest degree first.
+_LOG_OF_REST = tuple(2.0 / (2 * k + 1) for k in range(17, -1, -1))
 
 
 # --8<-- [start:betaln]
@@ -48,10 +56,51 @@ def _betaln(a: Any, b: Any) -> Any:
     return where(is_ordinary, logs, where(lax.lt(least, _LARGE), one, both))
 
 
+def _betaln_of_singles(a: Any, b: Any) -> Any:
+    """Float64s that were float32s: by the sums of Lanczos, of which only the quotient is left.
+
+    That is of `beta(a + 1, b + 1)`, and the recurrence leads there.
+    """
+    is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
+    is_inside = lax.bitwise_and(is_positive, lax.lt(lax.max(a, b), math.inf))
+    small, large = (where(is_inside, x, 1.0) for x in (lax.min(a, b), lax.max(a, b)))
+    total = lax.add(small, large)
+    place = lax.add(total, LANCZOS_SHIFT + 1)
+    (above, below), (above_large, below_large) = lanczos_sum(small), lanczos_sum(large)
+    below_total, above_total = lanczos_sum(lax.add(total, 1.0))
+    above = lax.mul(lax.mul(above, above_large), lax.mul(above_total, lax.add(total, 1.0)))
+    below = lax.mul(lax.mul(below, below_large), lax.mul(below_total, lax.sqrt(place)))
+    factor = lax.mul(lax.div(above, below), lax.div(lax.div(total, small), large))
+    share = log_of_normal(lax.div(lax.add(small, LANCZOS_SHIFT), place))
+    rest = lax.div(lax.add(small, 1.0), place)  # what the other lacks of 1
+    s = lax.div(rest, lax.sub(rest, 2.0))
+    other = lax.mul(s, polynomial(_LOG_OF_REST, lax.square(s)))
+    powers = lax.add(lax.mul(lax.add(small, 0.5), share), lax.mul(lax.add(large, 0.5), other))
+    scale = math.sqrt(2 * math.pi) * math.exp(1 - LANCZOS_SHIFT)
+    out = lax.add(powers, log_of_normal(lax.mul(factor, scale)))
+    out = where(lax.bitwise_and(lax.eq(small, 1.0), lax.eq(large, 1.0)), 0.0, out)
+
+    def by_parts(a: Any, b: Any) -> Any:
+        is_less = lax.lt(lax.abs(a), lax.abs(b))
+        near, far = where(is_less, a, b), where(is_less, b, a)
+        growth = lax.sub(log_gamma(far), log_gamma(lax.add(a, b)))
+        return where(is_inside, out, lax.add(growth, log_gamma(near)))
+
+    every = tuple(range(typeof(out).ndim))
+    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, by_parts, a, b)
+
+
+def _in_64_bits(a: Any, b: Any) -> Any:
+    dtype = typeof(a).dtype
+    if dtype.itemsize == 8:
+        return _betaln(a, b)
+    return stage2.astype(_betaln_of_singles(to_64_bits(a), to_64_bits(b)), dtype)
+
+
 _betaln_of = binary(
     "betaln",
     "",
-    hlo=in_64_bits(_betaln),
+    hlo=lower_by_primitives(_in_64_bits),
     kinds="f",
     jvp=(
         lambda t, out, a, b: lax.mul(t, lax.sub(lax.digamma(a), lax.digamma(lax.add(a, b)))),

@@ -1,7 +1,9 @@
-"""Integrals of exponentials, sines and cosines over the variable, and the dilogarithm.
+"""Integrals of exponentials over the variable.
 
-Near 0 they are power series; elsewhere they are the continued fraction of the incomplete gamma
-function, of which they are special cases (https://dlmf.nist.gov/6.11, 8.19).
+Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere those of any order are the
+continued fraction of the incomplete gamma function, of which they are special cases
+(https://dlmf.nist.gov/8.19). That of the first order is a factor times its Chebyshev series
+(Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
 """
 
 import math
@@ -14,7 +16,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
-from minijax.lax.widths import in_32_bits_at_least, in_64_bits
+from minijax.lax.polynomials import polynomial
+from minijax.lax.widths import in_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
@@ -87,41 +90,86 @@ _expn_of = binary(
     kinds="f",
     jvp=(no_derivative("expn", "n"), _expn_tangent),
 )
+# --8<-- [end:expn]
+
+
+# --8<-- [start:expi]
+# E1(x) * x * exp(x) from 1 on, in 6 / (x + 2) - 1, highest degree first.
+_E1_BEYOND = (
+    1.6653605630210352e-09, -2.2833791588047637e-09, -8.884869602603872e-09,
+    1.1242555759612937e-08, 2.308454459271108e-08, -2.8530020944707464e-08, -3.563055711250494e-08,
+    3.866861189273486e-08, 3.59847775087085e-08, -4.927132707516047e-08, -3.401080059476726e-08,
+    -1.3562838183210082e-08, -3.3895594783596894e-08, -1.988326883196929e-07,
+    -2.757892838197972e-07, -9.093660485625875e-07, -1.5231163467442538e-06,
+    -4.759418936062513e-06, -8.721850614330528e-06, -2.653610548185957e-05, -5.219395827001712e-05,
+    -0.00016176761759105962, -0.00033798581482425506, -0.0011289560037625775,
+    -0.002507852571851941, -0.010133650725821937, -0.024300313654295764, -0.19036949703167486,
+    0.8253825996042233,
+)  # fmt: skip
+# Ei(x) * x * exp(-x) from 8 to 24, in 24 / x - 2.
+_EI_BETWEEN = (
+    7.295997498271392e-11, -1.2986684344394544e-09, 2.7972774696205398e-09, 3.75392960845311e-09,
+    -1.9173579130465075e-08, 2.135103303335394e-08, 1.1783504890075976e-08, -9.342202199094821e-08,
+    2.1442411002090458e-07, -1.958821152049133e-07, -4.291846892992687e-07, 1.9023240099659114e-06,
+    -2.5347046021936673e-06, -2.7610538146517924e-06, 1.6579946630548978e-05,
+    -1.7692294852930692e-05, -4.616656010674406e-05, 0.00013732291612991314, 9.334164293044166e-05,
+    -0.0006719540776297963, -0.0007168215029051482, 0.0022845381279430407, 0.01143817510780101,
+    0.0663599969871745, 1.1029745449067592,
+)  # fmt: skip
+# The same from 24 on, in 48 / x - 1.
+_EI_BEYOND = (
+    -7.958362416674816e-12, -4.3128144278422854e-11, 1.0585359469972874e-11,
+    2.6369414725278334e-10, 1.9271607413852916e-10, -5.758981872455477e-10, -9.45986420556208e-10,
+    -6.621219535716691e-11, 1.0652237994055923e-09, 1.648386298285285e-09, 2.4525109826562722e-09,
+    5.036596429762775e-09, 1.3569421721248852e-08, 4.6844841027596855e-08, 2.053127853729203e-07,
+    1.1430188598494646e-06, 8.211967484590294e-06, 7.863790798684312e-05, 0.001063768785547162,
+    0.022753072027360828, 1.0217607036601566,
+)  # fmt: skip
+# How many terms of the power series are seen below 1, and below 8.
+_E1_TERMS, _EI_TERMS = 19, 45
+
+
+def _exp1(x: Any) -> Any:
+    is_small = lax.le(x, 1.0)
+    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 1.0, x)
+    logs = lax.add(np.euler_gamma, lax.log(near))
+    lower = lax.neg(lax.add(logs, _power_series(lax.neg(near), _E1_TERMS)))
+    series = polynomial(_E1_BEYOND, lax.sub(lax.div(6.0, lax.add(far, 2.0)), 1.0))
+    upper = lax.div(lax.mul(lax.exp(lax.neg(far)), series), far)
+    out = where(is_small, lower, upper)
+    return where(lax.eq(x, 0.0), math.inf, where(lax.lt(x, 0.0), math.nan, out))
+
+
+def _power_series(x: Any, count: int) -> Any:
+    """The sum of x**k / (k * k!) for so many k, from 1 on."""
+    coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
+    return lax.mul(x, polynomial(coefficients, x))
+
+
+def _expi(x: Any) -> Any:
+    is_small, is_far = lax.le(x, 8.0), lax.gt(x, 24.0)
+    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 8.0, x)
+    logs = lax.add(np.euler_gamma, lax.log(near))
+    lower = lax.add(logs, _power_series(near, _EI_TERMS))
+    inverse = lax.div(1.0, far)
+    between = polynomial(_EI_BETWEEN, lax.sub(lax.mul(24.0, where(is_far, 1 / 24, inverse)), 2.0))
+    beyond = polynomial(_EI_BEYOND, lax.sub(lax.mul(48.0, where(is_far, inverse, 0.0)), 1.0))
+    upper = lax.mul(lax.mul(lax.exp(far), inverse), where(is_far, beyond, between))
+    out = where(is_small, lower, where(lax.eq(x, math.inf), math.inf, upper))
+    out = where(lax.eq(x, 0.0), -math.inf, out)
+    return where(lax.lt(x, 0.0), lax.neg(_exp1(lax.abs(x))), out)
+
+
 _exp1_of = unary(
     "exp1",
     "",
-    hlo=in_64_bits(lambda x: _expn(full_like(x, 1.0), x)),
+    hlo=in_64_bits(_exp1),
     kinds="f",
     # Minus infinity at both zeros.
     jvp=lambda t, out, x: lax.neg(
         lax.mul(t, lax.div(lax.exp(lax.neg(x)), where(lax.eq(x, 0.0), 0.0, x)))
     ),
 )
-# --8<-- [end:expn]
-
-
-def _expi(x: Any) -> Any:
-    is_near = lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, 40.0))
-    near, far = where(is_near, x, 1.0), where(is_near, 40.0, x)
-
-    def next_term(k: Any, power: Any) -> Any:
-        k = lax.add(k, 1.0)
-        power = lax.div(lax.mul(power, near), k)
-        return power, lax.div(power, k)
-
-    one = full_like(x, 1.0)
-    lower = lax.add(lax.log(near), lax.add(np.euler_gamma, _sum(next_term, one, is_near)))
-
-    def next_far_term(k: Any, power: Any) -> Any:
-        # The terms become smaller for as long as their number is below x.
-        return where(lax.lt(k, 40.0), lax.mul(power, lax.div(lax.add(k, 1.0), far)), 0.0), power
-
-    upper = lax.mul(lax.div(lax.exp(far), far), _sum(next_far_term, one, lax.bitwise_not(is_near)))
-    upper = where(lax.eq(x, math.inf), math.inf, upper)
-    out = where(is_near, lower, where(lax.eq(x, 0.0), -math.inf, upper))
-    return where(lax.lt(x, 0.0), lax.neg(_expn(one, lax.neg(x))), out)
-
-
 _expi_of = unary(
     "expi",
     "",
@@ -129,100 +177,7 @@ _expi_of = unary(
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
 )
-
-
-# --8<-- [start:sici]
-def _imaginary_exponential_integral(x: Any) -> Any:
-    """`E1(i * x)` for x from 2 on."""
-    turn = lax.complex(lax.cos(x), lax.neg(lax.sin(x)))
-    place = lax.complex(full_like(x, 0.0), x)
-    return lax.mul(turn, fraction(full_like(place, 0.0), place, lax.lt(x, math.inf)))
-
-
-def _si(x: Any) -> Any:
-    size = lax.abs(x)
-    is_near = lax.lt(size, 4.0)
-    near, far = where(is_near, size, 1.0), where(is_near, 4.0, size)
-
-    def next_term(k: Any, power: Any) -> Any:
-        odd = lax.add(lax.mul(k, 2.0), 1.0)
-        below = lax.mul(lax.add(odd, 1.0), lax.add(odd, 2.0))
-        return lax.neg(lax.mul(power, lax.div(lax.square(near), below))), lax.div(power, odd)
-
-    lower = _sum(next_term, near, is_near)
-    upper = lax.add(lax.imag(_imaginary_exponential_integral(far)), math.pi / 2)
-    upper = where(lax.eq(size, math.inf), math.pi / 2, upper)
-    return lax.mul(lax.sign(x), where(is_near, lower, upper))
-
-
-def _ci(x: Any) -> Any:
-    size = lax.abs(x)
-    is_near = lax.lt(size, 4.0)
-    near, far = where(is_near, size, 1.0), where(is_near, 4.0, size)
-
-    def next_term(k: Any, power: Any) -> Any:
-        even = lax.add(lax.mul(k, 2.0), 2.0)
-        below = lax.mul(lax.sub(even, 1.0), even)
-        power = lax.neg(lax.mul(power, lax.div(lax.square(near), below)))
-        return power, lax.div(power, even)
-
-    series = _sum(next_term, full_like(x, 1.0), is_near)
-    lower = lax.add(lax.add(lax.log(near), np.euler_gamma), series)
-    lower = where(lax.eq(x, 0.0), -math.inf, lower)
-    upper = lax.neg(lax.real(_imaginary_exponential_integral(far)))
-    upper = where(lax.eq(x, math.inf), 0.0, where(lax.eq(x, -math.inf), math.nan, upper))
-    return where(is_near, lower, upper)
-
-
-def _sinc(x: Any) -> Any:
-    ratio = lax.div(lax.sin(x), where(lax.eq(x, 0.0), 1.0, x))
-    return where(lax.eq(x, 0.0), 1.0, where(lax.eq(lax.abs(x), math.inf), 0.0, ratio))
-
-
-_si_of = unary(
-    "sine_integral",
-    "",
-    hlo=in_32_bits_at_least(_si),
-    kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, _sinc(x)),
-)
-_ci_of = unary(
-    "cosine_integral",
-    "",
-    hlo=in_32_bits_at_least(_ci),
-    kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, lax.div(lax.cos(x), x)),
-)
-# --8<-- [end:sici]
-
-
-def _spence(x: Any) -> Any:
-    # https://dlmf.nist.gov/25.12: what is above 1.5 goes by 1/x, what is below 0.5 by 1 - x.
-    is_large = lax.gt(x, 1.5)
-    y = where(is_large, lax.div(1.0, x), x)
-    is_small = lax.bitwise_and(lax.lt(y, 0.5), lax.gt(y, 0.0))
-    w = where(is_small, y, lax.sub(1.0, y))
-
-    def next_term(k: Any, power: Any) -> Any:
-        return lax.mul(power, w), lax.div(power, lax.square(lax.add(k, 1.0)))
-
-    out = _sum(next_term, w, lax.gt(x, 0.0))
-    log_x = lax.log(where(lax.gt(x, 0.0), x, 1.0))
-    log_y = where(is_large, lax.neg(log_x), log_x)
-    product = lax.mul(log_y, lax.log1p(lax.neg(where(is_small, y, 0.0))))
-    out = where(is_small, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
-    out = where(is_large, lax.sub(lax.mul(-0.5, lax.square(log_y)), out), out)
-    out = where(lax.eq(x, 0.0), math.pi**2 / 6, out)
-    return where(lax.ge(x, 0.0), out, math.nan)
-
-
-def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
-    is_one = lax.eq(x, 1.0)
-    slope = lax.div(lax.log(x), lax.sub(1.0, where(is_one, 0.0, x)))
-    return lax.mul(t, where(is_one, -1.0, slope))
-
-
-_spence_of = unary("spence", "", hlo=in_32_bits_at_least(_spence), kinds="f", jvp=_spence_tangent)
+# --8<-- [end:expi]
 
 
 @operation
@@ -257,36 +212,8 @@ def expi(x: Any) -> Any:
     return _expi_of(*real_floats("expi", x))
 
 
-@operation
-def sici(x: Any) -> tuple[Any, Any]:
-    """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there.
-
-    >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]
-    ['0.946', '0.337']
-    """
-    (x,) = real_floats("sici", x)
-    return _si_of(x), _ci_of(x)
-
-
-@operation
-def spence(x: Any) -> Any:
-    """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
-
-    Raises:
-        TypeError: `x` is no array of floats of 32 or 64 bits.
-
-    >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
-    ('-0.822', '-0.822')
-    """
-    if typeof(x).dtype not in (np.float32, np.float64):
-        raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")
-    return _spence_of(x)
-
-
 __all__ = [
     "exp1",
     "expi",
     "expn",
-    "sici",
-    "spence",
 ]

@@ -10,6 +10,7 @@ import minijax_stage2 as stage2
 from minijax.declare import Unary, lower_by_primitives, unary
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
+from minijax.lax.polynomials import polynomial
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
@@ -137,7 +138,7 @@ def _with_ends(p: Any, inside: Any, at_zero: float, at_one: float) -> Any:
 
 
 def _ratio(polynomials: Sequence[Sequence[float]], x: Any) -> Any:
-    above, below = (_polynomial(x, *reversed(each)) for each in polynomials)
+    above, below = (polynomial([*reversed(each)], x) for each in polynomials)
     return lax.div(above, below)
 
 
@@ -152,14 +153,6 @@ def _ndtri_slope(p: Any) -> Any:
     _, by_root = stage2.jvp(_size_in_tail, (r,), (stage2.functions.full_like(r, 1.0),))
     outside = lax.div(lax.div(by_root, lax.mul(2.0, r)), _tail(p))
     return _with_ends(p, where(is_middle, middle, outside), math.inf, math.inf)
-
-
-def _polynomial(x: Any, *coefficients: float) -> Any:
-    """The polynomial with these coefficients, highest degree first."""
-    out: Any = coefficients[0]
-    for c in coefficients[1:]:
-        out = lax.add(lax.mul(out, x), c)
-    return out
 
 
 _ndtri_slope_of = unary(

@@ -1,0 +1,84 @@
+"""The dilogarithm, by the name of scipy: Spence's function."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.declare import unary
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise import where
+from minijax.lax.polynomials import polynomial
+from minijax.lax.widths import in_64_bits
+from minijax.operation import operation
+from minijax_stage2 import typeof
+
+# B(2k) / (2k + 1)! for the Bernoulli numbers B, highest k first.
+_BERNOULLI = (
+    4.518980029619918e-16, -1.9939295860721075e-14, 8.921691020456452e-13, -4.064761645144226e-11,
+    1.8978869988970999e-09, -9.185773074661964e-08, 4.72411186696901e-06, -0.0002777777777777778,
+    0.027777777777777776,
+)  # fmt: skip
+
+
+# --8<-- [start:spence]
+def _spence(x: Any) -> Any:
+    """By 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
+
+    In minus the logarithm of `x` it is a series of Bernoulli numbers, of which nine suffice between
+    1/2 and 2; what is above goes by `1 / x`, what is below by `1 - x`.
+    """
+    is_positive = lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, math.inf))
+    at = where(is_positive, x, 1.0)
+    is_large = lax.gt(at, 2.0)
+    y = where(is_large, lax.div(1.0, at), at)
+    is_reflected = lax.lt(y, 0.5)
+    log_x = lax.log(at)
+    log_rest = lax.log1p(lax.neg(where(is_reflected, y, 0.0)))
+    u = lax.neg(where(is_reflected, log_rest, log_x))
+    square = lax.square(u)
+    odd = lax.mul(u, lax.add(1.0, lax.mul(square, polynomial(_BERNOULLI, square))))
+    out = lax.sub(odd, lax.mul(0.25, square))
+    product = lax.mul(where(is_large, lax.neg(log_x), log_x), log_rest)
+    out = where(is_reflected, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
+    out = where(is_large, lax.sub(lax.mul(-0.5, lax.square(log_x)), out), out)
+    out = where(lax.eq(x, 0.0), math.pi**2 / 6, where(lax.eq(x, math.inf), -math.inf, out))
+    return where(lax.ge(x, 0.0), out, math.nan)
+
+
+def _log(x: Any) -> Any:
+    """The logarithm, also of subnormal numbers, which XLA takes for zero: their bits count them."""
+    limits = np.finfo(typeof(x).dtype)
+    bits = lax.bitcast_convert_type(lax.abs(x), np.dtype(f"int{limits.bits}"))
+    log_of_count = lax.log(stage2.astype(bits, limits.dtype))
+    subnormal = lax.add(log_of_count, math.log(2) * (limits.minexp - limits.nmant))
+    return where(lax.lt(lax.abs(x), limits.tiny.item()), subnormal, lax.log(x))
+
+
+def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
+    is_one = lax.eq(x, 1.0)
+    slope = lax.div(_log(x), lax.sub(1.0, where(is_one, 0.0, x)))
+    return lax.mul(t, where(is_one, -1.0, slope))
+
+
+_spence_of = unary("spence", "", hlo=in_64_bits(_spence), kinds="f", jvp=_spence_tangent)
+# --8<-- [end:spence]
+
+
+@operation
+def spence(x: Any) -> Any:
+    """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
+
+    Raises:
+        TypeError: `x` is no array of floats of 32 or 64 bits.
+
+    >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
+    ('-0.822', '-0.822')
+    """
+    if typeof(x).dtype not in (np.float32, np.float64):
+        raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")
+    return _spence_of(x)
+
+
+__all__ = ["spence"]
