@@ -196,11 +196,11 @@ def _quantile(
     kept = [i for i in range(len(shape)) if i not in axes]
     rest, size = tuple(shape[i] for i in kept), math.prod(shape[i] for i in axes)
     a = lax.reshape(lax.transpose(a, (*kept, *axes)), (*rest, size))
-    if not size and not passes_over_nan:
+    q_shape = typeof(q).shape
+    if not size and not passes_over_nan and 0 not in q_shape:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
     if not size:  # of no elements nothing but NaN is left, as of one that is NaN
         a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
-    q_shape = typeof(q).shape
     sizes = tuple(
         1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import unary
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.polynomials import polynomial
@@ -78,7 +79,7 @@ def spence(x: Any) -> Any:
     """
     if typeof(x).dtype not in (np.float32, np.float64):
         raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")
-    return _spence_of(x)
+    return _spence_of(*strong_floats("spence", x))
 
 
 __all__ = ["spence"]

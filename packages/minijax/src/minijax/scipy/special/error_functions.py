@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from minijax.declare import Unary, unary
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
@@ -101,7 +102,7 @@ def erfcx(x: Any) -> Any:
     >>> f"{minijax.scipy.special.erfcx(1.0):.3f}", f"{minijax.scipy.special.erfcx(1e10):.3e}"
     ('0.428', '5.642e-11')
     """
-    return _erfcx_of(*real_floats("erfcx", x))
+    return _erfcx_of(*strong_floats("erfcx", x))
 
 
 __all__ = [

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import binary, no_derivative, unary
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.converging import converge
 from minijax.lax.elementwise import where
 from minijax.lax.incomplete_gamma import fraction
 from minijax.lax.polynomials import polynomial
 from minijax.lax.widths import in_64_bits
-from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
@@ -189,7 +189,7 @@ def expn(n: Any, x: Any) -> Any:
     >>> f"{minijax.scipy.special.expn(2, 1.0):.3f}"
     '0.148'
     """
-    return _expn_of(*real_floats("expn", n, x))
+    return _expn_of(*strong_floats("expn", n, x))
 
 
 @operation
@@ -199,7 +199,7 @@ def exp1(x: Any) -> Any:
     >>> f"{minijax.scipy.special.exp1(1.0):.3f}"
     '0.219'
     """
-    return _exp1_of(*real_floats("exp1", x))
+    return _exp1_of(*strong_floats("exp1", x))
 
 
 @operation
@@ -209,7 +209,7 @@ def expi(x: Any) -> Any:
     >>> f"{minijax.scipy.special.expi(1.0):.3f}"
     '1.895'
     """
-    return _expi_of(*real_floats("expi", x))
+    return _expi_of(*strong_floats("expi", x))
 
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import Unary, unary
-from minijax.floats import real_arrays
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_64_bits
@@ -34,7 +34,7 @@ def fresnel(x: Any) -> tuple[Any, Any]:
     >>> print(f"{s:.4f} {c:.4f}")
     0.4383 0.7799
     """
-    (x,) = real_arrays("fresnel", x)
+    (x,) = strong_floats("fresnel", x)
     return _of_sine(x), _of_cosine(x)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.arrays import to_array
 from minijax.declare import binary, lower_by_primitives
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.structural import steps_of
@@ -158,7 +159,7 @@ def poch(z: Any, m: Any) -> Any:
     >>> f"{minijax.scipy.special.poch(3.0, 2.0):.2f}"
     '12.00'
     """
-    return _poch_of(*real_floats("poch", z, m))
+    return _poch_of(*strong_floats("poch", z, m))
 
 
 @operation

@@ -8,11 +8,11 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.declare import Unary, lower_by_primitives, unary
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.polynomials import polynomial
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits, to_64_bits
-from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax_stage2 import typeof
 
@@ -24,7 +24,7 @@ def ndtr(x: Any) -> Any:
     >>> f"{minijax.scipy.special.ndtr(0.0):.3f}", f"{minijax.scipy.special.ndtr(1.96):.3f}"
     ('0.500', '0.975')
     """
-    (x,) = real_floats("ndtr", x)
+    (x,) = strong_floats("ndtr", x)
     scaled = lax.mul(x, math.sqrt(0.5))
     distance = lax.abs(scaled)
     near = lax.add(1.0, lax.erf(scaled))
@@ -184,7 +184,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """
     if series_order != 3:
         raise NotImplementedError(f"log_ndtr: series_order must be 3, found {series_order}")
-    return _log_ndtr_of(*real_floats("log_ndtr", x))
+    return _log_ndtr_of(*strong_floats("log_ndtr", x))
 
 
 @operation
@@ -194,7 +194,7 @@ def ndtri(p: Any) -> Any:
     >>> f"{minijax.scipy.special.ndtri(0.975):.2f}"
     '1.96'
     """
-    return _ndtri_of(*real_floats("ndtri", p))
+    return _ndtri_of(*strong_floats("ndtri", p))
 
 
 __all__ = [

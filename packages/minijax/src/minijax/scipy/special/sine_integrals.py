@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import unary
+from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.polynomials import polynomial
 from minijax.lax.widths import in_64_bits
-from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 
 # f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
@@ -115,7 +115,7 @@ def sici(x: Any) -> tuple[Any, Any]:
     >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]
     ['0.946', '0.337']
     """
-    (x,) = real_floats("sici", x)
+    (x,) = strong_floats("sici", x)
     return _si_of(x), _ci_of(x)
 
 
