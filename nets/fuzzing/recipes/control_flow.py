@@ -6,8 +6,10 @@ from nets.fuzzing.recipes.forms import Recipe, recipes
 
 def reduce_(a: Arguments, name: str) -> str:
     x = a.array("fi")
+    # The start is neutral: how often XLA combines it is left open.
+    least = f'jnp.iinfo("{x.dtype}").min' if x.dtype[0] == "i" else "-jnp.inf"
     function, start = a.one_of(
-        ("lax.add", 0), ("lax.mul", 1), ("lax.max", 0), ("lambda x, y: x + y", 0)
+        ("lax.add", 0), ("lax.mul", 1), ("lax.max", least), ("lambda x, y: x + y", 0)
     )
     axes = tuple(a.permutation(x.ndim)[: a.number(0, x.ndim)])
     return call(name, x, f'jnp.array({start}, "{x.dtype}")', function, axes)

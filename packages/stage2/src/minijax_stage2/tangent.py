@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.functions import add
-from minijax_stage2.promotion import broadcast_to, is_inexact
+from minijax_stage2.promotion import as_weak_as, broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
 from minijax_stage2.trace import Primitive
 
@@ -53,8 +53,8 @@ def instantiate(tangent: Any) -> Any:
     if aval.weak_type and not aval.shape:
         return aval.dtype.type(0).item()
     if is_evaluating() or aval.dtype == float0:
-        return np.zeros(aval.shape, aval.dtype)
-    return broadcast_to(aval.dtype.type(0), aval.shape)
+        return as_weak_as(aval, np.zeros(aval.shape, aval.dtype))
+    return as_weak_as(aval, broadcast_to(aval.dtype.type(0), aval.shape))
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:

@@ -9,6 +9,7 @@ import minijax.lax.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.composition import leading_batch, lower_by
 from minijax.declare import declare
+from minijax.lax.lu import solve
 from minijax.lax.matrices import (
     check_matrices,
     eye_like,
@@ -20,7 +21,7 @@ from minijax.lax.matrices import (
     tril,
     triu,
 )
-from minijax.lax.slicing import pad, slice
+from minijax.lax.slicing import concatenate, pad, slice
 from minijax.lax.structural import convert_element_type, full
 from minijax.lax.triangular import triangular_solve
 from minijax.operation import operation
@@ -197,25 +198,69 @@ def _types_of_qr(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
 def _jvp_qr(
     primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool
 ) -> tuple[list[Any], list[Any]]:
-    """`q^H dq` is antisymmetric, `dr` an upper triangle: so `q^H t r^-1` is split."""
-    (x,) = primals
+    """That of as many columns as `q` has at least; others are `q` times columns of `r`."""
+    (x,), t = primals, instantiate(tangents[0])
     m, n = typeof(x).shape[-2:]
-    if m < n or (full_matrices and m != n):
-        raise NotImplementedError(
-            f"qr: has a derivative for matrices with at least as many rows as columns and with "
-            f"full_matrices=False (mode='reduced'), found {typeof(x)}"
-        )
-    q, r = bind(qr_p, x, full_matrices=False)
-    by_r = triangular_solve(r, instantiate(tangents[0]))
+    q, r = bind(qr_p, x, full_matrices=full_matrices)
+    k = min(m, n)
+    thin, square = _columns(q, 0, k), _columns(_rows(r, 0, k), 0, k)
+    thin_dot, square_dot = _jvp_of_thin(thin, square, _columns(t, 0, k))
+    if m < n:
+        products = (matmul(mH(thin_dot), _columns(x, k, n)), matmul(mH(thin), _columns(t, k, n)))
+        return [q, r], [thin_dot, _beside(square_dot, stage2.add(*products))]
+    if full_matrices and m > n:
+        below = full(typeof(_rows(r, k, m)).shape, 0, typeof(r).dtype)
+        others = _jvp_of_complement(thin, thin_dot)
+        return [q, r], [_beside(thin_dot, others), _above(square_dot, below)]
+    return [q, r], [thin_dot, square_dot]
+
+
+def _jvp_of_thin(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
+    """`q^H dq` is antisymmetric, `dr` an upper triangle: so `q^H t r^-1` is split."""
+    by_r = triangular_solve(r, t)
     both = matmul(mH(q), by_r)
     below = tril(both, -1)
     rotation = stage2.sub(below, mH(below))
-    if is_complex(x):  # the diagonal of `r` stays real
+    if is_complex(q):  # the diagonal of `r` stays real
         imaginary = stage2.sub(both, convert_element_type(real_part(both), typeof(both).dtype))
         rotation = stage2.add(rotation, stage2.mul(eye_like(both), imaginary))
     change = stage2.sub(both, rotation)
     q_dot = stage2.add(stage2.sub(by_r, matmul(q, both)), matmul(q, rotation))
-    return [q, r], [q_dot, matmul(change, r)]
+    return q_dot, matmul(change, r)
+
+
+def _jvp_of_complement(q: Any, q_dot: Any) -> Any:
+    """The derivative of the other columns, which the reflections that make `q` determine.
+
+    With unit columns `e`, the product of the reflections is `e - v t v^H`, of `v` a lower
+    trapezoid; so the others are `e + (q - e_q) share^H`, where `share` times the upper rows of
+    `q - e_q` are its lower ones.
+    """
+    m, n = typeof(q).shape[-2:]
+    upper, lower = stage2.sub(_rows(q, 0, n), eye_like(_rows(q, 0, n))), _rows(q, n, m)
+    apart = _above(upper, lower)
+    share = mH(solve(mH(upper), mH(lower)))
+    rest = stage2.sub(_rows(q_dot, n, m), matmul(share, _rows(q_dot, 0, n)))
+    share_dot = mH(solve(mH(upper), mH(rest)))
+    return stage2.add(matmul(q_dot, mH(share)), matmul(apart, mH(share_dot)))
+
+
+def _beside(x: Any, y: Any) -> Any:
+    return concatenate([x, y], typeof(x).ndim - 1)
+
+
+def _above(x: Any, y: Any) -> Any:
+    return concatenate([x, y], typeof(x).ndim - 2)
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    *lead, _, n = typeof(x).shape
+    return slice(x, [*[0] * len(lead), start, 0], [*lead, stop, n])
+
+
+def _columns(x: Any, start: int, stop: int) -> Any:
+    *lead, m, _ = typeof(x).shape
+    return slice(x, [*[0] * len(lead), 0, start], [*lead, m, stop])
 
 
 declare(

@@ -10,7 +10,7 @@ from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
 from minijax.lax import tanh
 from minijax.operation import operation
-from minijax.promotion import promote, require_meeting
+from minijax.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -109,6 +109,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     Array([-0.16,  0.  ,  3.  ], dtype=float32)
     """
     x = to_inexact(x)
+    x = lax.convert_element_type(x, typeof(x).dtype)
     if approximate:
         inner = jnp.multiply(_GELU_SCALE, jnp.add(x, jnp.multiply(0.044715, jnp.power(x, 3))))
         return jnp.multiply(x, jnp.multiply(0.5, jnp.add(1.0, tanh(inner))))
@@ -180,6 +181,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
     require_meeting(x, alpha)
+    x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers are weak floats here
     negative = jnp.minimum(jnp.divide(x, alpha), 0.0)
     return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, jnp.expm1(negative)))
 
@@ -222,7 +224,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     >>> nn.squareplus(jnp.array([-1.5, 0.0, 1.5]))
     Array([0.5, 1. , 2. ], dtype=float32)
     """
-    x, b = promote(x, b)
+    require_meeting(x, b)
     return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
 
 

@@ -62,8 +62,8 @@ def angle(z: Any, deg: bool = False) -> Any:
     if _is_complex(z):
         angles = lax.atan2(lax.imag(z), lax.real(z))
     else:
-        if not is_inexact(typeof(z).dtype):
-            z = stage2.astype(z, default_float())
+        dtype = typeof(z).dtype
+        z = lax.convert_element_type(z, dtype if is_inexact(dtype) else default_float())
         # Minus zero lies at an angle of pi.
         angles = lax.atan2(stage2.functions.full_like(z, 0), z)
     return lax.mul(angles, 180 / math.pi) if deg else angles

@@ -152,14 +152,16 @@ def double_sided_maxwell(
 ) -> Any:
     """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
 
-    The result has the shape `shape` followed by that in which `loc` and `scale` meet.
+    The result has the shape `shape` followed by that in which `loc` and `scale` meet; as in JAX, an
+    empty `shape` is that one, too.
 
     >>> random.double_sided_maxwell(random.key(0), 1.0, jnp.array([2.0, 3.0]), (4,)).shape
     (4, 2)
     """
     key = single_key("double_sided_maxwell", key)
     dtype = float_dtype("double_sided_maxwell", dtype)
-    sizes = sizes_of("double_sided_maxwell", shape) + result_shape("", None, loc, scale)
+    of_parameters = result_shape("", None, loc, scale)
+    sizes = (sizes_of("double_sided_maxwell", shape) or of_parameters) + of_parameters
     lengths = maxwell(new_key(key, 0), sizes, dtype)
     signs = rademacher(new_key(key, 1), sizes, dtype)
     scaled = lax.mul(lax.mul(signs, lengths), as_dtype(scale, dtype))

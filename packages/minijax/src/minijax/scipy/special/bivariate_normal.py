@@ -7,13 +7,18 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
+from minijax.lax import promoting as lax
 from minijax.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
+from minijax_stage2 import typeof
 
 
 @operation
 def owens_t(h: Any, a: Any) -> Any:
     """Owen's T: the probability of `X > h` and `0 < Y < a * X`, for two normal variables.
+
+    Returns:
+        Floats of at least 32 bits.
 
     Raises:
         ValueError: an argument is complex.
@@ -22,6 +27,8 @@ def owens_t(h: Any, a: Any) -> Any:
     0.1250
     """
     h, a = real_arrays("owens_t", h, a)
+    if typeof(h).dtype.itemsize < 4:
+        h, a = lax.convert_element_type(h, np.float32), lax.convert_element_type(a, np.float32)
     h = jnp.clip(jnp.abs(h), 0, 1e3)  # beyond, nothing is left
     is_steep = jnp.abs(a) > 1
     steep = jnp.where(is_steep, jnp.clip(jnp.abs(a), 0, 1e18), 1)
