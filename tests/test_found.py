@@ -121,6 +121,49 @@ FOUND = {
         for dtype in ("int32", "bool", "float16", "bfloat16")
         for kind in ("fft", "ifft", *(["rfft"] if dtype in ("int32", "bool") else []))
     ],
+    "special functions of numbers are not weak": lambda n, lib: [
+        [getattr(lib.scipy.special, name)(0.5) for name in ("ndtr", "log_ndtr", "ndtri", "spence")],
+        [getattr(lib.scipy.special, name)(0.5) for name in ("erfcx", "exp1", "expi", "fresnel")],
+        [
+            getattr(lib.scipy.stats.norm, name)(0.5)
+            for name in ("cdf", "logcdf", "sf", "ppf", "isf")
+        ],
+        [lib.scipy.special.poch(2.0, 0.5), lib.scipy.special.expn(2, 0.5)],
+    ],
+    "results are weak only if all arguments are": lambda n, lib: [
+        lib.scipy.stats.uniform.logpdf(0.5, n.zeros(1)),
+        lib.scipy.stats.bernoulli.cdf(n.zeros(1), 0.5),
+        n.copysign(0.5, n.ones(1)),
+        n.heaviside(n.array([1]), 0.5),
+        n.logaddexp2(0.5, n.array([1])),
+        n.power(0.5, n.array([1])),
+        lib.lax.pow(0.5, n.array([1])),
+    ],
+    "functions of one number of which some are weak": lambda n, lib: [
+        [f(0.5) for f in (n.diagflat, n.log10, n.angle, lib.lax.conj)],
+        [f(1) for f in (n.diagflat, n.log10)],
+        n.insert(n.asarray(0.5), 0, n.ones(1)),
+        lib.lax.complex(1.0, 2.0),
+    ],
+    "activations of numbers, booleans and integers": lambda n, lib: [
+        lib.nn.gelu(0.5),
+        lib.nn.squareplus(n.array([True])),
+        lib.nn.celu(1, n.array([2])),
+        lib.nn.tanh(n.array([2])),
+    ],
+    "zeros of weak types are weak": lambda n, lib: lib.jvp(
+        lambda: lib.nn.celu(n.array([1, 1])), (), ()
+    ),
+    "quantiles of nothing at no probabilities": lambda n, lib: [
+        n.quantile(n.zeros(0), n.zeros(0)),
+        n.percentile(n.zeros((0, 3)), n.zeros(0), axis=0),
+    ],
+    "owens_t of narrow floats": lambda n, lib: lib.scipy.special.owens_t(
+        n.array([0.5], "float16"), 0.5
+    ),
+    "the shape of double_sided_maxwell": lambda n, lib: lib.random.double_sided_maxwell(
+        lib.random.key(0), n.ones(2), n.ones(2)
+    ),
 }
 
 
@@ -133,6 +176,27 @@ def test_found_programs_give_what_jax_gives(name, x64):
         theirs = result_of(program, jax.numpy, jax)
         assert_alike(ours, theirs)
         assert isinstance(ours, list) == isinstance(theirs, list)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 1), (3, 0), (0, 3, 2)])
+@pytest.mark.parametrize("full_matrices", [False, True])
+def test_derivatives_of_qr_of_any_shape(full_matrices, shape):
+    draw = np.random.default_rng(0).normal
+    with jax.enable_x64(True), minijax.enable_x64(True):
+        for x, t in (
+            (draw(size=shape), draw(size=shape)),
+            (draw(size=shape) + 1j * draw(size=shape), draw(size=shape) + 1j * draw(size=shape)),
+        ):
+            ours, theirs = (
+                lib.jvp(
+                    lambda x, lib=lib: tuple(lib.lax.linalg.qr(x, full_matrices=full_matrices)),
+                    (lib.numpy.asarray(x),),
+                    (lib.numpy.asarray(t),),
+                )
+                for lib in (minijax, jax)
+            )
+            for found, expected in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+                np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
 
 
 # Functions of `lax.linalg` and matrices of each; all refuse integers and booleans.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minijax.number_types import LibraryNumberTypes
-from minijax_stage2 import ShapedArray, promotion, typeof
+from minijax_stage2 import ShapedArray, astype, promotion, typeof
 from minijax_stage2.shaped_array import number_types
 
 
@@ -35,6 +35,14 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
     if numbers := _checking():
         numbers.check_dtypes(avals)
     return promotion.result_type(*avals)
+
+
+def weak_if_all_are(out: Any, *operands: Any) -> Any:
+    """`out`, which is not weak unless all operands that it was made of are."""
+    aval = typeof(out)
+    if not aval.weak_type or all(typeof(x).weak_type for x in operands):
+        return out
+    return astype(out, aval.dtype)
 
 
 def require_meeting(*operands: Any) -> None:

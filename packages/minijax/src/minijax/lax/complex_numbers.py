@@ -83,7 +83,7 @@ def _type_of_complex(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
     (part,) = arithmetic(complex_p)(x, y)
     if part.dtype not in (np.float32, np.float64):
         raise TypeError(f"complex: expected real operands of 32 or 64 bits, found {x} and {y}")
-    return [ShapedArray(part.shape, np.result_type(part.dtype, np.complex64))]
+    return [ShapedArray(part.shape, np.result_type(part.dtype, np.complex64), part.weak_type)]
 
 
 declare(

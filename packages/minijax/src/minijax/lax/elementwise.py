@@ -7,7 +7,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.declare import declare, require_kind
 from minijax.operation import operation
-from minijax.promotion import promote, require_meeting, require_one_rank
+from minijax.promotion import promote, require_meeting, require_one_rank, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import div_p, pow_p
 from minijax_stage2.vmap_rules import elementwise
@@ -110,8 +110,9 @@ def pow(x: Any, y: Any) -> Any:
     >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
     Array([8., 3.], dtype=float32)
     """
-    if typeof(y).dtype.kind not in "iu":  # any number may have a whole power
-        require_meeting(x, y)
+    if typeof(y).dtype.kind in "iu":  # any number may have a whole power
+        return weak_if_all_are(bind1(pow_p, *stage2.promote(x, y)), y)
+    require_meeting(x, y)
     return bind1(pow_p, *stage2.promote(x, y))
 
 

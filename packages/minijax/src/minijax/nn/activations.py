@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax.arrays import require_the_device
 from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
-from minijax.lax import tanh
+from minijax.numpy import tanh
 from minijax.operation import operation
 from minijax.promotion import require_meeting
 from minijax_stage2 import typeof

@@ -8,7 +8,7 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.operation import operation
-from minijax.promotion import promote, require_meeting
+from minijax.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -129,7 +129,10 @@ def _whole_power(x: Any, exponent: int) -> Any:
 
 @operation
 def _power(x1: Any, x2: Any) -> Any:
-    return lax.pow(*map(numeric, promote(x1, x2)))
+    out = lax.pow(*map(numeric, promote(x1, x2)))
+    if typeof(out).dtype.kind in "iu":
+        return lax.convert_element_type(out, typeof(out).dtype)
+    return weak_if_all_are(out, x2) if typeof(x2).dtype.kind in "iu" else out
 
 
 pow = power

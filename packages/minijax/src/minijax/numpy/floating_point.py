@@ -12,7 +12,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.operation import operation
-from minijax.promotion import promote, require_one_rank
+from minijax.promotion import promote, require_one_rank, weak_if_all_are
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -239,9 +239,10 @@ def copysign(x1: Any, x2: Any) -> Any:
     Array([-1.,  2.], dtype=float32)
     """
     _require_real("copysign", x1, x2)
-    x1, x2 = promote(x1, x2, inexact=True)
-    magnitude = lax.abs(x1)
-    return where(signbit(x2), lax.neg(magnitude), magnitude)
+    size, sign = promote(x1, x2, inexact=True)
+    magnitude = lax.abs(size)
+    out = where(signbit(sign), lax.neg(magnitude), magnitude)
+    return weak_if_all_are(out, size, sign)
 
 
 @operation
@@ -252,9 +253,9 @@ def heaviside(x1: Any, x2: Any) -> Any:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     _require_real("heaviside", x1, x2)
-    x1, x2 = of_one_dtype(x1, x2, inexact=True)
-    step = where(lax.lt(x1, 0), 0, where(lax.gt(x1, 0), 1, where(lax.eq(x1, 0), x2, math.nan)))
-    return stage2.astype(step, typeof(x1).dtype) if not typeof(x1).weak_type else step
+    x, at_zero = of_one_dtype(x1, x2, inexact=True)
+    step = where(lax.lt(x, 0), 0, where(lax.gt(x, 0), 1, where(lax.eq(x, 0), at_zero, math.nan)))
+    return weak_if_all_are(step, x1)
 
 
 @operation

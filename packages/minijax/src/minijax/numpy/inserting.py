@@ -12,10 +12,11 @@ from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, shape
 from minijax.numpy.selection import nonzero
 from minijax.numpy.taking import take
+from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.promotion import cast
+from minijax_stage2.promotion import as_weak_as, cast
 from minijax_stage2.shown import counted
 
 
@@ -133,7 +134,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = broadcast_to(values, block)
     both = concatenate([arr, values], axis)
     order = _order_of_known if known is not None else _order_of_traced
-    return take(both, order(size, indices, count), axis, mode="clip", unique_indices=True)
+    out = take(both, order(size, indices, count), axis, mode="clip", unique_indices=True)
+    return _as_weak_as(arr, out)
+
+
+@operation
+def _as_weak_as(arr: Any, out: Any) -> Any:
+    return as_weak_as(typeof(arr), out)
 
 
 def _order_of_known(size: int, indices: Any, count: int) -> Any:

@@ -320,6 +320,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"piecewise: found {len(funclist)} functions for {len(conditions)} conditions"
         )
     x = array(x)
+    x = lax.convert_element_type(x, typeof(x).dtype)
     return _last_piece(x, conditions, [f(x, *args, **kw) if callable(f) else f for f in funclist])
 
 

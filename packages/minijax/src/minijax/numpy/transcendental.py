@@ -8,7 +8,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits
 from minijax.operation import operation
-from minijax.promotion import promote
+from minijax.promotion import promote, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -70,7 +70,8 @@ def log10(x: Any) -> Any:
     >>> f"{jnp.log10(1000.0):.3f}"
     '3.000'
     """
-    return lax.mul(lax.log(x), 1 / math.log(10))
+    x = to_inexact(x)
+    return lax.mul(lax.log(lax.convert_element_type(x, typeof(x).dtype)), 1 / math.log(10))
 
 
 @operation
@@ -185,8 +186,8 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     >>> jnp.logaddexp2(1000.0, 1000.0)
     Array(1001., dtype=float32, weak_type=True)
     """
-    x1, x2 = (lax.mul(x, math.log(2)) for x in promote(x1, x2, inexact=True))
-    return lax.mul(logaddexp(x1, x2), 1 / math.log(2))
+    scaled = (lax.mul(x, math.log(2)) for x in promote(x1, x2, inexact=True))
+    return weak_if_all_are(lax.mul(logaddexp(*scaled), 1 / math.log(2)), x1, x2)
 
 
 # --8<-- [start:sinc]

@@ -133,7 +133,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
            [0, 0, 2],
            [0, 0, 0]], dtype=int32)
     """
-    return diag(ravel(v), k)
+    return lax.convert_element_type(diag(ravel(v), k), typeof(v).dtype)
 
 
 @operation(static=("n", "ndim"))
