@@ -104,6 +104,20 @@ def test_slopes(path):
     assert_close(*both(slopes, x), ulps=4)
 
 
+@pytest.mark.parametrize(
+    ("name", "pair"),
+    [("power", (INF, 0.0)), ("power", (-INF, 0.0)), ("hypot", (3e38, -2e38)), ("hypot", (1, 2))],
+)
+def test_slopes_by_the_first_of_two(name, pair):
+    """The power 0 of infinity had none, and a length too large for a number one of 0."""
+    x, y = map(F32, pair)
+
+    def slope(library):
+        return library.grad(lambda x: getattr(library.numpy, name)(x, y))
+
+    assert_close(*both(slope, x), ulps=4)
+
+
 def test_slopes_of_clamp_at_its_bounds():
     """They were shared between the number and the bound that it meets."""
     numbers = np.array([-1.0, 0.0, 0.5, 1.0, 2.0], F32)

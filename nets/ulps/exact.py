@@ -54,7 +54,11 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def exact_value(function: Function, by: Sequence[int], args: Sequence[float]) -> mpf | None:
-    """The value of a derivative at a point; None where it has none, or takes too long."""
+    """The value of a derivative at a point; None where it has none.
+
+    Raises:
+        TimeIsUp: it takes too long.
+    """
     if not all(np.isfinite(args)):
         return None
     before = None
@@ -72,13 +76,16 @@ def exact_value(function: Function, by: Sequence[int], args: Sequence[float]) ->
                     return found
             if found == 0:  # to all precisions
                 return found
-    except (Undefined, TimeIsUp, ArithmeticError, ValueError, TypeError, mp.NoConvergence):
+    except (Undefined, ArithmeticError, ValueError, TypeError, mp.NoConvergence):
         return None
     return None
 
 
 def _agree(x: mpf, y: mpf) -> bool:
     return y != 0 and abs(x - y) <= abs(y) * mpf(2) ** -AGREEING
+
+
+NO_TIME = (np.nan, np.nan)  # kept, too: what took too long will again
 
 
 def as_pair(number: mpf | None) -> tuple[float, float]:
@@ -110,9 +117,13 @@ class Exactly:
         wanted = list(zip(*(c.tolist() for c in columns), strict=True))
         for i in np.random.default_rng(0).permutation(len(wanted)):
             if wanted[i] not in self.known and time.process_time() < end:
-                self.known[wanted[i]] = as_pair(exact_value(self.function, self.by, wanted[i]))
-        pairs = np.array([self.known.get(args, (np.nan, 0.0)) for args in wanted]).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1], np.array([args in self.known for args in wanted], bool)
+                try:
+                    pair = as_pair(exact_value(self.function, self.by, wanted[i]))
+                except TimeIsUp:
+                    pair = NO_TIME
+                self.known[wanted[i]] = pair
+        pairs = np.array([self.known.get(args, NO_TIME) for args in wanted]).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1], ~np.isnan(pairs[:, 1])
 
     def keep(self) -> None:
         if self.file:

@@ -55,7 +55,10 @@ defjvp(mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 defjvp(div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: neg(mul(div(t, y), out)))
 defjvp(
     pow_p,
-    lambda t, out, x, y: mul(t, mul(y, power(x, where(eq(y, 0), 1, sub(y, 1))))),
+    # The slope of the power 0 is 0, also where x is infinite.
+    lambda t, out, x, y: mul(
+        t, mul(y, power(where(eq(y, 0), 1, x), where(eq(y, 0), 1, sub(y, 1))))
+    ),
     lambda t, out, x, y: mul(t, mul(out, log(where(eq(x, 0), 1, x)))),
 )
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from minijax.declare import Unary, binary, lower_by_primitives, unary
+from minijax.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.widths import in_32_bits_at_least, in_64_bits
@@ -108,14 +108,22 @@ def _hypot(x: Any, y: Any) -> Any:
     return where(is_infinite, math.inf, length)
 
 
-_hypot_of = binary(
+def _slope_of_hypot(t: Any, out: Any, x: Any, other: Any) -> Any:
+    """The part of the length that `x` is, also where only the length is too large for a number."""
+    is_too_large = lax.eq(out, math.inf)
+    quarter, beside = (where(is_too_large, lax.mul(0.25, side), 1.0) for side in (x, other))
+    share = lax.div(x, where(is_too_large, 1.0, out))
+    return lax.mul(t, where(is_too_large, lax.div(quarter, _hypot_of(quarter, beside)), share))
+
+
+_hypot_of: Binary = binary(
     "hypot",
     "",
     hlo=lower_by_primitives(_hypot),
     kinds="f",
     jvp=(
-        lambda t, out, x, y: lax.mul(t, lax.div(x, out)),
-        lambda t, out, x, y: lax.mul(t, lax.div(y, out)),
+        lambda t, out, x, y: _slope_of_hypot(t, out, x, y),
+        lambda t, out, x, y: _slope_of_hypot(t, out, y, x),
     ),
 )
 

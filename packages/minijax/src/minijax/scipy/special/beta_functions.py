@@ -1,6 +1,7 @@
 """The beta function, and its logarithm."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -35,11 +36,22 @@ def _beyond_stirling(x: Any) -> Any:
     return lax.mul(inverse, series)
 
 
+def _by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
+    """The logarithm of `gamma(a) / gamma(a + b)`, for the larger one as `a`, and of the other."""
+    is_less = lax.lt(lax.abs(a), lax.abs(b))
+    near, far = where(is_less, a, b), where(is_less, b, a)
+    total = lax.add(far, near)
+    growth = lax.sub(lgamma(far), lgamma(total))
+    asymptotic = lax.neg(lax.mul(near, lax.log(lax.abs(far))))
+    growth = where(lax.eq(far, total), where(lax.eq(near, 0.0), 0.0, asymptotic), growth)
+    return lax.add(growth, lgamma(near))
+
+
 def _betaln(a: Any, b: Any) -> Any:
     """By DiDonato and Morris (ACM TOMS 708, 1992): no large logarithms are subtracted."""
     small, large = lax.min(a, b), lax.max(a, b)
     is_ordinary = lax.bitwise_or(lax.lt(large, _LARGE), lax.le(small, 0.0))
-    logs = lax.sub(lax.add(lax.lgamma(a), lax.lgamma(b)), lax.lgamma(lax.add(a, b)))
+    logs = _by_parts(a, b, lax.lgamma)
     least, most = where(is_ordinary, 1.0, small), where(is_ordinary, _LARGE, large)
     total, ratio = lax.add(least, most), lax.div(least, most)
     is_tiny = lax.lt(ratio, 1e-17)  # and infinity times zero is near
@@ -81,10 +93,7 @@ def _betaln_of_singles(a: Any, b: Any) -> Any:
     out = where(lax.bitwise_and(lax.eq(small, 1.0), lax.eq(large, 1.0)), 0.0, out)
 
     def by_parts(a: Any, b: Any) -> Any:
-        is_less = lax.lt(lax.abs(a), lax.abs(b))
-        near, far = where(is_less, a, b), where(is_less, b, a)
-        growth = lax.sub(log_gamma(far), log_gamma(lax.add(a, b)))
-        return where(is_inside, out, lax.add(growth, log_gamma(near)))
+        return where(is_inside, out, _by_parts(a, b, log_gamma))
 
     every = tuple(range(typeof(out).ndim))
     return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, by_parts, a, b)

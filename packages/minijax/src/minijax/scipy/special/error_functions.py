@@ -7,12 +7,11 @@ from minijax.declare import Unary, unary
 from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
-from minijax.lax.incomplete_gamma import fraction
+from minijax.lax.polynomials import polynomial
 from minijax.lax.special import exp_of_square
 from minijax.lax.widths import in_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
-from minijax_stage2.functions import full_like
 
 
 @operation
@@ -45,37 +44,51 @@ def erfinv(x: Any) -> Any:
     return lax.erf_inv(*real_floats("erfinv", x))
 
 
-# --8<-- [start:erfcx]
-def _by_fraction(x: Any, is_far: Any) -> tuple[Any, Any]:
-    """`sqrt(pi) * x**-1 * erfcx(x)`, by the continued fraction, and the part of it in the way.
+# erfcx(x) * (2 * x + 1) from 1/2 on, in 7 / (x + 3) - 1, highest degree first.
+_VALUE = (
+    1.7273984377393314e-11, -7.839796597428872e-12, -2.0194772612135376e-10,
+    1.6242483762069316e-10, 1.336870386119782e-09, -1.7665958819602618e-09, -7.211389633963752e-09,
+    1.448219496903576e-08, 3.8721429616343525e-08, -1.0511438493965513e-07, -2.410820745924068e-07,
+    7.238739104902653e-07, 1.9136503491626945e-06, -4.577269092079202e-06, -1.8863222935535367e-05,
+    1.7479106593904733e-05, 0.00019788759716667242, 0.00024740376448686123, -0.001392061249454098,
+    -0.008073603938175784, -0.02280179959886874, -0.04180651066502489, -0.0466545853467421,
+    -0.003496013513368038, 0.12216847723549219, 1.2329951186255526,
+)  # fmt: skip
+# Minus its slope * (x + 1)**2, likewise.
+_SLOPE = (
+    -1.1757547485083518e-11, -7.566186347797371e-11, 2.0591023672070005e-10, 7.876754824745773e-10,
+    -1.9291555111922804e-09, -4.209866607439699e-09, 1.3427759326223213e-08,
+    1.5658337202174124e-08, -8.11383845293618e-08, -4.5941582264855266e-08, 4.690592604209732e-07,
+    1.3621469389926802e-07, -2.7598805008963138e-06, -9.865376376395777e-07,
+    1.6835260799556332e-05, 1.4721963446774055e-05, -9.924770366263751e-05,
+    -0.00020857456113329017, 0.0003781045233359512, 0.0021934506270083667, 0.0028020489708460313,
+    -0.005165742593417587, -0.027518286612198375, -0.05050604770012541, -0.026953169270668067,
+    0.10295514153201475, 0.34605620908994794, 0.8095876523755363,
+)  # fmt: skip
 
-    The fraction is `1 / (x**2 + 1/2 - part / 2)`.
-    """
-    square, half = lax.square(x), full_like(x, 0.5)
-    part = fraction(half, square, is_far, first=1)
-    return lax.div(1.0, lax.add(square, lax.sub(0.5, lax.mul(0.5, part)))), part
+
+# --8<-- [start:erfcx]
+def _place(x: Any) -> Any:
+    return lax.sub(lax.div(7.0, lax.add(x, 3.0)), 1.0)
 
 
 def _erfcx(x: Any) -> Any:
-    is_far, is_very_far = lax.gt(x, 1.0), lax.gt(x, 1e8)
-    near = where(is_far, 1.0, x)
+    """Far out a Chebyshev series (Shepherd and Laframboise, Math. Comp. 36, 1981), in powers."""
+    is_far = lax.gt(x, 0.5)
+    near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     product = lax.mul(exp_of_square(near, 1.0), lax.erfc(near))
-    middle = where(lax.bitwise_and(is_far, lax.bitwise_not(is_very_far)), x, 2.0)
-    value, _ = _by_fraction(middle, is_far)
-    tail = where(is_very_far, lax.div(1.0, x), lax.mul(middle, value))
-    return where(is_far, lax.div(tail, math.sqrt(math.pi)), product)
+    tail = lax.div(polynomial(_VALUE, _place(far)), lax.add(lax.mul(2.0, far), 1.0))
+    return where(is_far, tail, product)
 
 
 def _erfcx_slope(x: Any) -> Any:
-    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; far out, where little is left of that, by the fraction."""
-    is_far, is_very_far = lax.gt(x, 1.0), lax.gt(x, 1e8)
-    near = where(is_far, 1.0, x)
+    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; far out, where little is left of that, by a series."""
+    is_far = lax.gt(x, 0.5)
+    near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     difference = lax.sub(lax.mul(lax.mul(near, 2.0), _erfcx(near)), 2 / math.sqrt(math.pi))
-    middle = where(lax.bitwise_and(is_far, lax.bitwise_not(is_very_far)), x, 2.0)
-    value, part = _by_fraction(middle, is_far)
-    tail = lax.mul(value, lax.sub(part, 1.0))
-    tail = where(is_very_far, lax.div(lax.div(-1.0, x), x), tail)
-    return where(is_far, lax.div(tail, math.sqrt(math.pi)), difference)
+    inverse = lax.div(1.0, lax.add(far, 1.0))
+    tail = lax.mul(lax.mul(polynomial(_SLOPE, _place(far)), inverse), lax.neg(inverse))
+    return where(is_far, tail, difference)
 
 
 _erfcx_slope_of = unary(

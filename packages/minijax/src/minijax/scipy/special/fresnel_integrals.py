@@ -43,9 +43,9 @@ def _quarter_turns(x: Any) -> Any:
     """`x**2`, of whole turns, of which 4 are one, nothing.
 
     The square is the sum of three products without an error, of the upper and the lower half of
-    the digits of `x`. What is too large for that has whole turns only.
+    the digits of `x`. What is larger than all odd numbers has whole turns only.
     """
-    x = where(lax.lt(lax.abs(x), 2.0**30), x, 0.0)
+    x = where(lax.lt(lax.abs(x), 2.0**54), x, 0.0)
     upper = lax.bitcast_convert_type(
         lax.bitwise_and(lax.bitcast_convert_type(x, np.int64), -(2**27)), np.float64
     )
