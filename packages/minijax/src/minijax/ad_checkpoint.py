@@ -1,10 +1,11 @@
 """`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.argument_errors import checking_arguments
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.evaluation import evaluated_by_library
@@ -61,13 +62,14 @@ through[checkpoint_p] = through_call
 
 
 # --8<-- [start:checkpoint]
+@checking_arguments
 def checkpoint(
     fun: Callable[..., Any],
     *,
     prevent_cse: bool | Sequence[Any] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Iterable[str] = (),
+    static_argnames: str | Sequence[str] | Set[str] = (),
 ) -> Callable[..., Any]:
     """Has reverse mode keep the arguments of `fun`, and not what it computes on the way.
 

@@ -73,7 +73,7 @@ def blame_argument(
                 raise TypeError(f"{name}: {parameter}: {error}") from None
         return
     for parameter, value in given:
-        _require_fit(name, parameter, value, hints.get(parameter, Any))
+        require_fit(name, parameter, value, hints.get(parameter, Any))
     for parameter, value in given:
         if isinstance(value, int) and abs(value) >= 2**31:
             raise ValueError(f"{name}: {parameter} is out of range: {_found(value)}") from None
@@ -101,19 +101,41 @@ def checking_arguments(function: Function) -> Function:
 
     @functools.wraps(function)
     def checking(*args: Any, **kwargs: Any) -> Any:
-        hints = _hints(function) or {}
+        hints = hints_of(function)
         for parameter, value in _given(function, args, kwargs):
-            _require_fit(name_of(function), parameter, value, hints.get(parameter, Any))
+            require_fit(name_of(function), parameter, value, hints.get(parameter, Any))
         return function(*args, **kwargs)
 
     return checking  # type: ignore[return-value]
 
 
-def _require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
+def require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
+    """Raises TypeError unless the argument of a function fits the annotation of its parameter."""
     if not fits(value, hint):
         raise TypeError(
             f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
         ) from None
+
+
+def require_flags(caller: str, **flags: Any) -> None:
+    """Raises TypeError unless each argument is true or false, which arrays of several are not."""
+    for name, flag in flags.items():
+        if flag is not True and flag is not False:
+            try:
+                bool(flag)
+            except Exception:
+                raise TypeError(f"{caller}: {name} must be a bool, found {_found(flag)}") from None
+
+
+def require_hashable(caller: str, **names: Any) -> None:
+    """Raises TypeError unless each argument can be a name, or part of what a cache is asked for."""
+    for name, value in names.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"{caller}: {name} must be hashable, such as a string, found {_found(value)}"
+            ) from None
 
 
 def _is_of_the_insides(error: Exception) -> bool:
@@ -147,6 +169,11 @@ def _raises(entry: TracebackType) -> bool:
 
     code = entry.tb_frame.f_code.co_code
     return dis.opname[code[entry.tb_lasti]] == _RAISE
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function of this library."""
+    return _hints(function) or {}
 
 
 @lru_cache(maxsize=256)

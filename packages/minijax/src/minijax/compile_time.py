@@ -1,10 +1,10 @@
 """`ensure_compile_time_eval`: what is known is computed at once, and not written down."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from minijax.evaluation import device_trace
+from minijax.reusable_contexts import reusable_context
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Primitive, Trace, Tracer
 
@@ -23,7 +23,7 @@ class CompileTimeTrace(Trace):
         return device_trace.process(primitive, args, params)
 
 
-@contextmanager
+@reusable_context
 def ensure_compile_time_eval() -> Iterator[None]:
     """In the block of a `with`, what depends on no argument is computed while a function is traced.
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from minijax.reusable_contexts import reusable_context
 from minijax_stage2.shown import shown
 
 _ENVIRONMENT_PREFIX = "MINIJAX_"
@@ -223,7 +224,7 @@ class Config:
         """
         self.option(name).update(value)
 
-    @contextmanager
+    @reusable_context
     def override(self, **values: Any) -> Iterator[None]:
         """Changes settings for the block of a `with`, in this thread only.
 

@@ -32,6 +32,7 @@ from minijax_stage2 import (
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -97,6 +98,13 @@ def declare(
     >>> minijax.grad(lambda x: bind(halve_p, x)[0][0])(jnp.array([1.0, 3.0]))
     Array([0.5, 0. ], dtype=float32)
     """
+    formulas = (("jvp", jvp), ("transpose", transpose))
+    for name, given in formulas:
+        if not (given is None or callable(given) or isinstance(given, Sequence)):
+            raise TypeError(
+                f"declare: {name} must be a rule, or a formula for each operand, found "
+                f"{shown(given)}"
+            )
     primitives.append(primitive)
     impl_rules[primitive] = _through_xla(primitive)
     abstract_eval_rules[primitive] = abstract_eval
@@ -197,6 +205,7 @@ def binary(
     >>> larger(jnp.array([1, 5]), 3)
     Array([3, 5], dtype=int32)
     """
+    _require_kinds("binary", kinds)
     primitive = Primitive(name)
     type_of_result = arithmetic(primitive)
 
@@ -345,6 +354,8 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
 def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
     if callable(hlo):
         return hlo
+    if not isinstance(hlo, str):
+        raise TypeError(f"hlo must be the name of an operation, or a rule, found {shown(hlo)}")
     if hlo.startswith("chlo."):
         return _lower_chlo(hlo)
     return lower_elementwise(hlo) if keeps_type else lower_by_types(hlo)
@@ -360,6 +371,14 @@ def no_derivative(name: str, operand: str) -> Formula:
         )
 
     return formula
+
+
+def _require_kinds(caller: str, kinds: Any) -> None:
+    if not isinstance(kinds, str) or not {*kinds} <= {*_KIND_NAMES}:
+        raise ValueError(
+            f"{caller}: kinds must be some of the letters {''.join(_KIND_NAMES)!r}, found "
+            f"{shown(kinds)}"
+        )
 
 
 def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:

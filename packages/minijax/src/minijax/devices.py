@@ -13,6 +13,7 @@ from minijax.array import Array, array
 from minijax.config import Option, config
 from minijax.evaluation import evaluated_by_library
 from minijax.key_dtype import key_dtype
+from minijax.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer, tree_leaves, tree_map
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr, tree_map_with_path
@@ -98,9 +99,10 @@ def devices(backend: str | None = None) -> list[Device]:
     >>> devices()[0].platform
     'cpu'
     """
-    if backend not in (None, xla.platform()):
+    if backend is not None and not (isinstance(backend, str) and backend == xla.platform()):
         raise RuntimeError(
-            f"there are no devices of the kind {backend!r}; there are {xla.platform()!r} devices"
+            f"there are no devices of the kind {shown(backend)}; "
+            f"there are {xla.platform()!r} devices"
         )
     return xla.devices()
 
@@ -124,7 +126,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     return devices(backend)
 
 
-@contextmanager
+@reusable_context
 def default_device(new_val: Device | str | None) -> Iterator[None]:
     """Sets `config.default_device` for the block of a `with`, in this thread only.
 

@@ -7,7 +7,6 @@ the bottom of the tracer stack while a function of this library runs, and Python
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from minijax.number_types import (
     types_in_function,
     x64,
 )
+from minijax.reusable_contexts import reusable_context
 from minijax.tracebacks import hide_frames
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -67,7 +67,7 @@ class _LeafTypes(dict[NumberTypes, dict[type, Callable[[Any], ShapedArray]]]):
 leaf_types = _LeafTypes()  # for calls that have to be fast
 
 
-@contextmanager
+@reusable_context
 def enable_x64(new_val: bool = True) -> Iterator[None]:
     """Sets `config.enable_x64` for the block of a `with`, in this thread only.
 
@@ -89,7 +89,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     """Sets `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
 
@@ -108,7 +108,7 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
 

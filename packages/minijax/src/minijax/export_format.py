@@ -152,6 +152,8 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
     import hashlib
     import json
 
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"deserialize: expected bytes, found {shown(data)}")
     data = bytes(data)
     first_line, newline, rest = data.partition(b"\n")
     if not first_line.startswith(_MAGIC) or not newline:

@@ -1,11 +1,11 @@
 """Names for parts of a program, as those who read it see them."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType
 from typing import Any
 
+from minijax.reusable_contexts import reusable_context
 from minijax.tracebacks import hiding_frames
 from minijax_stage1 import current_interpreter, source
 from minijax_stage1.source import Source, name_of
@@ -44,7 +44,7 @@ def _staging_trace() -> Any:
 
 
 # --8<-- [start:named_scope]
-@contextmanager
+@reusable_context
 def named_scope(name: str) -> Iterator[None]:
     """Gives a name to a part of a program: to the block of a `with`, or a decorated function.
 

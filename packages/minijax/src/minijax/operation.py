@@ -2,12 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from minijax.argument_errors import blame_argument
+from minijax.argument_errors import blame_argument, hints_of, require_fit
 from minijax.array import Array
 from minijax.evaluation import library_evaluation
 from minijax.jit import JittedFunction
@@ -71,18 +71,42 @@ class _ListsAsTuples(StaticArguments):
             {name: _as_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
         )
 
+    def fill(self, static: Any) -> Callable[..., Any]:
+        """As of any function; no list or tuple replaces one number, one flag or one string.
+
+        Raises:
+            TypeError: a parameter takes only one of these, or does not take a set.
+        """
+        return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
+
+    def _checked(self, at: int | str, x: Any) -> Any:
+        if not isinstance(x, tuple | frozenset):
+            return x
+        caller, name = name_of(self.fun), self._name(at)
+        hint = hints_of(self.fun).get(name, Any)
+        if isinstance(x, tuple):
+            require_fit(caller, name, x, hint)
+            return x
+        if hint is Any:
+            require_fit(caller, name, x, Sequence)
+        axes = tuple(x)  # whose order makes no difference
+        require_fit(caller, name, axes, hint)
+        return axes
+
+    def _name(self, at: int | str) -> str:
+        return list(inspect.signature(self.fun).parameters)[at] if isinstance(at, int) else at
+
     def _refuse_unhashable(self, static: Any) -> None:
         """Users know operations as functions, not as jitted ones with static arguments."""
         for which, _, value in static:
             try:
                 hash(value)
             except TypeError:
-                names = list(inspect.signature(self.fun).parameters)
-                name = names[which] if isinstance(which, int) else which
                 found = typeof(value) if isinstance(value, Array | np.ndarray) else shown(value)
                 raise TypeError(
-                    f"{name_of(self.fun)}: {name} must be an int, a tuple, a string or a dtype, "
-                    f"found {found} of type {type(value).__name__}. Are arguments swapped?"
+                    f"{name_of(self.fun)}: {self._name(which)} must be an int, a tuple, a string "
+                    f"or a dtype, found {found} of type {type(value).__name__}. "
+                    "Are arguments swapped?"
                 ) from None
 
 
@@ -109,8 +133,8 @@ def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: boo
 
 
 def _as_tuple(x: Any) -> Any:
-    if isinstance(x, set | frozenset):  # of axes, whose order makes no difference
-        return _as_tuple(tuple(x))
+    if isinstance(x, set):
+        return frozenset(x)
     if isinstance(x, list | tuple):
         items = map(_as_tuple, x)
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one

@@ -13,6 +13,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
+from minijax.argument_errors import require_flags, require_hashable
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.axis_names import named_axes
 from minijax.errors import ComplexGradientError
@@ -83,6 +84,7 @@ def value_and_grad(
     (Array(36., dtype=float32), {'prediction': Array(6., dtype=float32)})
     """
     _require_no_axes("value_and_grad", reduce_axes)
+    require_flags("value_and_grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -115,6 +117,7 @@ def grad(
     {'b': Array(-2., dtype=float32, weak_type=True), 'w': Array(-3., dtype=float32, weak_type=True)}
     """
     _require_no_axes("grad", reduce_axes)
+    require_flags("grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
@@ -133,7 +136,7 @@ def grad(
 
 
 def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
-    if reduce_axes:
+    if not isinstance(reduce_axes, Sequence) or reduce_axes:
         raise NotImplementedError(
             f"{caller}: reduce_axes must be empty, found {reduce_axes!r}: what examples share gets "
             "the sum of their cotangents anyway"
@@ -247,6 +250,8 @@ def vmap(
     Array([0.25, 0.75], dtype=float32)
     """
     require_function("vmap", fun)
+    require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
+    require_flags("vmap", sum_match=sum_match)
 
     @wraps(fun)
     def with_axis(*args: Any, **kwargs: Any) -> Any:
@@ -320,6 +325,7 @@ def jacrev(
     {'a': Array([[3., 0.],
            [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
     """
+    require_flags("jacrev", allow_int=allow_int)
     transformation = functools.partial(stage4.jacrev, holomorphic=holomorphic, allow_int=allow_int)
     return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
 
@@ -353,6 +359,7 @@ def _jacobian(
     has_aux: bool,
     holomorphic: bool,
 ) -> Function:
+    require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
     transformation(fun, argnums)  # which says what is wrong with them before any call
 
     @evaluated_by_library

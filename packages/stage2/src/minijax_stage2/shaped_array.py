@@ -134,7 +134,7 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none.
     """
-    if not isinstance(given, list | dict | tuple):
+    if not isinstance(given, list | dict | tuple) and not hasattr(given, "aval"):
         try:
             dtype: np.dtype[Any] = np.dtype(given)
             return dtype

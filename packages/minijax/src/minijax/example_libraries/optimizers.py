@@ -20,6 +20,7 @@ from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
 from minijax.tracebacks import hiding_frames
 from minijax.tree_util import register_pytree_node, tree_leaves
+from minijax_stage2.flat_function import require_function
 
 
 class OptimizerState(NamedTuple):
@@ -67,6 +68,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     >>> print(get_params(update(0, [3.0, -4.0], init([1.0, 1.0]))))
     [Array(0.5, dtype=float32, weak_type=True), Array(1.5, dtype=float32, weak_type=True)]
     """
+    require_function("optimizer", opt_maker)
 
     @functools.wraps(opt_maker)
     def tree_opt_maker(*args: Any, **kwargs: Any) -> Optimizer:

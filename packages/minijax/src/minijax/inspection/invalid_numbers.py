@@ -1,12 +1,12 @@
 """`debug_nans` and `debug_infs`: an error where a result is first no number, or not finite."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from minijax.config import Switch, config
+from minijax.reusable_contexts import reusable_context
 from minijax_stage1.source import user_source
 from minijax_stage2 import Primitive, typeof
 from minijax_stage2.primitives import (
@@ -34,7 +34,7 @@ _infs = config.declare(
 )
 
 
-@contextmanager
+@reusable_context
 def debug_nans(new_val: bool = True) -> Iterator[None]:
     """Sets `config.debug_nans` for the block of a `with`, in this thread only.
 
@@ -56,7 +56,7 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def debug_infs(new_val: bool = True) -> Iterator[None]:
     """Sets `config.debug_infs` for the block of a `with`, in this thread only.
 

@@ -15,6 +15,7 @@ from minijax.array import Array
 from minijax.config import Switch, config
 from minijax.errors import KeyReuseError
 from minijax.key_dtype import key_dtype
+from minijax.reusable_contexts import reusable_context
 from minijax_stage1.source import Source, user_source
 from minijax_stage2 import (
     Primitive,
@@ -42,7 +43,7 @@ _option = config.declare(
 _step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
 
 
-@contextmanager
+@reusable_context
 def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     """Sets `config.debug_key_reuse` for the block of a `with`, in this thread only.
 

@@ -2,11 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 from minijax.config import Switch, config
 from minijax.errors import LeakedTracerError
+from minijax.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer
 
 tracer_leaks = config.declare(
@@ -18,7 +18,7 @@ tracer_leaks = config.declare(
 )
 
 
-@contextmanager
+@reusable_context
 def checking_leaks() -> Iterator[None]:
     """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
 
@@ -47,7 +47,7 @@ def checking_leaks() -> Iterator[None]:
             gc.unfreeze()
 
 
-@contextmanager
+@reusable_context
 def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
     """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks.
 

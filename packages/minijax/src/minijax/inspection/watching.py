@@ -16,6 +16,7 @@ from minijax.inspection.key_reuse import (
     looks_for_key_reuse,
 )
 from minijax.inspection.leaks import check_leaks, tracer_leaks
+from minijax.reusable_contexts import reusable_context
 from minijax_stage1.interpreter import is_evaluating
 
 _disable_jit = config.declare(
@@ -30,7 +31,7 @@ _explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger(__name__)
 
 
-@contextmanager
+@reusable_context
 def disable_jit(disable: bool = True) -> Iterator[None]:
     """Sets `config.disable_jit` for the block of a `with`, in this thread only.
 
@@ -50,7 +51,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def log_compiles(new_val: bool = True) -> Iterator[None]:
     """Sets `config.log_compiles` for the block of a `with`, in this thread only.
 
@@ -74,7 +75,7 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
     """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only.
 

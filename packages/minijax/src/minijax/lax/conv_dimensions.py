@@ -94,7 +94,13 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimension
 
 
 def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensionNumbers:
-    lhs, rhs, out = dimension_numbers
+    numbers = tuple(dimension_numbers)
+    if len(numbers) != 3 or not all(isinstance(spec, str) for spec in numbers):
+        raise TypeError(
+            "convolution: dimension_numbers must be three strings, of the input, the kernel and "
+            f"the result, found {shown(dimension_numbers)}"
+        )
+    lhs, rhs, out = numbers
     names = [c for c in rhs if c not in "OI"]
     for role, spec, features in (
         ("input", lhs, "NC"),

@@ -16,6 +16,7 @@ from minijax.lax.gather_dimensions import Dims, GatherDimensionNumbers, GatherSc
 from minijax.lax.structural import full
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2.functions import ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
@@ -78,7 +79,7 @@ def gather(
         operand,
         start_indices,
         dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
-        slice_sizes=tuple(slice_sizes),
+        slice_sizes=ints("gather: slice_sizes", slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
         mode=GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode),

@@ -5,11 +5,11 @@ A CPU leaves hardly any: it multiplies numbers of 32 bits as such, whatever is a
 
 import enum
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from minijax.config import config
 from minijax.number_types import NumbersOption
+from minijax.reusable_contexts import reusable_context
 from minijax_stage2.shown import shown
 
 
@@ -109,7 +109,7 @@ _default = config.declare(
 )
 
 
-@contextmanager
+@reusable_context
 def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
     """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only.
 

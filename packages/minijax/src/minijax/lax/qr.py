@@ -159,7 +159,13 @@ declare(
 def _type_of_product(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
     check_matrices("householder_product", a)
     *lead, m, n = a.shape
-    if m < n or taus.shape[:-1] != tuple(lead) or taus.shape[-1] > n or taus.dtype != a.dtype:
+    if (
+        m < n
+        or not taus.ndim
+        or taus.shape[:-1] != tuple(lead)
+        or taus.shape[-1] > n
+        or taus.dtype != a.dtype
+    ):
         raise ValueError(f"householder_product: matrices {a} and factors {taus} do not fit")
     return [a]
 

@@ -12,15 +12,17 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
+from minijax.argument_errors import fits
 from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.random.keys import single_key
 from minijax.random.normal import normal_numbers
 from minijax.tracebacks import hiding_frames
-from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shown import shown
 
 Axes = int | Sequence[int]
 Shape = Sequence[int]
@@ -176,6 +178,8 @@ def variance_scaling(
     >>> f"{jnp.var(w) * 100:.1f}"
     '2.0'
     """
+    if not fits(scale, complex):
+        raise TypeError(f"variance_scaling: scale must be a number, found {shown(scale)}")
     if mode not in _MEANS:
         raise ValueError(f"variance_scaling: mode must be one of {[*_MEANS]}, found {mode!r}")
     if distribution not in _DISTRIBUTIONS:
@@ -208,9 +212,15 @@ def _fans(
         raise ValueError(
             f"variance_scaling: a shape of inputs and outputs has two axes at least, found {shape}"
         )
+    named = {"in_axis": in_axis, "out_axis": out_axis, "batch_axis": batch_axis}
     inputs, outputs, batch = (
-        math.prod(shape[axis] for axis in canonical_axes("variance_scaling", axes, len(shape)))
-        for axes in (in_axis, out_axis, batch_axis)
+        math.prod(
+            shape[axis]
+            for axis in canonical_axes(
+                "variance_scaling", ints(f"variance_scaling: {name}", axes), len(shape)
+            )
+        )
+        for name, axes in named.items()
     )
     size_of_kernel = math.prod(shape) / inputs / outputs / batch
     return inputs * size_of_kernel, outputs * size_of_kernel

@@ -194,8 +194,7 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
-    dtype = getattr(x, "dtype", None)
-    return bool((np.asarray(x).dtype if dtype is None else np.dtype(dtype)).kind == "c")
+    return bool(typeof(asarray(x) if isinstance(x, list | tuple) else x).dtype.kind == "c")
 
 
 def isrealobj(x: Any) -> bool:

@@ -19,6 +19,7 @@ from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
+from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shown import counted
 
@@ -106,7 +107,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
     if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
         return lax.convert_element_type(asarray(bins), dtype_of_mean(a))
-    return _equal_bins(a, None if range is None else asarray(range), int(bins))
+    (count,) = ints("histogram_bin_edges: bins", bins)
+    return _equal_bins(a, None if range is None else asarray(range), count)
 
 
 @operation(static="count")

@@ -30,6 +30,7 @@ from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import cast
+from minijax_stage2.shown import shown
 
 
 # --8<-- [start:where]
@@ -258,6 +259,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     Array([ 1, 20,  3], dtype=int32)
     """
     require_no_out("choose", out)
+    if not isinstance(choices, Sequence) and not getattr(choices, "ndim", 0):
+        raise TypeError(f"choose: choices must be a sequence of arrays, found {shown(choices)}")
     each = [choices[i] for i in range(len(choices))]
     count = len(each)
     if mode == "raise":

@@ -105,10 +105,11 @@ def _seed(caller: str, seed: Any) -> Any:
 
 def _require_threefry(caller: str, *impls: Any) -> None:
     for impl in impls:
-        if impl in ("rbg", "unsafe_rbg"):
+        if isinstance(impl, str) and impl in ("rbg", "unsafe_rbg"):
             raise NotImplementedError(f"{caller}: there are keys of {IMPLEMENTATION!r} only")
         is_ours = isinstance(impl, np.dtype) and impl == KEY
-        if not is_ours and impl not in (None, IMPLEMENTATION):
+        is_named = isinstance(impl, str) and impl == IMPLEMENTATION
+        if impl is not None and not is_ours and not is_named:
             raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {shown(impl)}")
 
 

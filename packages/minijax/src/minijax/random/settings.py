@@ -1,10 +1,10 @@
 """The settings of random numbers, by JAX's names. Most of them have one value here."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from minijax.config import Fixed, config
 from minijax.number_types import NumbersOption
+from minijax.reusable_contexts import reusable_context
 
 _default_impl = config.declare(
     "default_prng_impl",
@@ -29,7 +29,7 @@ custom_prng = config.declare(
 )
 
 
-@contextmanager
+@reusable_context
 def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
     """Sets `config.enable_custom_prng` for the block of a `with`, in this thread only.
 
@@ -42,7 +42,7 @@ def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def default_prng_impl(new_val: str) -> Iterator[None]:
     """Sets `config.default_prng_impl` for the block of a `with`, in this thread only.
 
@@ -59,7 +59,7 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@reusable_context
 def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
     """Sets `config.threefry_partitionable` for the block of a `with`, in this thread only.
 

@@ -8,9 +8,12 @@ import minijax.numpy as jnp
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.lax import promoting as lax
 from minijax.tracebacks import hiding_frames
+from minijax_stage2.functions import ints
+from minijax_stage2.shown import shown
 
 
 def _pooling(
+    caller: str,
     combine: Callable[..., Any],
     start: float,
     window_shape: Sequence[int],
@@ -19,11 +22,9 @@ def _pooling(
     spec: str | None,
     is_mean: bool = False,
 ) -> Layer:
-    spec = spec or "N" + "S" * len(window_shape) + "C"  # any letter for spatial axes
-    strides = strides or (1,) * len(window_shape)
-    sizes, steps = iter(window_shape), iter(strides)
-    window = tuple(1 if axis in "NC" else next(sizes) for axis in spec)
-    distances = tuple(1 if axis in "NC" else next(steps) for axis in spec)
+    spec, sizes, steps = _of_spatial_axes(caller, window_shape, strides, spec)
+    window = _with_ones(spec, sizes)
+    distances = _with_ones(spec, steps)
 
     def pool(x: Any, start: float, combine: Callable[..., Any]) -> Any:
         return lax.reduce_window(x, start, combine, window, distances, padding)
@@ -47,6 +48,32 @@ def _pooling(
     return init_fun, apply_fun
 
 
+def _of_spatial_axes(
+    caller: str, window_shape: Any, strides: Any, spec: Any
+) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """The letters of all axes, and for each spatial one the size of windows, and their distance."""
+    sizes = ints(f"{caller}: window_shape", window_shape)
+    steps = (1,) * len(sizes) if strides is None else ints(f"{caller}: strides", strides)
+    if len(steps) != len(sizes):
+        raise ValueError(
+            f"{caller}: window_shape and strides must be as long, found {sizes} and {steps}"
+        )
+    if spec is None:
+        spec = "N" + "S" * len(sizes) + "C"  # any letter for spatial axes
+    if not isinstance(spec, str) or len(spec) - sum(map(spec.count, "NC")) != len(sizes):
+        raise ValueError(
+            f"{caller}: spec must have a letter for each axis, N, C and those of the "
+            f"{len(sizes)} axes of window_shape, found {shown(spec)}"
+        )
+    return spec, sizes, steps
+
+
+def _with_ones(spec: str, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Numbers for the spatial axes, 1 for those of examples and channels."""
+    left = iter(numbers)
+    return tuple([1 if axis in "NC" else next(left) for axis in spec])
+
+
 @hiding_frames
 def MaxPool(
     window_shape: Sequence[int],
@@ -68,7 +95,7 @@ def MaxPool(
     >>> print(apply_fun((), jnp.arange(6.0).reshape(1, 6, 1)).ravel())
     [1. 3. 5.]
     """
-    return _pooling(lax.max, -math.inf, window_shape, strides, padding, spec)
+    return _pooling("MaxPool", lax.max, -math.inf, window_shape, strides, padding, spec)
 
 
 @hiding_frames
@@ -79,7 +106,7 @@ def SumPool(
     spec: str | None = None,
 ) -> Layer:
     """The sum of each window of the inputs; arguments as of `MaxPool`."""
-    return _pooling(lax.add, 0.0, window_shape, strides, padding, spec)
+    return _pooling("SumPool", lax.add, 0.0, window_shape, strides, padding, spec)
 
 
 @hiding_frames
@@ -90,7 +117,7 @@ def AvgPool(
     spec: str | None = None,
 ) -> Layer:
     """The mean of each window of the inputs, of as much as is there; arguments as of `MaxPool`."""
-    return _pooling(lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
+    return _pooling("AvgPool", lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
 
 
 __all__ = ["AvgPool", "MaxPool", "SumPool"]

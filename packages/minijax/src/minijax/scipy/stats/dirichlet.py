@@ -30,6 +30,10 @@ def logpdf(x: Any, alpha: Any) -> Any:
     x, alpha = (to_array(to_inexact(operand)) for operand in meet(x, alpha))
     if typeof(alpha).ndim != 1:
         raise ValueError(f"dirichlet: alpha must be one-dimensional, found {typeof(alpha)}")
+    if not typeof(x).ndim:
+        raise ValueError(
+            f"dirichlet: x must be a vector, or vectors along the first axis, found {typeof(x)}"
+        )
     size, found = typeof(alpha).shape[0], typeof(x).shape[0]
     if found not in (size, size - 1):
         raise ValueError(

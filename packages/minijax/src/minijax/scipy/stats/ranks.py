@@ -156,7 +156,7 @@ def sem(
     """
     (x,) = inexact_arrays(a)
     if nan_policy == "propagate":
-        size = typeof(x).shape[axis] if axis is not None else jnp.size(x)
+        size = jnp.size(x, axis)
         root = jnp.sqrt(size).astype(typeof(x).dtype)
         return jnp.std(x, axis, ddof=ddof, keepdims=keepdims) / root
     if nan_policy == "omit":
