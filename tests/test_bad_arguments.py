@@ -13,6 +13,7 @@ import minijax
 from minijax import lax, random
 from minijax import numpy as jnp
 from minijax.argument_errors import contains_itself, fits
+from minijax.example_libraries import stax
 from nets.bad_input import tried
 from nets.calls import calls_of, public_functions
 
@@ -44,7 +45,7 @@ TABLE = [
     (lambda: jnp.repeat(ones3, None), TypeError, "repeat: repeats cannot be None"),
     (lambda: jnp.insert(ones3, None, 1.0), TypeError, "insert: obj: expected an array or a number, found None"),
     (lambda: jnp.pad(random.key(0), 1), TypeError, r"expected numbers, found .* key<fry>\[\]"),
-    (lambda: jnp.choose(jnp.array([0]), {"a": 1.0}), TypeError, "choose: choices cannot be {'a': 1.0} of type dict"),
+    (lambda: jnp.choose(jnp.array([0]), {"a": 1.0}), TypeError, "choose: choices must be a sequence of arrays, found {'a': 1.0}"),
     (lambda: jnp.tril_indices(10**30), ValueError, "tril_indices: n is out of range: 1000"),
     (lambda: jnp.var(ones3, ddof="abc"), TypeError, "var: ddof must be .*, found 'abc' of type str"),
     (lambda: minijax.ops.segment_sum(ones3, np.arange(3), num_segments="abc"), TypeError, "segment_sum: num_segments must be an int or None, found 'abc'"),
@@ -58,6 +59,26 @@ TABLE = [
     (lambda: jnp.unique(keys), TypeError, r"sort: expected numbers, which have an order, found key<fry>\[2\]"),
     (lambda: jnp.gradient(keys), TypeError, "expected numbers, found key"),
     (lambda: minijax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is no parameter"),
+    # Of arguments that say how: what is one number, or true or false, is not several.
+    (lambda: jnp.sum(ones3, keepdims=[]), TypeError, r"sum: keepdims must be a bool, found \(\)"),
+    (lambda: jnp.sum(ones3, keepdims=np.array([1, 2])), TypeError, "sum: keepdims must be a bool"),
+    (lambda: jnp.sort(ones3, axis=(0,)), TypeError, r"sort: axis must be an int or None, found \(0,\)"),
+    (lambda: jnp.stack([ones3], axis={0}), TypeError, "stack: axis must be an int"),
+    (lambda: jnp.take(ones3, 0, unique_indices={1}), TypeError, "take: unique_indices must be a bool"),
+    (lambda: lax.approx_max_k(ones3, 1, recall_target=...), TypeError, "approx_max_k: recall_target must be a number"),
+    (lambda: minijax.grad(jnp.sum, allow_int=jnp.arange(3)), TypeError, "grad: allow_int must be a bool, found"),
+    (lambda: minijax.vmap(jnp.sum, sum_match=np.array(["a", "b"])), TypeError, "vmap: sum_match must be a bool"),
+    (lambda: minijax.vmap(jnp.sum, axis_name=[1]), TypeError, "vmap: axis_name must be hashable"),
+    (lambda: minijax.vmap(jnp.sum, spmd_axis_name=["a"]), TypeError, "vmap: spmd_axis_name must be hashable"),
+    (lambda: minijax.checkpoint(jnp.sum, static_argnames=3), TypeError, "checkpoint: static_argnames must be a string"),
+    (lambda: jnp.zeros(3, jnp.float32(1)), TypeError, "zeros: dtype must be .* a dtype, found"),
+    (lambda: stax.MaxPool(""), TypeError, "MaxPool: window_shape must be an int or a sequence of ints"),
+    (lambda: stax.MaxPool((2, 2), spec="NC"), ValueError, "MaxPool: spec must have a letter for each axis"),
+    (lambda: minijax.export.deserialize(None), TypeError, "deserialize: expected bytes, found None"),
+    (lambda: lax.convert_element_type(1j, "float32"), TypeError, "1j is complex, and float32 is not"),
+    (lambda: jnp.full(2, 1j, "float32"), TypeError, "full: fill_value is complex, and float32 is not"),
+    (lambda: jnp.choose(jnp.array([0]), -1), TypeError, "choose: choices must be a sequence of arrays, found -1"),
+    (lambda: minijax.devices(np.array(["a", "b"])), RuntimeError, "no devices of the kind array"),
     # What the messages said, and in whose words.
     (written_to, TypeError, r"Write x = x\.at\[0\]\.set\(1\)\."),
     (lambda: jnp.mean({"a": 1.0}), TypeError, r"^mean: a: expected an array or a number, found \{'a': "),
@@ -78,6 +99,15 @@ def test_an_argument_is_refused_by_its_name(call, cls, words):
         call()
     assert "Tracer<" not in str(caught.value)
     assert "stage 4" not in str(caught.value)
+
+
+def test_imaginary_parts_are_dropped_with_a_warning():
+    for lib in (jax, minijax):
+        x = lib.numpy.array([1.0 + 2j])
+        with pytest.warns(np.exceptions.ComplexWarning):
+            assert lib.lax.convert_element_type(x, "float32") == 1.0
+        with pytest.warns(np.exceptions.ComplexWarning):
+            assert lib.jit(lambda x, lib=lib: lib.lax.convert_element_type(x, bool))(x * 1j * 0 + 1)
 
 
 def test_an_int_that_needs_64_bits_is_told_of_them():

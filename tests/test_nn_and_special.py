@@ -97,6 +97,7 @@ for name in [
     CASES[name] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), domain
 for name in ["erf", "erfc", "expit", "gamma", "i0e", "i1", "i1e", "log_ndtr", "ndtr"]:
     CASES[f"{name} left"] = lambda lib, x, name=name: getattr(lib.scipy.special, name)(x), X + 0.05
+CASES["zeta by its exponent"] = lambda lib, x: lib.scipy.special.zeta(1 + x, 1.5), POSITIVE
 CASES["zeta"] = lambda lib, x: lib.scipy.special.zeta(2.5, x), POSITIVE
 CASES["gammasgn"] = (
     lambda lib, x: lib.scipy.special.gammasgn(x),

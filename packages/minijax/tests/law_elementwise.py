@@ -94,13 +94,12 @@ BINARY |= {
 RANGES = {
     **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri", "ndtri_slope"], (0.1, 0.9)),
     "regularized_incomplete_beta": (0.1, 0.9),
-    **dict.fromkeys(["acosh", "zeta"], (1.1, 2.0)),
+    "acosh": (1.1, 2.0),
     "clamp": ((0.5, 0.8), (0.5, 1.5), (1.2, 1.5)),
 }
 # The operands, from the first on, by which a primitive has no derivative, and values for them.
 HELD = {
     "polygamma": (2.0,),
-    "zeta": (2.5,),
     "igamma": (1.7,),
     "igammac": (1.7,),
     "igamma_grad_a": (1.7,),

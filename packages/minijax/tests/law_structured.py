@@ -118,6 +118,10 @@ def reductions_to_index(name):
     return [lambda x: getattr(lax, name)(x, 1, np.int32)]
 
 
+def slope_of_zeta(x, q):
+    return jvp(lambda x: lax.zeta(x, q), (1 + x,), (jnp.ones_like(x),))[1]
+
+
 # By the name of a primitive: functions, the shapes of their operands, and dtypes.
 FUNCTIONS = {
     "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
@@ -188,6 +192,8 @@ FUNCTIONS = {
     # By their first operand these have one derivative, or none: see test_special.py.
     "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
     "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    "zeta": ([lambda x, q: lax.zeta(1 + x, q)], [(2,), (2,)], (F64,)),
+    "slope_of_zeta": ([slope_of_zeta], [(2,), (2,)], (F64,)),
     "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),
 }
 TRANSFORMS = {

@@ -141,6 +141,49 @@ def test_update_holds_for_all_threads(settings):
     assert seen == [2]
 
 
+def test_what_sets_can_be_entered_again(settings):
+    """`with setting: ...; with setting: ...` failed: a generator of contextlib ends once."""
+    setting = settings.override(count=2)
+    for _ in range(2):
+        with setting, settings.override(count=3), setting:
+            assert settings.count == 2
+        assert settings.count == 1
+
+
+@pytest.mark.parametrize("name", ["enable_x64", "disable_jit", "debug_nans", "log_compiles"])
+def test_public_settings_can_be_entered_again(name):
+    outside = config.read(name)
+    setting = getattr(minijax, name)(not outside)
+    for _ in range(2):
+        with setting:
+            assert config.read(name) is not outside
+        assert config.read(name) is outside
+        assert setting(lambda: config.read(name))() is not outside
+
+
+def test_threads_may_share_what_sets(settings):
+    """The one that enters first ends first; each restores what it found."""
+    setting, entered, seen = settings.override(count=2), threading.Barrier(2), []
+
+    def run(outer):
+        with settings.override(count=outer):
+            setting.__enter__()
+            entered.wait()
+            if outer == 10:
+                setting.__exit__(None, None, None)
+            entered.wait()
+            if outer == 11:
+                setting.__exit__(None, None, None)
+            seen.append((outer, settings.count))
+
+    threads = [threading.Thread(target=run, args=(outer,)) for outer in (10, 11)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [(10, 10), (11, 11)]
+
+
 def test_blocks_of_one_setting_may_end_in_any_context(settings):
     """A generator that another context closes: a token of a ContextVar would be refused there."""
 

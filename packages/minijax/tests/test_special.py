@@ -40,6 +40,15 @@ def test_zeta_at_even_numbers():
     is_close(lax.zeta(4.0, 1.0), math.pi**4 / 90)
 
 
+def test_the_derivative_of_zeta_is_a_sum():
+    """It had none by the exponent. Far terms are a logarithm each by a power."""
+    k = np.arange(2_000_000)
+    for x, q in ((3.0, 1.0), (4.5, 0.3), (2.5, 40.0)):
+        logs = np.log(q + k)
+        rest = (k[-1] + q + 0.5) ** (1 - x) * (np.log(k[-1] + q + 0.5) / (x - 1) + (x - 1) ** -2)
+        is_close(grad(lax.zeta)(x, q), -np.sum(logs * (q + k) ** -x) - rest, 1e-9)
+
+
 def test_igamma_where_it_has_a_formula():
     x = np.array([0.0, 1e-5, 0.3, 1.0, 1.2, 4.0, 40.0, np.inf])
     is_close(lax.igamma(1.0, x), -np.expm1(-x))

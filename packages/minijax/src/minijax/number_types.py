@@ -151,13 +151,13 @@ class LibraryNumberTypes(NumberTypes):
 # --8<-- [end:number_types]
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the user's line."""
     source = user_source()
     if source is None:
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warnings.warn(message, category, stacklevel=2)
     else:
-        warnings.warn_explicit(message, UserWarning, source.file, source.line)
+        warnings.warn_explicit(message, category, source.file, source.line)
 
 
 def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -72,26 +73,23 @@ class _ListsAsTuples(StaticArguments):
         )
 
     def fill(self, static: Any) -> Callable[..., Any]:
-        """As of any function; no list or tuple replaces one number, one flag or one string.
+        """As of any function; but no list or tuple replaces one number, one flag or one string.
 
         Raises:
-            TypeError: a parameter takes only one of these, or does not take a set.
+            TypeError: one does, or a flag is neither true nor false, a tolerance is no number.
         """
         return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
 
     def _checked(self, at: int | str, x: Any) -> Any:
-        if not isinstance(x, tuple | frozenset):
-            return x
         caller, name = name_of(self.fun), self._name(at)
         hint = hints_of(self.fun).get(name, Any)
-        if isinstance(x, tuple):
+        if isinstance(x, frozenset):  # of axes, whose order makes no difference
+            require_fit(caller, name, x, Sequence if hint is Any else Any)
+            x = tuple(x)
+        of_one_kind = hint in (bool, float) and x is not None  # None is as good as False
+        if of_one_kind or (isinstance(x, tuple) and hint is not NoneType):
             require_fit(caller, name, x, hint)
-            return x
-        if hint is Any:
-            require_fit(caller, name, x, Sequence)
-        axes = tuple(x)  # whose order makes no difference
-        require_fit(caller, name, axes, hint)
-        return axes
+        return x
 
     def _name(self, at: int | str) -> str:
         return list(inspect.signature(self.fun).parameters)[at] if isinstance(at, int) else at

@@ -10,14 +10,20 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 import minijax.lax.promoting as promoting
 from minijax.declare import require_kind
+from minijax.number_types import warn
 from minijax.operation import Operation
+from minijax.tracebacks import hiding_frames
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import parse_dtype
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+PythonComplex = complex  # whose name stands for a function below
 
 
 def checked(function: Function, check: Callable[..., None]) -> Function:
@@ -118,6 +124,45 @@ def _check_update(name: str) -> Callable[..., None]:
     return check
 
 
+def _check_scatter(operand: Any, indices: Any, updates: Any, *args: Any, **kwargs: Any) -> None:
+    _require_one_dtype("scatter", operand, updates)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` with another dtype. Of complex numbers that become real only the real part stays.
+
+    Raises:
+        TypeError: `operand` is a complex number of Python's, and `new_dtype` real.
+
+    Warns:
+        numpy.exceptions.ComplexWarning: `operand` is a complex array, and `new_dtype` real.
+
+    >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
+    kind = getattr(getattr(operand, "dtype", None), "kind", "c")
+    if kind != "c":
+        return promoting.convert_element_type(operand, new_dtype)
+    return _convert_complex(operand, new_dtype)
+
+
+@hiding_frames
+def _convert_complex(operand: Any, new_dtype: Any) -> Any:
+    dtype = parse_dtype("convert_element_type", new_dtype)
+    is_number = isinstance(operand, PythonComplex)
+    if typeof(operand).dtype.kind != "c" or dtype.kind in ("bcV" if is_number else "cV"):
+        return promoting.convert_element_type(operand, new_dtype)
+    if is_number:
+        raise TypeError(
+            f"convert_element_type: {operand} is complex, and {dtype} is not. Take operand.real"
+        )
+    warn(
+        "convert_element_type drops the imaginary part of complex numbers; take lax.real(x) first",
+        np.exceptions.ComplexWarning,
+    )
+    return promoting.convert_element_type(promoting.real(operand), new_dtype)
+
+
 def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Function:
     """`function` of an array, whose arguments of these names, ints or several, are not negative.
 
@@ -195,6 +240,13 @@ dynamic_update_index_in_dim = checked(
     promoting.dynamic_update_index_in_dim, _check_update("dynamic_update_index_in_dim")
 )
 
+scatter = checked(promoting.scatter, _check_scatter)
+scatter_add = checked(promoting.scatter_add, _check_scatter)
+scatter_max = checked(promoting.scatter_max, _check_scatter)
+scatter_min = checked(promoting.scatter_min, _check_scatter)
+scatter_mul = checked(promoting.scatter_mul, _check_scatter)
+scatter_sub = checked(promoting.scatter_sub, _check_scatter)
+
 acos = _of_operands(promoting.acos, "fc")
 acosh = _of_operands(promoting.acosh, "fc")
 asin = _of_operands(promoting.asin, "fc")
@@ -263,6 +315,7 @@ __all__ = [
     "clamp",
     "complex",
     "concatenate",
+    "convert_element_type",
     "cos",
     "cosh",
     "cumlogsumexp",
@@ -310,6 +363,12 @@ __all__ = [
     "rem",
     "reshape",
     "rsqrt",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
     "select",
     "select_n",
     "shift_left",

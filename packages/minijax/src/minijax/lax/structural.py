@@ -42,6 +42,9 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
                 fill_value, dtype
             )  # which staging keeps as a literal
         else:
+            aval = typeof(fill_value)
+            if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
+                raise TypeError(f"full: fill_value is complex, and {dtype} is not")
             fill_value = stage2.astype(fill_value, dtype)
     return broadcast_to("full", fill_value, shape)
 
