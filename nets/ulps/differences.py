@@ -2,7 +2,6 @@
 
 # Deliberate.
 DIFFERENCES: dict[str, str] = {
-    "scipy.special.owens_t": "the result has the dtype of the operands, JAX's is float64",
     "scipy.special.polygamma": "orders that are floats are taken; JAX wants integers",
 }
 # Known to be worse: these lines are printed, and are work to be done.

@@ -8,9 +8,9 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.floats import real_arrays
 from minijax.lax import promoting as lax
+from minijax.numpy.dtypes import default_float
 from minijax.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
-from minijax_stage2 import typeof
 
 
 @operation
@@ -18,7 +18,7 @@ def owens_t(h: Any, a: Any) -> Any:
     """Owen's T: the probability of `X > h` and `0 < Y < a * X`, for two normal variables.
 
     Returns:
-        Floats of at least 32 bits.
+        Floats of the default dtype, also of others.
 
     Raises:
         ValueError: an argument is complex.
@@ -26,9 +26,7 @@ def owens_t(h: Any, a: Any) -> Any:
     >>> print(f"{owens_t(0.0, 1.0):.4f}")
     0.1250
     """
-    h, a = real_arrays("owens_t", h, a)
-    if typeof(h).dtype.itemsize < 4:
-        h, a = lax.convert_element_type(h, np.float32), lax.convert_element_type(a, np.float32)
+    h, a = (lax.convert_element_type(x, default_float()) for x in real_arrays("owens_t", h, a))
     h = jnp.clip(jnp.abs(h), 0, 1e3)  # beyond, nothing is left
     is_steep = jnp.abs(a) > 1
     steep = jnp.where(is_steep, jnp.clip(jnp.abs(a), 0, 1e18), 1)
