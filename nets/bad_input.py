@@ -1,4 +1,4 @@
-"""The net of bad input: every parameter of every public function in turn is what it must not be.
+"""The net of bad input: every parameter of every public function and method is what it must not be.
 
     python -m nets.bad_input --seconds 600 --seed 1
     python -m nets.bad_input numpy.pad random.split
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from nets.bad_values import BAD_VALUES
 from nets.calls import Call, calls_of, function_of, public_functions
+from nets.methods import is_method, parameters_of
 
 TIME_LIMIT = 20.0  # seconds for one call; a machine that does much else is slow
 MEMORY_LIMIT = 8 << 30  # bytes of a worker's data
@@ -75,9 +76,11 @@ class Outcome:
 # Cases
 
 
-def places(function: Any, call: Call) -> list[int | str | tuple[int, int]]:
+def places(name: str, function: Any, call: Call) -> list[int | str | tuple[int, int]]:
     """Which arguments of a call can be replaced, those with a default included."""
     found: list[int | str | tuple[int, int]] = [*range(len(call.args)), *call.kwargs]
+    if is_method(name):  # `self` is what it is
+        return [*found[1:], *(p for p in parameters_of(name) if p not in call.kwargs)]
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -96,7 +99,7 @@ def places(function: Any, call: Call) -> list[int | str | tuple[int, int]]:
 def cases_of(name: str) -> Iterator[Case]:
     """All cases of a function: of the first call of its example that is not an error there."""
     for number, call in enumerate(calls_of("minijax", name)[:1]):
-        for place in places(function_of("minijax", name), call):
+        for place in places(name, function_of("minijax", name), call):
             yield from (Case(name, number, place, value) for value in BAD_VALUES)
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from nets.methods import call_of_method, is_method, method_of, names_of_methods
+
 # Modules whose `__all__` is public, as they are called within minijax and within JAX.
 MODULES = [
     "", "ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dtypes",
@@ -52,7 +54,7 @@ def module_of(library: str, module: str) -> Any:
 
 
 def public_functions() -> list[str]:
-    """The full names of all public functions, each once."""
+    """The full names of all public functions, each once, and of methods of arrays."""
     names, seen = [], set()
     for module in MODULES:
         namespace = module_of("minijax", module)
@@ -63,11 +65,13 @@ def public_functions() -> list[str]:
             if id(value) not in seen and (value.__module__ or "").startswith("minijax"):
                 seen.add(id(value))
                 names.append(f"{module}.{name}".lstrip("."))
-    return names
+    return names + names_of_methods()
 
 
 def function_of(library: str, name: str) -> Any:
     """A public function of `minijax` or of `jax`, by its full name; None if it has none such."""
+    if is_method(name):
+        return method_of(name)
     module, _, last = name.rpartition(".")
     try:
         return getattr(module_of(library, module), last, None)
@@ -77,6 +81,8 @@ def function_of(library: str, name: str) -> Any:
 
 def calls_of(library: str, name: str) -> list[Call]:
     """The calls of a function in the examples of its docstring, with arguments of the library."""
+    if is_method(name):
+        return [Call(*call_of_method(module_of(library, ""), name))]
     function = function_of(library, name)
     calls: list[Call] = []
     if function is None:

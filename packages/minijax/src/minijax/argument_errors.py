@@ -151,16 +151,20 @@ def _is_of_the_insides(error: Exception) -> bool:
 
 def _has_inner_frames(error: Exception) -> bool:
     ours: TracebackType | None = None
+    caller: TracebackType | None = None  # of ours, if that is ours, too
     entry = error.__traceback__
     while entry is not None:
         filename = entry.tb_frame.f_code.co_filename
         if is_machinery(filename):
-            ours = entry
+            ours, caller = entry, ours
         elif not filename.startswith((*_LIBRARIES, "<")):
-            ours = None
+            ours = caller = None
         entry = entry.tb_next
     if ours is None:
         return False
+    is_of_value = ours.tb_frame.f_code.co_name == "__getattr__"  # that lacks an attribute
+    if is_of_value and caller is not None and type(error) is AttributeError:
+        return True
     return ours.tb_next is not None or not _raises(ours)
 
 
@@ -280,7 +284,7 @@ def _is_number(value: Any) -> bool:
 
 _FITS: dict[Any, Callable[[Any], bool]] = {
     int: _is_int,
-    float: _is_number,
+    float: lambda value: _is_number(value) and not isinstance(value, complex | np.complexfloating),
     complex: _is_number,
     bool: lambda value: isinstance(value, bool | np.bool_) or _is_int(value),
     Callable: callable,

@@ -89,8 +89,9 @@ class Switch(Option):
         Switch.used |= self.value
 
     def _checked(self, value: Any) -> Any:
+        value = super()._checked(value)
         Switch.used |= bool(value)
-        return super()._checked(value)
+        return value
 
 
 class Fixed(Option):

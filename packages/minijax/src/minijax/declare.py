@@ -29,6 +29,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
@@ -256,6 +257,8 @@ def reduction(
     >>> bits(jnp.array([[1, 2], [4, 5]]), [0])
     Array([5, 7], dtype=int32)
     """
+    _require_kinds("reduction", kinds)
+    require_function("reduction: init", init)
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:

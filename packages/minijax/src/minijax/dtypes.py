@@ -21,6 +21,7 @@ from minijax_stage2.shaped_array import (
     python_scalars,
     set_number_types,
 )
+from minijax_stage2.shown import shown
 
 DType = np.dtype[Any]
 
@@ -157,7 +158,10 @@ def scalar_type_of(x: Any) -> type:
     (<class 'int'>, <class 'complex'>)
     """
     with set_number_types(types_here()):
-        return python_scalars[kind_of(_type_of(x).dtype)]
+        kind = kind_of(_type_of(x).dtype)
+        if x is None or kind >= len(python_scalars):
+            raise TypeError(f"scalar_type_of: expected numbers or their dtype, found {shown(x)}")
+        return python_scalars[kind]
 
 
 def _type_of(x: Any) -> ShapedArray:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.argument_errors import require_flags
 from minijax.arrays import to_array
 from minijax_stage2 import Zero, typeof
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -102,6 +103,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     >>> zero_from_primal({"a": jnp.ones(2), "b": jnp.arange(3)}, symbolic_zeros=True)
     {'a': SymbolicZero(f32[2]), 'b': SymbolicZero(float0[3])}
     """
+    require_flags("zero_from_primal", symbolic_zeros=symbolic_zeros)
     zero = tree_map(SymbolicZero.from_primal_value, val)
     if symbolic_zeros:
         return zero

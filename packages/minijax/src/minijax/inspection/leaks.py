@@ -55,7 +55,7 @@ def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
     ...     minijax.grad(lambda x: x * x)(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    with checking_leaks() if new_val else tracer_leaks.override(False):
+    with checking_leaks() if new_val is True else tracer_leaks.override(new_val):
         yield
 
 

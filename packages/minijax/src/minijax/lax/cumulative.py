@@ -75,7 +75,7 @@ def associative_scan(
         raise TypeError(f"associative_scan: fn must be callable, found {shown(fn)}")
     xs, tree = tree_flatten(elems)
     if not xs:
-        return elems
+        raise ValueError(f"associative_scan: elems has no arrays, found {shown(elems)}")
     if axis is None:
         raise TypeError("associative_scan: axis must be an int, found None")
     axes = [canonical_axes("associative_scan", axis, typeof(x).ndim)[0] for x in xs]

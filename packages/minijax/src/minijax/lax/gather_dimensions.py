@@ -31,9 +31,9 @@ class GatherScatterMode(enum.Enum):
         """
         if isinstance(s, GatherScatterMode):
             return s
-        if s is None or s in ("fill", "drop"):
+        if s is None or (isinstance(s, str) and s in ("fill", "drop")):
             return GatherScatterMode.FILL_OR_DROP
-        if s in ("clip", "promise_in_bounds"):
+        if isinstance(s, str) and s in ("clip", "promise_in_bounds"):
             return GatherScatterMode[s.upper()]
         raise ValueError(
             f"unknown mode of indexing {s!r}: expected 'clip', 'fill', 'drop' or "

@@ -141,6 +141,8 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
     """
     both = precision if isinstance(precision, tuple) and len(precision) == 2 else (precision,) * 2
     try:
+        if not all(one is None or isinstance(one, str | Precision) for one in both):
+            raise ValueError  # an enum would take its numbers, too
         first, second = (Precision.DEFAULT if one is None else Precision(one) for one in both)
     except ValueError:
         names = ", ".join(map(repr, _MEANING))

@@ -11,6 +11,7 @@ from minijax.lax.convolutions import conv_transpose
 from minijax.lax.windows import windowed_shape
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers, is_value
 from minijax_stage3.staging import trace_to_jaxpr
 
@@ -38,7 +39,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     >>> shape_as_value((2, 3))
     array([2, 3], dtype=int32)
     """
-    return np.array(shape, np.int32)
+    return np.array(ints("shape_as_value: shape", shape), np.int32)
 
 
 # --8<-- [start:windows]

@@ -4,6 +4,7 @@ Operands have one dtype, and one shape where they are no scalars; integers are n
 from 0.
 """
 
+import builtins
 import functools
 import inspect
 from collections.abc import Callable
@@ -23,7 +24,6 @@ from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import parse_dtype
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PythonComplex = complex  # whose name stands for a function below
 
 
 def checked(function: Function, check: Callable[..., None]) -> Function:
@@ -149,7 +149,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 @hiding_frames
 def _convert_complex(operand: Any, new_dtype: Any) -> Any:
     dtype = parse_dtype("convert_element_type", new_dtype)
-    is_number = isinstance(operand, PythonComplex)
+    is_number = isinstance(operand, builtins.complex)
     if typeof(operand).dtype.kind != "c" or dtype.kind in ("bcV" if is_number else "cV"):
         return promoting.convert_element_type(operand, new_dtype)
     if is_number:

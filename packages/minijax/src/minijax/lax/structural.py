@@ -146,6 +146,8 @@ def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> 
            [0, 1, 2]], dtype=int32)
     """
     sizes = sizes_of("broadcasted_iota", shape)
+    if dtype is None:
+        raise ValueError("iota: dtype must be given, such as jnp.int32, found None")
     dtype = dtype_of_numbers("iota", dtype)
     (dimension,) = ints("broadcasted_iota: dimension", dimension)
     return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)

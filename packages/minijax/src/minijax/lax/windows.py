@@ -71,6 +71,11 @@ def padtype_to_pads(
         raise RuntimeError(
             f"padtype_to_pads: padding must be 'SAME', 'SAME_LOWER' or 'VALID', found {padding!r}"
         )
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise ValueError(
+            "padtype_to_pads: in_shape, window_shape and window_strides must be as long, found "
+            f"{in_shape}, {window_shape} and {window_strides}"
+        )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         count = -(-size // stride)

@@ -311,6 +311,8 @@ def _other_direction(norm: str | None) -> str | None:
 
 def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
     dtype = default_float() if dtype is None else dtype
+    if typeof(d).dtype.kind == "c":
+        raise TypeError(f"{caller}: d must be real, found {typeof(d)}")
     return lax.div(lax.convert_element_type(numbers, dtype), lax.convert_element_type(n * d, dtype))
 
 

@@ -15,6 +15,7 @@ from minijax.operation import operation
 from minijax.promotion import promote, require_one_rank, weak_if_all_are
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
+from minijax_stage2.functions import one_int
 from minijax_stage2.promotion import is_inexact, to_inexact
 from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 
@@ -83,6 +84,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     Array([0., 2., 2.], dtype=float32)
     """
     require_no_out("round", out)
+    decimals = one_int("round: decimals", decimals)
     if _is_whole("round", a):
         if decimals < 0:
             raise NotImplementedError(

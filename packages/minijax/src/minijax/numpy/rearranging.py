@@ -25,7 +25,7 @@ from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, canonical_axis, ints
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
 from minijax_stage2.shown import counted
 
 
@@ -194,9 +194,18 @@ def repeat(
             f"traced; {repeats.why_unknown()}.\n"
             "Give total_repeat_length= where the size of the result is known."
         )
+    if (
+        total_repeat_length is not None
+        and one_int("repeat: total_repeat_length", total_repeat_length) < 0
+    ):
+        raise ValueError(
+            f"repeat: total_repeat_length must not be negative, found {total_repeat_length}"
+        )
     if known is None:
         return _repeat_traced(a, repeats, axis=axis, length=total_repeat_length)
     counts = np.asarray(known)
+    if counts.dtype.kind not in "iub":
+        raise TypeError(f"repeat: repeats must be ints, found {typeof(repeats)}")
     if counts.ndim > 1 or (counts.ndim and counts.size not in (1, size)):
         raise ValueError(
             f"repeat: repeats must be one number, or one for each of {counted(size, 'element')} "

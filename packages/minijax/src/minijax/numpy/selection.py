@@ -105,6 +105,10 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         found = np.nonzero(np.asarray(known))
         return tuple(array(indices.astype(default_int())) for indices in found)
     fills = fill_value if isinstance(fill_value, tuple | list) else [fill_value] * ndim(a)
+    if any(fill is not None and np.ndim(fill) for fill in fills):
+        raise ValueError(
+            f"nonzero: fill_value must be a number, or one for each axis, found {shown(fill_value)}"
+        )
     if len(fills) != ndim(a):
         raise ValueError(f"nonzero: fill_value must be one for each of {ndim(a)} axes")
     return _nonzero(a, [0 if fill is None else fill for fill in fills], size=size)

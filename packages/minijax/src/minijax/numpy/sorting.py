@@ -242,6 +242,11 @@ def searchsorted(
         raise ValueError(f"searchsorted: a must have one axis, found {typeof(a)}")
     a, v = of_one_dtype(a, v)
     if sorter is not None:
+        if typeof(sorter).shape != typeof(a).shape:
+            raise ValueError(
+                f"searchsorted: sorter must have the shape of a, {typeof(a)}, found "
+                f"{typeof(sorter)}"
+            )
         a = take_along(a, sorter, 0)
     shape, size = typeof(v).shape, typeof(a).shape[0]
     dtype = np.int32 if size < 2**31 else np.int64

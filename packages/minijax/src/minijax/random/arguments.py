@@ -83,6 +83,8 @@ def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     """The parameter `x` of a distribution in the dtype of its result."""
     if isinstance(x, int | float):
         return dtype.type(x)
+    if typeof(x).dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"the parameters of a real distribution must be real, found {typeof(x)}")
     return lax.convert_element_type(x, dtype)
 
 

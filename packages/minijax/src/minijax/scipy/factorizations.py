@@ -169,6 +169,10 @@ def eigh_tridiagonal(
         raise NotImplementedError("eigh_tridiagonal: select must be 'a' or 'i', found 'v'")
     if select not in ("a", "i"):
         raise ValueError(f"eigh_tridiagonal: select must be 'a', 'i' or 'v', found {select!r}")
+    if typeof(d).dtype != typeof(e).dtype:
+        raise TypeError(
+            f"eigh_tridiagonal: d and e must have one dtype, found {typeof(d)} and {typeof(e)}"
+        )
     d, e = (to_inexact(x) for x in meet(d, e))
     (size, *batch), of_e = typeof(d).shape or (0, 0), typeof(e).shape
     if batch or of_e != (size - 1,):

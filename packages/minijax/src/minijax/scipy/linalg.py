@@ -74,6 +74,8 @@ def _solved(caller: str, solve: Callable[..., Any], signature: str, *operands: A
         operands: the matrices first, the right-hand sides last.
     """
     a, b = typeof(operands[0]), typeof(operands[-1])
+    if a.ndim < 2 or not b.ndim:
+        raise ValueError(f"{caller}: expected a matrix and a vector or matrix, found {a} and {b}")
     n = a.shape[-1]
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape[-1] == n)
     if b.shape[-1 if is_vector else -2 :][:1] != (n,):

@@ -65,6 +65,8 @@ def _bfgs(
     line_search_maxiter: int = 10,
 ) -> OptimizeResults:
     """The method of Broyden, Fletcher, Goldfarb and Shanno."""
+    if typeof(x0).ndim != 1:
+        raise ValueError(f"minimize: x0 must be a vector, found {typeof(x0)}")
     (n,) = typeof(x0).shape
     maxiter = n * 200 if maxiter is None else maxiter
     value, gradient = value_and_grad(function)(x0)

@@ -195,6 +195,11 @@ def register_pytree_node_class(cls: Class) -> Class:
     >>> tree_map(lambda x: 2 * x, Scaled(1.5, "m")).value
     3.0
     """
+    if not hasattr(cls, "tree_flatten") or not hasattr(cls, "tree_unflatten"):
+        raise TypeError(
+            "register_pytree_node_class: the class must have the methods tree_flatten and "
+            f"tree_unflatten, found {cls!r}"
+        )
     _register(NodeType(cls, lambda node: node.tree_flatten(), cls.tree_unflatten))
     return cls
 
