@@ -121,6 +121,7 @@ def nightly(session: nox.Session) -> None:
     install(session, LIBRARY, *group("crossing"))
     session.run("pytest", *ON_ALL_CORES, "tests", "--share", "1", *session.posargs)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
+    session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
 
 
 @nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])

@@ -19,6 +19,12 @@ def arctan2(y, x):
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
+def growth_of_digamma(a, b):
+    """Many terms of the sum that defines it, and for the others their integral."""
+    terms = (b / ((a + k) * (a + b + k)) for k in range(20_000))
+    return sum(terms) + math.log1p(b / (a + 19_999.5))
+
+
 UNARY = {
     "tan": np.tan,
     "tanh": np.tanh,
@@ -75,6 +81,7 @@ BINARY = {
     "nextafter": np.nextafter,
     "logaddexp": np.logaddexp,
     "hypot": np.hypot,
+    "growth_of_digamma": np.vectorize(lambda a, b: growth_of_digamma(float(a), float(b))),
     "betaln": np.vectorize(
         lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(float(a) + float(b))
     ),

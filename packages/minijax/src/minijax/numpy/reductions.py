@@ -282,7 +282,7 @@ def all(
     >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
     Array([ True, False], dtype=bool)
     """
-    return _reduce("all", lax.reduce_and, lax.ne(a, 0), axis, out, keepdims, where, True)
+    return _reduce("all", lax.reduce_and, _holds(a), axis, out, keepdims, where, True)
 
 
 @operation(static=("axis", "keepdims"))
@@ -294,7 +294,12 @@ def any(
     >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
     Array([ True, False], dtype=bool)
     """
-    return _reduce("any", lax.reduce_or, lax.ne(a, 0), axis, out, keepdims, where, False)
+    return _reduce("any", lax.reduce_or, _holds(a), axis, out, keepdims, where, False)
+
+
+def _holds(a: Any) -> Any:
+    """Which elements are not zero; for booleans these themselves, which compile sooner."""
+    return a if typeof(a).dtype == np.bool_ else lax.ne(a, 0)
 
 
 def _reduce(

@@ -10,11 +10,12 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.lax.polynomials import polynomial
-from minijax.lax.widths import to_64_bits
+from minijax.lax.widths import in_64_bits, to_64_bits
 from minijax.numpy.transcendental import real_floats
 from minijax.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn
 from minijax_stage2 import typeof
+from minijax_stage2.functions import full_like
 
 _LARGE = 10.0  # from here on the terms below are enough
 # Stirling's series, of what the logarithm of the gamma function is beyond its leading terms.
@@ -106,14 +107,66 @@ def _in_64_bits(a: Any, b: Any) -> Any:
     return stage2.astype(_betaln_of_singles(to_64_bits(a), to_64_bits(b)), dtype)
 
 
+# B(2k) / (2k) for the Bernoulli numbers B, from k = 1 on.
+_OF_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_SHIFT = 10  # from here on these are enough
+
+
+def _growth_of_digamma(a: Any, b: Any) -> Any:
+    """`digamma(a + b) - digamma(a)` of positive numbers, as a sum of positive parts.
+
+    By the recurrence and the asymptotic series (https://dlmf.nist.gov/5.5.2, 5.11.2), both of which
+    are subtracted term by term.
+    """
+    is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
+    is_inside = lax.bitwise_and(is_positive, lax.lt(lax.add(a, b), math.inf))
+    x, step = where(is_inside, a, 1.0), where(is_inside, b, 1.0)
+    out: Any = 0.0
+    for k in range(_SHIFT):
+        low = lax.add(x, float(k))
+        out = lax.add(out, lax.mul(lax.div(step, lax.add(low, step)), lax.div(1.0, low)))
+    low = lax.add(x, float(_SHIFT))
+    one, other = lax.div(1.0, low), lax.div(1.0, lax.add(low, step))
+    quotient = lax.mul(lax.div(step, lax.add(low, step)), one)
+    out = lax.add(out, lax.add(lax.log1p(lax.mul(step, one)), lax.mul(0.5, quotient)))
+    p, q = lax.square(one), lax.square(other)
+    series, power, powers = 0.0, 1.0, 1.0
+    for coefficient in _OF_DIGAMMA:  # powers is the difference of powers of p and q, by p - q
+        series = lax.add(series, lax.mul(coefficient, powers))
+        power = lax.mul(power, q)
+        powers = lax.add(lax.mul(powers, p), power)
+    out = lax.add(out, lax.mul(lax.mul(quotient, lax.add(one, other)), series))
+
+    def by_difference(a: Any, b: Any) -> Any:
+        growth = lax.sub(lax.digamma(lax.add(a, b)), lax.digamma(a))
+        return where(is_inside, out, where(lax.eq(a, 0.0), math.nan, growth))
+
+    every = tuple(range(typeof(out).ndim))
+    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, by_difference, a, b)
+
+
+def _trigamma(x: Any) -> Any:
+    return lax.polygamma(full_like(x, 1.0), x)
+
+
+_growth_of_digamma_of = binary(
+    "growth_of_digamma",
+    "",
+    hlo=in_64_bits(_growth_of_digamma),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, b: lax.mul(t, lax.sub(_trigamma(lax.add(a, b)), _trigamma(a))),
+        lambda t, out, a, b: lax.mul(t, _trigamma(lax.add(a, b))),
+    ),
+)
 _betaln_of = binary(
     "betaln",
     "",
     hlo=lower_by_primitives(_in_64_bits),
     kinds="f",
     jvp=(
-        lambda t, out, a, b: lax.mul(t, lax.sub(lax.digamma(a), lax.digamma(lax.add(a, b)))),
-        lambda t, out, a, b: lax.mul(t, lax.sub(lax.digamma(b), lax.digamma(lax.add(a, b)))),
+        lambda t, out, a, b: lax.neg(lax.mul(t, _growth_of_digamma_of(a, b))),
+        lambda t, out, a, b: lax.neg(lax.mul(t, _growth_of_digamma_of(b, a))),
     ),
 )
 # --8<-- [end:betaln]
