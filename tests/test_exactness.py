@@ -118,6 +118,18 @@ def test_slopes_by_the_first_of_two(name, pair):
     assert_close(*both(slope, x), ulps=4)
 
 
+@pytest.mark.parametrize("bounds", [(0, 1), (1j, 1 + 1j), (1, 0), (np.nan, 1), (0, np.nan)])
+def test_clamp_of_complex_numbers_between_constants(bounds):
+    """In a program with bounds that it knows, it ended the process."""
+    parts = [0, 0.5, 1, 2, -1, np.nan, np.inf]
+    x = np.array([complex(a, b) for a in parts for b in (0, 1, np.nan)], np.complex64)
+    low, high = np.array(bounds, np.complex64)
+    ours, theirs = (
+        lib.jit(lambda x, lib=lib: lib.lax.clamp(low, x, high))(x) for lib in (minijax, jax)
+    )
+    np.testing.assert_array_equal(ours, theirs)
+
+
 def test_slopes_of_clamp_at_its_bounds():
     """They were shared between the number and the bound that it meets."""
     numbers = np.array([-1.0, 0.0, 0.5, 1.0, 2.0], F32)

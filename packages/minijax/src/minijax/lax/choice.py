@@ -121,10 +121,18 @@ def _type_of_clamped(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list
     return arithmetic(clamp_p)(bounded, max)
 
 
+def _clamped(min: Any, x: Any, max: Any) -> Any:
+    if typeof(x).dtype.kind != "c":
+        return smaller(larger(min, x), max)
+    # XLA's simplifier ends the process over `maximum` within `minimum` of complex constants.
+    bounded = where(le(real(x), real(min)), min, x)
+    return where(le(real(bounded), real(max)), bounded, max)
+
+
 declare(
     clamp_p,
     abstract_eval=_type_of_clamped,
-    lower=lower_by_primitives(lambda min, x, max: smaller(larger(min, x), max)),
+    lower=lower_by_primitives(_clamped),
     vmap=elementwise(clamp_p),
     jvp=(
         lambda t, out, min, x, max: _where_ordered(t, x, min, max),
