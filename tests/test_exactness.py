@@ -130,6 +130,14 @@ def test_clamp_of_complex_numbers_between_constants(bounds):
     np.testing.assert_array_equal(ours, theirs)
 
 
+def test_slopes_of_logaddexp2_of_large_numbers():
+    """They were taken from the sum, of which rounding left two digits."""
+    x, y = F32(-52906.9688), F32(-52909.1406)
+    found = minijax.grad(minijax.numpy.logaddexp2, (0, 1))(x, y)
+    share = 1 / (1 + 2.0 ** (float(y) - float(x)))
+    assert_close(np.array(found), [share, 1 - share], ulps=8)
+
+
 def test_slopes_of_clamp_at_its_bounds():
     """They were shared between the number and the bound that it meets."""
     numbers = np.array([-1.0, 0.0, 0.5, 1.0, 2.0], F32)

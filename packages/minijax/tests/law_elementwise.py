@@ -29,6 +29,7 @@ UNARY = {
     "tan": np.tan,
     "tanh": np.tanh,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "part_of_sum": lambda x: 1 / (1 + np.exp(-x)),
     "expm1": np.expm1,
     "log1p": np.log1p,
     "sqrt": np.sqrt,
@@ -80,6 +81,7 @@ BINARY = {
     "atan2": arctan2,
     "nextafter": np.nextafter,
     "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2,
     "hypot": np.hypot,
     "growth_of_digamma": np.vectorize(lambda a, b: growth_of_digamma(float(a), float(b))),
     "betaln": np.vectorize(

@@ -139,32 +139,56 @@ def hypot(x1: Any, x2: Any) -> Any:
 
 
 # --8<-- [start:logaddexp]
-def _log_of_sum(x: Any, y: Any) -> Any:
+def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
     difference = lax.sub(x, y)
-    smaller_part = lax.log1p(lax.exp(lax.neg(lax.abs(difference))))
+    ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
+    smaller_part = lax.mul(1 / math.log(base), lax.log1p(ratio))
     is_nan = lax.ne(difference, difference)  # also where both are infinite
     return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
 
 
-def _share(x: Any, out: Any) -> Any:
-    """The part of `exp(out)` that `exp(x)` is; infinities are as far apart as their signs say."""
-    return lax.exp(lax.sub(where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)))
+_part_of_sum: Unary = unary(
+    "part_of_sum",
+    "",
+    hlo="logistic",
+    kinds="f",
+    # 1 minus a number of nearly 1 would say less of the other part.
+    jvp=lambda t, out, x: lax.mul(t, lax.mul(out, _part_of_sum(lax.neg(x)))),
+)
+
+
+def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
+    """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
+
+    `out` is rounded: of large numbers, only their difference says more.
+    """
+    is_finite = lax.is_finite(out)
+    difference = where(is_finite, lax.sub(x, other), 0)
+    ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
+    apart = where(is_finite, 0, lax.sub(*ends))
+    near, far = (lax.mul(math.log(base), d) for d in (difference, apart))
+    return where(is_finite, _part_of_sum(near), lax.exp(far))
 
 
 def _is_infinite(x: Any) -> Any:
     return lax.eq(x, math.inf)
 
 
-_logaddexp = binary(
-    "logaddexp",
-    "",
-    hlo=lower_by_primitives(_log_of_sum),
-    kinds="f",
-    jvp=(
-        lambda t, out, x, y: lax.mul(t, _share(x, out)),
-        lambda t, out, x, y: lax.mul(t, _share(y, out)),
-    ),
-)
+def _logaddexp_of(name: str, base: float) -> Binary:
+    return binary(
+        name,
+        "",
+        hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
+        kinds="f",
+        jvp=(
+            lambda t, out, x, y: lax.mul(t, _share(x, y, out, base)),
+            lambda t, out, x, y: lax.mul(t, _share(y, x, out, base)),
+        ),
+    )
+
+
+_logaddexp = _logaddexp_of("logaddexp", math.e)
+_logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
 # --8<-- [end:logaddexp]
 
 
@@ -194,8 +218,11 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     >>> jnp.logaddexp2(1000.0, 1000.0)
     Array(1001., dtype=float32, weak_type=True)
     """
-    scaled = (lax.mul(x, math.log(2)) for x in promote(x1, x2, inexact=True))
-    return weak_if_all_are(lax.mul(logaddexp(*scaled), 1 / math.log(2)), x1, x2)
+    x, y = promote(x1, x2, inexact=True)
+    if typeof(x).dtype.kind != "c":
+        return _logaddexp2(x, y)
+    scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
+    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
 
 
 # --8<-- [start:sinc]
