@@ -60,6 +60,10 @@ FOUND = {
     )(1),
     "the step of linspace": lambda n, lib: n.linspace(1, 2, 3, dtype="float16", retstep=True),
     "the real step of linspace": lambda n, lib: n.linspace(1, 2j, 3, dtype="float32", retstep=True),
+    "linspace of wider floats than its ends": lambda n, lib: [
+        n.linspace(n.array(1, "int8"), n.array(2, "float32"), 5, False, dtype="float64"),
+        n.linspace(n.array(1, "float16"), n.array(2, "float16"), 7, retstep=True, dtype="float32"),
+    ],
     "vander of narrow integers": lambda n, lib: n.vander(n.array([3, 2], "int8")),
     "irfft of a spectrum of one": lambda n, lib: n.fft.irfft(n.array([[1j], [2]])),
     "hfft of a spectrum of one": lambda n, lib: n.fft.hfft(n.array([1j])),

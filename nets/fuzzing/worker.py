@@ -5,7 +5,6 @@ import multiprocessing
 import re
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -15,9 +14,9 @@ import numpy as np
 from nets.fuzzing import comparing
 from nets.fuzzing.arguments import Array
 from nets.fuzzing.comparing import Difference, Leaf, Raised
-from nets.fuzzing.differences import is_deliberate
+from nets.fuzzing.differences import as_meant, is_deliberate
 from nets.fuzzing.programs import Program
-from nets.fuzzing.transformations import TRANSFORMATIONS, is_inexact, is_key
+from nets.fuzzing.running import libraries, made, result_of, with_results_moved
 
 TIME_LIMIT = 60.0  # seconds for one program, of which JAX uses a second
 MOST_PROGRAMS = 400  # a process keeps what it has compiled
@@ -105,25 +104,6 @@ def serve(connection: Connection) -> None:
                 connection.send(compared(program, connection.send))
 
 
-def libraries() -> tuple[Any, Any]:
-    """minijax and JAX, with all their modules."""
-    import jax
-    import jax.image
-    import jax.scipy.fft
-    import jax.scipy.integrate
-    import jax.scipy.linalg
-    import jax.scipy.ndimage
-    import jax.scipy.signal
-    import jax.scipy.special
-    import jax.scipy.stats
-
-    import minijax
-    import minijax.image
-    import minijax.scipy
-
-    return minijax, jax
-
-
 def types_of(program: Program) -> list[Array] | None:
     _, jax = libraries()
     try:
@@ -142,13 +122,6 @@ def types_of(program: Program) -> list[Array] | None:
     ]
 
 
-def made(program: Program, library: Any) -> tuple[Any, Any]:
-    """The function of a program in a library, and its arguments; nothing is transformed yet."""
-    namespace = {"np": np, "nan": np.nan, "inf": np.inf}
-    exec(compile(program.source, "<program>", "exec"), namespace)
-    return namespace["program"](library, library.numpy, library.lax)  # type: ignore[operator]
-
-
 def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     """Computes a program by both libraries, JAX first, and compares."""
     minijax, jax = libraries()
@@ -160,6 +133,7 @@ def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     ours = result_of(program, minijax)
     end = time.monotonic()
     turn("jax")
+    theirs = as_meant(program, ours, theirs)
     found = comparing.difference(ours, theirs)
     if found and found.kind == "value" and is_ill_conditioned(program, ours, theirs):
         found = None
@@ -170,36 +144,6 @@ def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     return Outcome(found, end - middle, middle - start)
 
 
-def result_of(program: Program, library: Any, change: float = 0.0, inner_jit: bool = False) -> Any:
-    """What a program gives, described; its inexact arguments changed by so many times epsilon."""
-    try:
-        with library.enable_x64(program.x64), warnings.catch_warnings(), quiet_numpy():
-            warnings.simplefilter("ignore")
-            f, args = made(program, library)
-            if change:
-                args = tuple(changed(library, x, change) for x in args)
-            for name in (*(["jit"] if inner_jit else []), *program.transformations):
-                f, args = TRANSFORMATIONS[name](library, f, args)
-            return comparing.described(library, f(*args))
-    except Exception as error:
-        return comparing.raised(error)
-
-
-@contextlib.contextmanager
-def quiet_numpy() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def changed(library: Any, x: Any, times: float) -> Any:
-    if is_key(library, x) or not is_inexact(library, x):
-        return x
-    if isinstance(x, float | complex):
-        return x * (1 + times * float(np.finfo(np.float32).eps))
-    eps = float(library.numpy.finfo(x.dtype).eps)
-    return library.numpy.asarray(np.asarray(x) * np.asarray(1 + times * eps).astype(x.dtype))
-
-
 def is_ill_conditioned(program: Program, ours: Any, theirs: Any) -> bool:
     """True if JAX itself gives as different a result, computed a little differently."""
     _, jax = libraries()
@@ -207,6 +151,7 @@ def is_ill_conditioned(program: Program, ours: Any, theirs: Any) -> bool:
         result_of(program, jax, change=2),
         result_of(program, jax, change=-2),
         result_of(program, jax, inner_jit=True),
+        *(result_of(with_results_moved(program, times), jax) for times in (2, -2)),
     ]
     expected = comparing.leaves(theirs)
     spreads: list[Any] = [0.0] * len(expected)

@@ -104,6 +104,10 @@ def linspace(
     start, stop = (broadcast_to(to_inexact(x), shape) for x in promote(start, stop))
     inexact = typeof(start).dtype
     dtype = inexact if dtype is None else dtype_of_numbers("linspace", dtype)
+    wanted = inexact_dtype(dtype)
+    if finfo(wanted).bits > finfo(inexact).bits:
+        inexact = np.result_type(wanted, inexact)
+        start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
     distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)

@@ -1,0 +1,176 @@
+"""Conditions of differences: whether one that was found belongs to a class, and of what."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nets.fuzzing.arguments import Input
+from nets.fuzzing.comparing import Difference, Leaf, Raised
+from nets.fuzzing.programs import Program
+from nets.fuzzing.running import arguments_of
+
+Applies = Callable[[Program, Difference, Any, Any], bool]
+Equates = Callable[[Program, Any, Any], Any]
+
+
+def where_jax_raises(*messages: str, kinds: tuple[str, ...] = ("accepted",)) -> Applies:
+    """JAX raises an error whose class and message a pattern fits."""
+    pattern = re.compile("|".join(messages))
+
+    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        if found.kind not in kinds or not isinstance(theirs, Raised):
+            return False
+        return bool(pattern.search(f"{theirs.name}: {theirs.message}"))
+
+    return applies
+
+
+def but_not_in_lax(applies: Applies) -> Applies:
+    """As `applies`, in programs without functions of `lax`, which are strict about dtypes."""
+
+    def elsewhere(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        has_lax = any(name.startswith("lax.") for name in program.functions)
+        return not has_lax and applies(program, found, ours, theirs)
+
+    return elsewhere
+
+
+def of_functions(kind: str, *names: str) -> Applies:
+    """A difference of a kind in programs that call one of the functions, which are patterns."""
+    pattern = re.compile("|".join(names))
+
+    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        return found.kind == kind and any(pattern.fullmatch(name) for name in program.functions)
+
+    return applies
+
+
+def narrowed(applies: Applies, inputs: str = "", detail: str = "") -> Applies:
+    """As `applies`, where the patterns fit the source of an input and what was found."""
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        return (
+            any(re.search(inputs, each.source) for each in program.inputs)
+            and bool(re.search(detail, found.detail))
+            and applies(program, found, ours, theirs)
+        )
+
+    return fits
+
+
+def under(applies: Applies, *transformations: str) -> Applies:
+    """As `applies`, in programs under one of the transformations."""
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        is_under = any(name in transformations for name in program.transformations)
+        return is_under and applies(program, found, ours, theirs)
+
+    return fits
+
+
+def where_we_raise(message: str, kinds: tuple[str, ...] = ("error", "class")) -> Applies:
+    """We raise an error that a pattern fits; a "class" of errors differs where JAX raises, too."""
+    pattern = re.compile(message)
+
+    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        if found.kind not in kinds or not isinstance(ours, Raised):
+            return False
+        return bool(pattern.search(f"{ours.name}: {ours.message}"))
+
+    return applies
+
+
+def called_with(kind: str, names: str, condition: Callable[..., Any]) -> Applies:
+    """A difference of a kind in programs that call such a function with such arguments.
+
+    Kind and names are patterns.
+    """
+    pattern = re.compile(names)
+
+    def is_such(program: Program, which: int) -> bool:
+        given = arguments_of(program, which)
+        return given is not None and bool(condition(*given[0], **given[1]))
+
+    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        return bool(re.fullmatch(kind, found.kind)) and any(
+            pattern.fullmatch(name) and is_such(program, i)
+            for i, name in enumerate(program.functions)
+        )
+
+    return applies
+
+
+# Leaves of results: ours and JAX's, to JAX's with what is meant to differ as ours.
+
+
+def of_each_leaf(change: Callable[[Leaf, Leaf], Leaf]) -> Equates:
+    return lambda program, ours, theirs: _paired(ours, theirs, change)
+
+
+def _paired(ours: Any, theirs: Any, change: Callable[[Leaf, Leaf], Leaf]) -> Any:
+    if isinstance(ours, Leaf) and isinstance(theirs, Leaf):
+        return change(ours, theirs)
+    if not (isinstance(ours, tuple) and isinstance(theirs, tuple)):
+        return theirs
+    mine, others = ours[1], theirs[1]
+    if isinstance(mine, list) and isinstance(others, list) and len(mine) == len(others):
+        pairs = zip(mine, others, strict=True)
+        return (theirs[0], [_paired(x, y, change) for x, y in pairs])
+    if isinstance(mine, dict) and isinstance(others, dict) and mine.keys() == others.keys():
+        return (theirs[0], {key: _paired(mine[key], others[key], change) for key in others})
+    return theirs
+
+
+def where_values(which: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Leaf]:
+    """Values as ours where a condition holds of ours and JAX's, which are floats."""
+
+    def change(ours: Leaf, theirs: Leaf) -> Leaf:
+        x, y = ours.values, theirs.values
+        if x is None or y is None or x.dtype != y.dtype or x.shape != y.shape:
+            return theirs
+        if x.dtype.kind not in "fV":
+            return theirs
+        return replace(theirs, values=np.where(which(x, y), x, y).astype(y.dtype))
+
+    return change
+
+
+def where_under(transformations: set[str], equates: Equates) -> Equates:
+    """As `equates`, in programs under one of the transformations."""
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        is_under = not transformations.isdisjoint(program.transformations)
+        return equates(program, ours, theirs) if is_under else theirs
+
+    return changed
+
+
+def where_called(functions: set[str], equates: Equates) -> Equates:
+    """As `equates`, in programs that call one of the functions."""
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        calls_one = not functions.isdisjoint(program.functions)
+        return equates(program, ours, theirs) if calls_one else theirs
+
+    return changed
+
+
+def is_weak(given: Input) -> bool:
+    """Whether an input is a number of Python, or an array of one."""
+    return not re.search(r"\b(jnp|np)\.(array|zeros)\(|key\(|Key\(", given.source)
+
+
+def tuples_for_lists(program: Program, ours: Any, theirs: Any) -> Any:
+    """JAX's lists as tuples, where ours are."""
+    if not (isinstance(ours, tuple) and isinstance(theirs, tuple)):
+        return theirs
+    if not (isinstance(ours[1], list) and isinstance(theirs[1], list)):
+        return theirs
+    kind = "tuple" if (ours[0], theirs[0]) == ("tuple", "list") else theirs[0]
+    if len(ours[1]) != len(theirs[1]):
+        return theirs
+    pairs = zip(ours[1], theirs[1], strict=True)
+    return (kind, [tuples_for_lists(program, x, y) for x, y in pairs])

@@ -1,0 +1,115 @@
+"""Programs computed by either library, whole or in part."""
+
+import ast
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nets.fuzzing import comparing
+from nets.fuzzing.programs import Program
+from nets.fuzzing.transformations import TRANSFORMATIONS, is_inexact, is_key
+
+
+def libraries() -> tuple[Any, Any]:
+    """minijax and JAX, with all their modules."""
+    import jax
+    import jax.image
+    import jax.scipy.fft
+    import jax.scipy.integrate
+    import jax.scipy.linalg
+    import jax.scipy.ndimage
+    import jax.scipy.signal
+    import jax.scipy.special
+    import jax.scipy.stats
+
+    import minijax
+    import minijax.image
+    import minijax.scipy
+
+    return minijax, jax
+
+
+def made(program: Program, library: Any) -> tuple[Any, Any]:
+    """The function of a program in a library, and its arguments; nothing is transformed yet."""
+    namespace = {"np": np, "nan": np.nan, "inf": np.inf, "moved": moved}
+    exec(compile(program.source, "<program>", "exec"), namespace)
+    return namespace["program"](library, library.numpy, library.lax)  # type: ignore[operator]
+
+
+def result_of(program: Program, library: Any, change: float = 0.0, inner_jit: bool = False) -> Any:
+    """What a program gives, described; its inexact arguments changed by so many times epsilon."""
+    try:
+        with library.enable_x64(program.x64), warnings.catch_warnings(), quiet_numpy():
+            warnings.simplefilter("ignore")
+            f, args = made(program, library)
+            if change:
+                args = tuple(changed(library, x, change) for x in args)
+            for name in (*(["jit"] if inner_jit else []), *program.transformations):
+                f, args = TRANSFORMATIONS[name](library, f, args)
+            return comparing.described(library, f(*args))
+    except Exception as error:
+        return comparing.raised(error)
+
+
+@contextlib.contextmanager
+def quiet_numpy() -> Iterator[None]:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def changed(library: Any, x: Any, times: float) -> Any:
+    if is_key(library, x) or not is_inexact(library, x):
+        return x
+    if isinstance(x, float | complex):
+        return x * (1 + times * float(np.finfo(np.float32).eps))
+    eps = float(library.numpy.finfo(x.dtype).eps)
+    return library.numpy.asarray(np.asarray(x) * np.asarray(1 + times * eps).astype(x.dtype))
+
+
+def moved(library: Any, results: Any, times: float) -> Any:
+    """Results of a call; the inexact ones moved by so many times the rounding of the largest."""
+    jnp = library.numpy
+
+    def of(x: Any) -> Any:
+        if is_key(library, x) or not is_inexact(library, x):
+            return x
+        x = jnp.asarray(x)
+        size = jnp.abs(x)
+        scale = jnp.max(jnp.where(jnp.isfinite(size), size, 0), initial=0)
+        return x + (times * float(jnp.finfo(x.dtype).eps) * scale).astype(x.dtype)
+
+    return library.tree.map(of, results)
+
+
+def with_results_moved(program: Program, times: float) -> Program:
+    """The program with the results of all calls but the last moved."""
+    *others, last = program.calls
+    calls = (*(f"moved(jax, {call}, {times})" for call in others), last)
+    return replace(program, calls=calls)
+
+
+def arguments_of(program: Program, which: int) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of one of the calls, as JAX computes them outside of transformations."""
+    name = program.functions[which]
+    calls = [
+        node
+        for node in ast.walk(ast.parse(program.calls[which], mode="eval"))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name
+    ]
+    if not calls:
+        return None
+    given = ", ".join(map(ast.unparse, calls[0].args))
+    named = ", ".join(f"{each.arg}={ast.unparse(each.value)}" for each in calls[0].keywords)
+    before = replace(program, calls=(*program.calls[:which], f"([{given}], dict({named}))"))
+    _, jax = libraries()
+    try:
+        with jax.enable_x64(program.x64), warnings.catch_warnings(), quiet_numpy():
+            warnings.simplefilter("ignore")
+            f, args = made(before, jax)
+            return f(*args)  # type: ignore[no-any-return]
+    except Exception:
+        return None
