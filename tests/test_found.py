@@ -158,6 +158,15 @@ FOUND = {
     "zeros of weak types are weak": lambda n, lib: lib.jvp(
         lambda: lib.nn.celu(n.array([1, 1])), (), ()
     ),
+    "uniform at its ends, and of NaN": lambda n, lib: [
+        lib.vmap(lib.grad(f, (0, 1, 2)), (0, None, None))(n.array([1.0, 2.5, 3.0, n.nan]), 1.0, 1.5)
+        for f in (lib.scipy.stats.uniform.cdf, lib.scipy.stats.uniform.logpdf)
+    ],
+    "geomspace of few numbers": lambda n, lib: [
+        n.geomspace(n.array([5.0, 2.0]), 20.0, num, endpoint)
+        for num in (0, 1, 2, 3)
+        for endpoint in (True, False)
+    ],
     "quantiles of nothing at no probabilities": lambda n, lib: [
         n.quantile(n.zeros(0), n.zeros(0)),
         n.percentile(n.zeros((0, 3)), n.zeros(0), axis=0),

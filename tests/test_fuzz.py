@@ -124,6 +124,35 @@ def test_a_worker_that_dies_is_a_finding_and_is_replaced(monkeypatch):
         process.close()
 
 
+# Programs of known differences, and the same where nothing is known that would excuse one.
+EXCUSED = {
+    "nanquantile of nothing": (
+        'jnp.zeros(0, "float32")', "jnp.nanquantile(x0, jnp.ones(2))", "jnp.nanquantile", (),
+    ),
+    "median of a scalar": ("1.0", "jnp.median(x0, keepdims=True)", "jnp.median", ()),
+    "a weak gradient": ("1.0", "jnp.roll(jnp.broadcast_to(x0, 3), 1)", "jnp.roll", ("grad",)),
+    "an array of numpy's": ('np.ones(1, "float32")', "lax.cummax(x0)", "lax.cummax", ("jvp",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXCUSED)
+def test_known_differences_are_excused_where_they_arise_and_nowhere_else(name, monkeypatch):
+    source, call, function, transformations = EXCUSED[name]
+    program = Program((Input("x0", source, True),), (call,), (function,), transformations)
+    assert worker.compared(program).difference is None
+    for table in ("as_meant", "is_deliberate"):
+        monkeypatch.setattr(
+            worker, table, lambda program, *each: each[-1] if len(each) == 2 else False
+        )
+    assert worker.compared(program).difference is not None
+
+
+def test_other_arguments_are_not_excused():
+    program = Program((Input("x0", "jnp.ones(3)", True),), ("jnp.median(x0)",), ("jnp.median",), ())
+    found = comparing.Difference("shape", "")
+    assert not worker.is_deliberate(program, found, array([1.0]), array(1.0))
+
+
 def test_what_stands_in_the_table_has_reasons():
     assert all(each.reason.endswith(".") for each in DELIBERATE)
 

@@ -185,13 +185,6 @@ DELIBERATE = [
         equates=weak_gradients,
     ),
     Deliberate(
-        "In a Jacobian, zeros of the unit arrays times a slope that is NaN are NaN, compiled or "
-        "not; compiled by JAX they are 0.",
-        equates=where_under(
-            {"jacfwd", "jacrev"}, of_each_leaf(where_values(lambda x, y: np.isnan(x) & (y == 0)))
-        ),
-    ),
-    Deliberate(
         "`median` of a scalar keeps the number of its axes, as numpy's; JAX adds one.",
         called_with(
             "shape", r"jnp\.(nan)?median",

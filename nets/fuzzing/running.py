@@ -40,15 +40,25 @@ def made(program: Program, library: Any) -> tuple[Any, Any]:
     return namespace["program"](library, library.numpy, library.lax)  # type: ignore[operator]
 
 
-def result_of(program: Program, library: Any, change: float = 0.0, inner_jit: bool = False) -> Any:
-    """What a program gives, described; its inexact arguments changed by so many times epsilon."""
+def result_of(
+    program: Program,
+    library: Any,
+    change: float = 0.0,
+    inner_jit: bool = False,
+    one_by_one: bool = False,
+) -> Any:
+    """What a program gives, described; its inexact arguments changed by so many times epsilon.
+
+    With `inner_jit` its function is compiled as a whole; `one_by_one`, no operations together.
+    """
     try:
         with library.enable_x64(program.x64), warnings.catch_warnings(), quiet_numpy():
             warnings.simplefilter("ignore")
             f, args = made(program, library)
             if change:
                 args = tuple(changed(library, x, change) for x in args)
-            for name in (*(["jit"] if inner_jit else []), *program.transformations):
+            within, around = ["jit"] * inner_jit, ["disable_jit"] * one_by_one
+            for name in (*within, *program.transformations, *around):
                 f, args = TRANSFORMATIONS[name](library, f, args)
             return comparing.described(library, f(*args))
     except Exception as error:

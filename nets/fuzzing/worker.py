@@ -151,6 +151,7 @@ def is_ill_conditioned(program: Program, ours: Any, theirs: Any) -> bool:
         result_of(program, jax, change=2),
         result_of(program, jax, change=-2),
         result_of(program, jax, inner_jit=True),
+        result_of(program, jax, one_by_one=True),
         *(result_of(with_results_moved(program, times), jax) for times in (2, -2)),
     ]
     expected = comparing.leaves(theirs)

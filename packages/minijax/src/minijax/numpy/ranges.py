@@ -183,12 +183,9 @@ def geomspace(
     if num > 0:  # the ends exactly
         head = expand_dims(broadcast_to(start, shape(out)[1:]), 0)
         tail = expand_dims(broadcast_to(stop, shape(out)[1:]), 0)
-        parts = [head, lax.slice_in_dim(out, 1, num - 1), tail]
-        if num == 1:
-            parts = [head]
-        elif not endpoint:
-            parts = [head, lax.slice_in_dim(out, 1, None)]
-        out = concatenate(parts, 0)
+        ends_with_stop = endpoint and num > 1
+        between = lax.slice_in_dim(out, 1, num - 1 if ends_with_stop else num)
+        out = concatenate([head, between, *([tail] if ends_with_stop else [])], 0)
     out = moveaxis(out, 0, axis)
     return out if dtype is None else lax.convert_element_type(out, dtype)
 

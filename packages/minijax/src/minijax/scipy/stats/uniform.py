@@ -17,7 +17,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '-1.386'
     """
     x, loc, scale = real_arrays("uniform.logpdf", x, loc, scale)
-    inside = jnp.where(jnp.isnan(x), x, -jnp.log(scale))
+    inside = jnp.where(jnp.isnan(x), math.nan, -jnp.log(scale))
     return jnp.where((x > loc + scale) | (x < loc), -math.inf, inside)
 
 
@@ -40,8 +40,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     '0.125'
     """
     x, loc, scale = real_arrays("uniform.cdf", x, loc, scale)
-    where = [x < loc, x > loc + scale]
-    return jnp.select(where, [jnp.zeros_like(x), jnp.ones_like(x)], (x - loc) / scale)
+    return jnp.minimum(jnp.maximum((x - loc) / scale, 0), 1)
 
 
 @operation
