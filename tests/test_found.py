@@ -162,6 +162,9 @@ FOUND = {
         lib.vmap(lib.grad(f, (0, 1, 2)), (0, None, None))(n.array([1.0, 2.5, 3.0, n.nan]), 1.0, 1.5)
         for f in (lib.scipy.stats.uniform.cdf, lib.scipy.stats.uniform.logpdf)
     ],
+    "angles of a weak type": lambda n, lib: [
+        f(x) for f in (n.radians, n.degrees) for x in (1.0, n.add(n.array([1, 2]), 1.0))
+    ],
     "geomspace of few numbers": lambda n, lib: [
         n.geomspace(n.array([5.0, 2.0]), 20.0, num, endpoint)
         for num in (0, 1, 2, 3)

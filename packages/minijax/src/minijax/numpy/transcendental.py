@@ -81,7 +81,7 @@ def deg2rad(x: Any) -> Any:
     >>> f"{jnp.deg2rad(180.0):.3f}"
     '3.142'
     """
-    return lax.mul(to_inexact(x), math.pi / 180)
+    return _scaled(x, math.pi / 180)
 
 
 @operation
@@ -91,7 +91,13 @@ def rad2deg(x: Any) -> Any:
     >>> f"{jnp.rad2deg(jnp.pi):.3f}"
     '180.000'
     """
-    return lax.mul(to_inexact(x), 180 / math.pi)
+    return _scaled(x, 180 / math.pi)
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    """The product with a factor, which is weak, as JAX's is, of a single number only."""
+    out = lax.mul(to_inexact(x), factor)
+    return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out
 
 
 radians = deg2rad
