@@ -157,7 +157,7 @@ DELIBERATE = [
     Deliberate(
         "`nanquantile` of nothing has the shape of `q`, as of anything else.",
         called_with(
-            "shape", r"jnp\.nan(quantile|percentile)",
+            ".*", r"jnp\.nan(quantile|percentile)",
             lambda a, q, *args, **kwargs: np.size(a) == 0 and np.ndim(q) == 1,
         ),
     ),
@@ -187,7 +187,7 @@ DELIBERATE = [
     Deliberate(
         "`median` of a scalar keeps the number of its axes, as numpy's; JAX adds one.",
         called_with(
-            "shape", r"jnp\.(nan)?median",
+            ".*", r"jnp\.(nan)?median",
             lambda a, *args, keepdims=False, **kwargs: np.ndim(a) == 0 and keepdims,
         ),
     ),
