@@ -4,7 +4,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.core import ShapedArray
-from minijax.lax.gathering import GatherScatterMode
+from minijax.lax import GatherScatterMode
 
 F64, C128, I32, U8 = map(np.dtype, ("float64", "complex128", "int32", "uint8"))
 CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP

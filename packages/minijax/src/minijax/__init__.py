@@ -57,17 +57,24 @@ from minijax.devices import (
 )
 from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.explaining import explain_error
+from minijax.inspection import invalid_numbers as _invalid_numbers
+from minijax.inspection import key_reuse as _key_reuse
 from minijax.inspection.clearing import clear_caches
 from minijax.inspection.environment import print_environment_info
-from minijax.inspection.invalid_numbers import debug_infs, debug_nans
-from minijax.inspection.key_reuse import debug_key_reuse
 from minijax.inspection.leaks import check_tracer_leaks, checking_leaks
-from minijax.inspection.watching import disable_jit, explain_cache_misses, log_compiles
 from minijax.jit import jit
 from minijax.lax.precision import default_matmul_precision
 from minijax.naming import named_call, named_scope
 from minijax.numpy import array_methods as _array_methods
 from minijax.random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
+from minijax.settings.debugging import (
+    debug_infs,
+    debug_key_reuse,
+    debug_nans,
+    disable_jit,
+    explain_cache_misses,
+    log_compiles,
+)
 from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.transformations import (
     grad,

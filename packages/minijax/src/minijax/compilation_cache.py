@@ -23,7 +23,7 @@ from typing import Any
 
 from minijax.callbacks.numbered import functions_called
 from minijax.config import config
-from minijax.inspection.watching import logging_time
+from minijax.settings.debugging import logging_time
 from minijax.slow_compiles import noticed_when_slow
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Executable, Options

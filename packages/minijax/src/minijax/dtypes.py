@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.key_dtype import extended, key_dtype, prng_key
-from minijax.lax.bits import bits_of
-from minijax.number_types import library_number_types, types_here
+from minijax.number_types import bits_of, library_number_types, types_here
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import TypePromotionError

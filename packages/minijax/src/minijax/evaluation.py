@@ -14,9 +14,6 @@ import numpy as np
 from minijax.argument_errors import blame_argument
 from minijax.array import Array, of_library
 from minijax.config import Switch
-from minijax.inspection.invalid_numbers import check_numbers
-from minijax.inspection.key_reuse import check_keys
-from minijax.inspection.leaks import check_leaks, tracer_leaks
 from minijax.number_types import (
     dtype_promotion,
     library_number_types,
@@ -26,6 +23,7 @@ from minijax.number_types import (
     x64,
 )
 from minijax.reusable_contexts import reusable_context
+from minijax.runtime import hooks
 from minijax.tracebacks import hide_frames
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -146,8 +144,8 @@ class DeviceTrace(EvalTrace):
             in_avals = tuple([typeof(x) for x in args])
             outs = call(compile_primitive(primitive, in_avals, params), args, Array)
         if Switch.used:
-            check_numbers(primitive, args, params, outs)
-            check_keys(primitive, args, params)
+            for check in hooks.after_primitive:
+                check(primitive, args, params, outs)
         return outs
 
 
@@ -198,8 +196,9 @@ def evaluated_by_library(function: Function) -> Function:
                     return function(*args, **kwargs)
             with library_evaluation():
                 result = function(*args, **kwargs)
-            if Switch.used and tracer_leaks.value:
-                check_leaks()
+            if Switch.used:
+                for check in hooks.after_function:
+                    check()
             return result
         except Exception as error:
             try:

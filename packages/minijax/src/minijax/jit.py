@@ -16,8 +16,9 @@ from minijax.arrays import tree_to_arrays
 from minijax.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.config import Switch, config
 from minijax.evaluation import evaluated_by_library, leaf_types, library_evaluation
-from minijax.inspection.watching import logging_time, watched_call
 from minijax.number_types import types_here, types_in_function
+from minijax.runtime.hooks import call_by_hook
+from minijax.settings.debugging import disable_jit_option, logging_time
 from minijax.tracebacks import hide_frames, hiding_frames
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.flat_function import require_function
@@ -57,8 +58,8 @@ class JittedFunction(Stage3JittedFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         evaluating = is_evaluating()
         try:
-            if Switch.used and (watched := watched_call(self, args, kwargs)):
-                return watched[0]
+            if Switch.used and (result := self._call_checked(args, kwargs)):
+                return result[0]
             if not evaluating:
                 if self._inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
@@ -103,6 +104,12 @@ class JittedFunction(Stage3JittedFunction):
             raise
 
     # --8<-- [end:call]
+
+    def _call_checked(self, args: Any, kwargs: Any) -> tuple[Any] | None:
+        """The result, in a tuple, if a debugging switch changes how the call is made."""
+        if self.is_users and disable_jit_option.value:
+            return (self._fun(*args, **kwargs),)
+        return call_by_hook(self, args, kwargs)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Raises an error that says more than the one that a call raised, if there is one."""
@@ -216,8 +223,8 @@ class DonatingFunction(JittedFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         evaluating = is_evaluating()
         try:
-            if Switch.used and (watched := watched_call(self, args, kwargs)):
-                return watched[0]
+            if Switch.used and (result := self._call_checked(args, kwargs)):
+                return result[0]
             if not evaluating:  # a part of a larger program has no memory of its own
                 return super().__call__(*args, **kwargs)
             with library_evaluation():

@@ -289,3 +289,9 @@ rank_promotion = config.declare(
     "Whether operands of different numbers of axes meet, with a warning, or are an error.",
     NumbersOption,
 )
+
+
+def bits_of(dtype: np.dtype[Any]) -> int:
+    """How many bits a number of this dtype has: for int4, 4, though it takes a byte."""
+    digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
+    return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize

@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 from minijax.errors import ConcretizationTypeError
 from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import index_dtype
-from minijax.lax.gathering import GatherScatterMode
+from minijax.lax.gather_dimensions import GatherScatterMode
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import shape
 from minijax.operation import operation

@@ -13,12 +13,12 @@ import numpy as np
 from minijax.ad_checkpoint import checkpoint_p
 from minijax.callbacks.callback import TOKEN
 from minijax.callbacks.effects import debug_callback_p, io_callback_p
-from minijax.custom_batching import custom_vmap_p
 from minijax.custom_derivatives.linear import custom_linear_p
 from minijax.custom_derivatives.rules import custom_call_p
 from minijax.lax.linear_solve import linear_solve_p, split_operands
 from minijax.lax.scan import scan_p
 from minijax.lax.while_loop import while_p
+from minijax.transforms.custom_vmap import custom_vmap_p
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, jit_p, lowering
 from minijax_stage3.dce import has_effects

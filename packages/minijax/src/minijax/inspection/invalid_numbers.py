@@ -1,12 +1,17 @@
 """`debug_nans` and `debug_infs`: an error where a result is first no number, or not finite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.config import Switch, config
-from minijax.reusable_contexts import reusable_context
+from minijax.arrays import tree_to_arrays
+from minijax.evaluation import library_evaluation
+from minijax.lax.scan import scan_p
+from minijax.lax.while_loop import while_p
+from minijax.runtime import hooks
+from minijax.settings.debugging import infs_option, nans_option
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import user_source
 from minijax_stage2 import Primitive, typeof
 from minijax_stage2.primitives import (
@@ -18,67 +23,9 @@ from minijax_stage2.primitives import (
 from minijax_stage2.promotion import is_inexact
 from minijax_stage3 import Jaxpr, eval_jaxpr
 
-_nans = config.declare(
-    "debug_nans",
-    bool,
-    False,
-    "Whether a result that is not a number is an error, which says where it was computed.",
-    Switch,
-)
-_infs = config.declare(
-    "debug_infs",
-    bool,
-    False,
-    "Whether a result that is infinite is an error, which says where it was computed.",
-    Switch,
-)
-
-
-@reusable_context
-def debug_nans(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_nans` for the block of a `with`, in this thread only.
-
-    Every result is looked at, which takes time. Where something in a compiled program is not a
-    number, the program runs once more, step by step, to find which step computed it.
-
-    Raises:
-        TypeError: `new_val` is no bool.
-
-    >>> import minijax.numpy as jnp
-    >>> with debug_nans(True):
-    ...     try:
-    ...         jnp.log(jnp.zeros(2) - 1.0)
-    ...     except FloatingPointError as error:
-    ...         print(str(error).partition(" at ")[0])
-    invalid value (nan) encountered in log
-    """
-    with _nans.override(new_val):
-        yield
-
-
-@reusable_context
-def debug_infs(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_infs` for the block of a `with`, in this thread only.
-
-    Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
-    was computed.
-
-    Raises:
-        TypeError: `new_val` is no bool.
-
-    >>> with minijax.debug_infs(True):
-    ...     try:
-    ...         1.0 / jnp.zeros(2)
-    ...     except FloatingPointError as error:
-    ...         print(str(error).partition(" at ")[0])
-    invalid value (inf) encountered in div
-    """
-    with _infs.override(new_val):
-        yield
-
 
 def looks_for_invalid_numbers() -> bool:
-    return bool(_nans.value or _infs.value)
+    return bool(nans_option.value or infs_option.value)
 
 
 # These compute no number that was not there before; programs make infinite constants by them.
@@ -89,11 +36,7 @@ _only_move = {convert_element_type_p, broadcast_in_dim_p, reshape_p, transpose_p
 def check_numbers(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
-    """Raises the error due when what a primitive was evaluated to is not what is wanted.
-
-    Raises:
-        FloatingPointError: it is not a number, or infinite, and somebody asked.
-    """
+    """Raise FloatingPointError if a result is NaN or infinite and the switch for that is on."""
     if primitive in _only_move or not looks_for_invalid_numbers():
         return
     kind = _invalid_kind(outs)
@@ -106,22 +49,38 @@ def check_numbers(
     raise FloatingPointError(f"invalid value ({kind}) encountered in {name}{where}")
 
 
+hooks.after_primitive.append(check_numbers)
+
+
+def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function whose numbers are checked; None where they are not."""
+    if not (looks_for_invalid_numbers() and is_evaluating()):
+        return None
+    with library_evaluation():
+        try:
+            return (tree_to_arrays(function._bind(args, kwargs)),)
+        except FloatingPointError:
+            if function._inside is not None:  # which the user's line calls
+                function._inside(*args, **kwargs)
+            raise
+
+
+hooks.before_jitted_call.append(check_call)
+
+
 def _invalid_kind(outs: Sequence[Any]) -> str | None:
     for x in outs:
         if is_inexact(typeof(x).dtype):
             numbers = np.asarray(x)
-            if _nans.value and np.isnan(numbers).any():
+            if nans_option.value and np.isnan(numbers).any():
                 return "nan"
-            if _infs.value and np.isinf(numbers).any():
+            if infs_option.value and np.isinf(numbers).any():
                 return "inf"
     return None
 
 
 def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Runs the program that a primitive holds step by step; the step that is to blame raises."""
-    from minijax.lax.scan import scan_p
-    from minijax.lax.while_loop import while_p
-
     if primitive is scan_p:
         _look_inside_scan(args, **params)
     elif primitive is while_p:

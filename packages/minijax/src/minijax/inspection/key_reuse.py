@@ -5,165 +5,35 @@ primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted f
 once more before each call, to see in its program which keys it uses.
 """
 
-import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from minijax.array import Array
-from minijax.config import Switch, config
-from minijax.errors import KeyReuseError
+from minijax.evaluation import library_evaluation
 from minijax.key_dtype import key_dtype
-from minijax.reusable_contexts import reusable_context
-from minijax_stage1.source import Source, user_source
-from minijax_stage2 import (
-    Primitive,
-    bind1,
-    defzero,
-    impl_rules,
-    tree_flatten,
-    tree_leaves,
-    typeof,
-    vmap_rules,
+from minijax.random.key_use import (
+    KeyUse,
+    in_step,
+    is_staging_for_keys,
+    key_use_p,
+    looks_for_key_reuse,
+    mark,
+    take,
+    use_of,
+    used_in_each_round,
+    used_twice,
 )
+from minijax.runtime import hooks
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import Primitive, tree_flatten, tree_leaves, typeof
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shaped_array import is_value
-from minijax_stage3 import Jaxpr, JaxprEqn, Var, abstract_eval_rules, lowering_rules
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
 
-_option = config.declare(
-    "debug_key_reuse",
-    bool,
-    False,
-    "Whether it is an error to draw from a random key more than once.",
-    Switch,
-)
-_step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
-
-
-@reusable_context
-def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_key_reuse` for the block of a `with`, in this thread only.
-
-    Keys of dtype `key<fry>` are followed, not those that are two words of uint32. Jitted functions
-    are staged before each call, which takes time.
-
-    >>> from minijax import random
-    >>> with debug_key_reuse(True):
-    ...     key = random.key(0)
-    ...     x = random.normal(key)
-    ...     try:
-    ...         random.uniform(key)
-    ...     except KeyReuseError as error:
-    ...         print(str(error).partition(":")[0])
-    a random key is used twice
-    """
-    with _option.override(new_val):
-        yield
-
-
-def looks_for_key_reuse() -> bool:
-    return bool(_option.value) and _step.get() != "running"
-
-
-def is_staging_for_keys() -> bool:
-    """Whether a function is staged only to see which keys it uses."""
-    return _step.get() == "staging"
-
-
-@contextmanager
-def _in_step(step: str) -> Iterator[None]:
-    token = _step.set(step)
-    try:
-        yield
-    finally:
-        _step.reset(token)
-
-
-class KeyUse:
-    """A place where a function draws from a key."""
-
-    def __init__(self, function: str):
-        self.function = function
-        self.source: Source | None = user_source()
-
-    def __str__(self) -> str:
-        return f"by `{self.function}` at {self.source or 'an unknown line'}"
-
-
-_REMEDY = (
-    "What is drawn from one key is not independent. Make a new key for each use, by "
-    "`key, new = random.split(key)`; or say that it is meant, by random.clone(key)."
-)
-
-
-def _used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
-    return KeyReuseError(f"a random key is used twice: {first}, and {second}. {_REMEDY}")
-
-
-def _used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
-    return KeyReuseError(
-        f"a random key is used in each round of a {loop}: {use}. {_REMEDY} A loop carries the key "
-        "from round to round, or takes one key a round from an array of them."
-    )
-
-
-# --8<-- [start:primitive]
-key_use_p = Primitive("key_use", holds_programs=True)  # `use` is None where a key is cloned
-
-
-def note_key_use(function: str, key: Any) -> Any:
-    """`key`, of dtype `key<fry>`, once it is known that `function` draws from it."""
-    if Switch.used and looks_for_key_reuse():
-        return bind1(key_use_p, key, use=KeyUse(function))
-    return key
-
-
-def cloned(key: Any) -> Any:
-    """`key` as a key of its own."""
-    return bind1(key_use_p, key, use=None) if Switch.used and looks_for_key_reuse() else key
-
-
-def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
-    if use is not None:
-        _take(key, use)
-    return [Array(key.buffer, key.aval)]  # another object, and so another key
-
-
-impl_rules[key_use_p] = _evaluate
-abstract_eval_rules[key_use_p] = lambda key, *, use: [key]
-lowering_rules[key_use_p] = lambda b, out_avals, key, *, use: [key]
-vmap_rules[key_use_p] = lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims)
-defzero(key_use_p)
-# --8<-- [end:primitive]
-
 
 # --8<-- [start:arrays]
-_uses: dict[int, tuple[Any, KeyUse]] = {}  # of keys that live, by their identity
-
-
-def _use_of(key: Any) -> KeyUse | None:
-    entry = _uses.get(id(key))
-    return entry[1] if entry is not None and entry[0]() is key else None
-
-
-def _mark(key: Any, use: KeyUse) -> None:
-    def forget(_: Any, number: int = id(key)) -> None:
-        _uses.pop(number, None)
-
-    _uses[id(key)] = weakref.ref(key, forget), use
-
-
-def _take(key: Any, use: KeyUse) -> None:
-    """Marks an Array as used, which it must not be yet."""
-    earlier = _use_of(key)
-    if earlier is not None and earlier is not use:
-        raise _used_twice(earlier, use)
-    _mark(key, use)
-
-
 def _is_key(x: Any) -> bool:
     return type(x) is Array and x.aval.dtype == key_dtype
 
@@ -178,32 +48,50 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
     if not all(map(is_value, leaves)) or not (function.is_users or any(map(_is_key, leaves))):
         return None
     flat_fun = FlatFunction(function._static.fill(static), tree, has_kwargs=True)
-    with _in_step("staging"):
+    with in_step("staging"):
         closed = trace_to_jaxpr(flat_fun, list(map(typeof, leaves)), "jit", function._fun)
         found = keys_of(consts_as_invars(closed.jaxpr))
     operands = [*closed.consts, *leaves]
     _take_all(found, operands)
-    with _in_step("running"):
+    with in_step("running"):
         result = function(*args, **kwargs)
     for out, key in zip(tree_leaves(result), found.results, strict=True):
-        use = _use_of(operands[key]) if isinstance(key, int) else key
+        use = use_of(operands[key]) if isinstance(key, int) else key
         if use is not None and _is_key(out):
-            _mark(out, use)
+            mark(out, use)
     return (result,)
 
 
-def check_keys(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Raises the error due when a loop or a choice, evaluated by itself, uses keys again."""
+def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function whose keys are checked; None where keys are not followed."""
+    if not looks_for_key_reuse():
+        return None
+    if is_evaluating():
+        with library_evaluation():
+            return call_on_fresh_keys(function, args, kwargs)
+    return (function._fun(*args, **kwargs),) if is_staging_for_keys() else None
+
+
+hooks.before_jitted_call.append(check_call)
+
+
+def check_keys(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
+) -> None:
+    """Raise KeyReuseError if a loop or a choice, evaluated by itself, uses keys again."""
     if primitive.holds_programs and primitive is not key_use_p and looks_for_key_reuse():
         found = _keys_of_programs(primitive, params, len(args))
         if found is not None:
             _take_all(found, args)
 
 
+hooks.after_primitive.append(check_keys)
+
+
 def _take_all(found: "Keys", operands: Sequence[Any]) -> None:
     for x, use in zip(operands, found.operands, strict=True):
         if use is not None and _is_key(x):
-            _take(x, use)
+            take(x, use)
 
 
 # --8<-- [end:arrays]
@@ -234,7 +122,7 @@ class _Key:
     def take(self, use: KeyUse) -> None:
         for key in (*self._around(), *self._inside()):
             if key.use is not None and key.use is not use:
-                raise _used_twice(key.use, use)
+                raise used_twice(key.use, use)
         self.use = use
 
     def _around(self) -> "Iterator[_Key]":
@@ -344,7 +232,7 @@ def _keys_of_while(
     _check_rounds("while_loop", of_body, body_consts, carry)
     for use in of_cond.operands:
         if use is not None:
-            raise _used_in_each_round("while_loop", use)
+            raise used_in_each_round("while_loop", use)
     results = [at + cond_consts if isinstance(at, int) else at for at in of_body.results]
     return Keys([*of_cond.operands[:cond_consts], *of_body.operands], results)
 
@@ -370,7 +258,4 @@ def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> Non
             body.results[number - num_consts] == number
             or isinstance(body.results[number - num_consts], KeyUse)
         ):
-            raise _used_in_each_round(loop, use)
-
-
-__all__ = ["debug_key_reuse"]
+            raise used_in_each_round(loop, use)

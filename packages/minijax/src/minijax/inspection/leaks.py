@@ -3,19 +3,15 @@
 import gc
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
-from minijax.config import Switch, config
 from minijax.errors import LeakedTracerError
+from minijax.evaluation import library_evaluation
 from minijax.reusable_contexts import reusable_context
+from minijax.runtime import hooks
+from minijax.settings.debugging import tracer_leaks_option
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer
-
-tracer_leaks = config.declare(
-    "check_tracer_leaks",
-    bool,
-    False,
-    "Whether it is an error if a tracer outlives the call that it belongs to.",
-    Switch,
-)
 
 
 @reusable_context
@@ -35,12 +31,12 @@ def checking_leaks() -> Iterator[None]:
     leaked tracers of the jit of `<lambda>`, which has ended
     >>> kept.clear()
     """
-    is_first = not (tracer_leaks.value or gc.get_freeze_count())
+    is_first = not (tracer_leaks_option.value or gc.get_freeze_count())
     if is_first:  # what is there already is set aside, and not looked through again and again
         gc.collect()
         gc.freeze()
     try:
-        with tracer_leaks.override(True):
+        with tracer_leaks_option.override(True):
             yield
     finally:
         if is_first:
@@ -55,7 +51,7 @@ def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
     ...     minijax.grad(lambda x: x * x)(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    with checking_leaks() if new_val is True else tracer_leaks.override(new_val):
+    with checking_leaks() if new_val is True else tracer_leaks_option.override(new_val):
         yield
 
 
@@ -82,6 +78,24 @@ def check_leaks() -> None:
         )
 
 
+def check_function() -> None:
+    """Look for leaks where a function of the library returns."""
+    if tracer_leaks_option.value:
+        check_leaks()
+
+
+def check_call(function: Any, args: Any, kwargs: Any) -> None:
+    """Trace a jitted function, and look for leaks if it had not been traced for such a call."""
+    if tracer_leaks_option.value and is_evaluating():
+        with library_evaluation():
+            count = len(function._traced)
+            function._trace_types(args, kwargs)
+        if len(function._traced) != count:
+            check_leaks()
+
+
+hooks.after_function.append(check_function)
+hooks.before_jitted_call.append(check_call)
 # --8<-- [end:check]
 
 

@@ -5,15 +5,8 @@ from typing import Any
 
 from minijax.declare import declare
 from minijax.lax.computations import calls_host, host_call_error
-from minijax.lax.gathering import GatherScatterMode
-from minijax.lax.scattering import (
-    STATIC,
-    ScatterDimensionNumbers,
-    bind_scatter,
-    lower_scatter,
-    scatter_type,
-    vmap_scatter,
-)
+from minijax.lax.gather_dimensions import GatherScatterMode, ScatterDimensionNumbers
+from minijax.lax.scattering import STATIC, bind_scatter, lower_scatter, scatter_type, vmap_scatter
 from minijax.lax.structural import full
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, typeof

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.declare import binary, declare, unary
+from minijax.number_types import bits_of
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
@@ -146,12 +147,6 @@ def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[Shaped
             f"stand along the last axis, found {x}"
         )
     return [ShapedArray(shape, new_dtype)]
-
-
-def bits_of(dtype: np.dtype[Any]) -> int:
-    """How many bits a number of this dtype has: for int4, 4, though it takes a byte."""
-    digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
-    return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize
 
 
 def _vmap_bitcast(

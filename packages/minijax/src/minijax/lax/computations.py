@@ -4,7 +4,6 @@ Reductions, windows and sorts take a *computation*, a Python function of scalars
 and written as a region of the operation of StableHLO.
 """
 
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -12,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.inspection.key_reuse import looks_for_key_reuse
-from minijax.lax.structural import reshape
+from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
 from minijax_stage2.trace import Primitive
-from minijax_stage2.vmap import move_batch_dim, vmap_flat
-from minijax_stage3 import Jaxpr, Literal, eval_jaxpr
+from minijax_stage3 import Jaxpr, Literal
 from minijax_stage3.jaxpr import JaxprEqn, inner_jaxprs
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
@@ -49,10 +46,12 @@ def stage_computation(
         NotImplementedError: it uses an array from outside, or calls Python.
     """
     scalars = tuple(ShapedArray((), aval.dtype) for aval in avals)
-    key = scalars, tree, number_types(), looks_for_key_reuse()
+    key = scalars, tree, number_types()
     try:
         staged = _staged.setdefault(computation, {})
     except TypeError:  # what no weak reference can be made to
+        staged = {}
+    if key_reuse_option.value:  # then programs mark the keys that they use
         staged = {}
     if key not in staged:
         staged[key] = _stage(caller, computation, scalars, tree)
@@ -125,25 +124,6 @@ def operation_of(jaxpr: Jaxpr) -> Primitive | None:
     x, y = jaxpr.invars
     is_plain = list(eqn.invars) in ([x, y], [y, x]) and list(eqn.outvars) == list(jaxpr.outvars)
     return eqn.primitive if is_plain else None
-
-
-def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
-    """The function that combines arrays as the computation combines scalars."""
-
-    def on_scalars(*xs: Any) -> list[Any]:
-        return eval_jaxpr(jaxpr, [], *xs)
-
-    def combine(*operands: Any) -> list[Any]:
-        shape = typeof(operands[0]).shape
-        size = math.prod(shape)
-        flat = [reshape(x, (size,)) for x in operands]
-        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), size, None)
-        return [
-            reshape(move_batch_dim(out, size, dim, 0), shape)
-            for out, dim in zip(outs, dims, strict=True)
-        ]
-
-    return combine
 
 
 # --8<-- [end:computation]

@@ -9,11 +9,11 @@ import minijax_stage4 as stage4
 from minijax.arrays import tree_to_arrays
 from minijax.errors import BranchTypeError
 from minijax.evaluation import evaluated_by_library
-from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import stage_body, stage_to_jaxpr
 from minijax.lax.unstaged import known_number, known_truth
 from minijax.promotion import result_type
+from minijax.settings.debugging import jit_is_disabled
 from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.declare import declare
-from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
-from minijax.lax.scattering import ScatterDimensionNumbers, fitting
+from minijax.lax.gather_dimensions import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather_p,
+)
+from minijax.lax.scattering import fitting
 from minijax.lax.scatters import scatter_p
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.lax.structural import expand_dims, full, full_like, squeeze

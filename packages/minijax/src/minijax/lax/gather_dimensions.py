@@ -1,7 +1,9 @@
-"""Which axes are which where slices are gathered, and what becomes of those outside."""
+"""Dimension numbers and modes of `gather` and of the scatters."""
 
 import enum
 from typing import NamedTuple
+
+from minijax_stage2 import Primitive
 
 Dims = tuple[int, ...]
 
@@ -65,4 +67,34 @@ class GatherDimensionNumbers(NamedTuple):
     start_indices_batching_dims: Dims = ()
 
 
-__all__ = ["Dims", "GatherDimensionNumbers", "GatherScatterMode"]
+class ScatterDimensionNumbers(NamedTuple):
+    """Which axes are which in `scatter`; the attributes are those of `GatherDimensionNumbers`.
+
+    Attributes:
+        update_window_dims: the axes of the updates along which one update lies.
+        inserted_window_dims: the axes of the operand that the updates lack.
+        scatter_dims_to_operand_dims: the axes of the operand where the entries of an index say
+            to begin.
+        operand_batching_dims: axes of the operand that run along with axes of the indices.
+        scatter_indices_batching_dims: those axes of the indices.
+
+    >>> numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> lax.scatter_add(jnp.zeros((3, 2)), jnp.array([[2], [0]]), jnp.ones((2, 2)), numbers)
+    Array([[1., 1.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
+    """
+
+    update_window_dims: Dims
+    inserted_window_dims: Dims
+    scatter_dims_to_operand_dims: Dims
+    operand_batching_dims: Dims = ()
+    scatter_indices_batching_dims: Dims = ()
+
+
+# Each is the transpose of the other.
+gather_p = Primitive("gather")
+scatter_add_p = Primitive("scatter_add")
+
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]

@@ -12,10 +12,17 @@ import numpy as np
 
 from minijax.declare import declare
 from minijax.key_dtype import key_dtype
-from minijax.lax.gather_dimensions import Dims, GatherDimensionNumbers, GatherScatterMode
+from minijax.lax.gather_dimensions import (
+    Dims,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather_p,
+    scatter_add_p,
+)
 from minijax.lax.structural import full
 from minijax.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2 import ShapedArray, bind1
 from minijax_stage2.functions import ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
@@ -24,8 +31,6 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
-
-gather_p = Primitive("gather")
 
 
 # --8<-- [start:gather]
@@ -321,11 +326,9 @@ def _transpose_gather(
     **options: Any,
 ) -> Any:
     """Adds up what belongs to each element, among zeros."""
-    from minijax.lax.scattering import ScatterDimensionNumbers
-    from minijax.lax.scatters import scatter_add
-
     zeros = full(x.aval.shape, 0, x.aval.dtype)
-    return scatter_add(zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers), **options)
+    numbers = ScatterDimensionNumbers(*dimension_numbers)
+    return bind1(scatter_add_p, zeros, indices, ct, dimension_numbers=numbers, **options)
 
 
 declare(
@@ -344,8 +347,4 @@ declare(
 # --8<-- [end:gather]
 
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "gather",
-]
+__all__ = ["gather"]

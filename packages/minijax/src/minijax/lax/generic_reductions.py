@@ -21,7 +21,6 @@ from minijax.lax.computations import (
     operation_of,
     reduce_text,
     stage_computation,
-    vectorised,
 )
 from minijax.lax.elementwise import mul
 from minijax.lax.slicing import concatenate, slice
@@ -40,7 +39,7 @@ from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3 import Jaxpr, Var, abstract_eval_rules
+from minijax_stage3 import Jaxpr, Var, abstract_eval_rules, eval_jaxpr
 from minijax_stage3.array import call
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import JaxprEqn
@@ -52,6 +51,25 @@ reduce_p = Primitive("reduce", holds_programs=True)
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]
 Combine = Callable[..., list[Any]]
+
+
+def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    """The function that combines arrays as the computation combines scalars."""
+
+    def on_scalars(*xs: Any) -> list[Any]:
+        return eval_jaxpr(jaxpr, [], *xs)
+
+    def combine(*operands: Any) -> list[Any]:
+        shape = typeof(operands[0]).shape
+        size = math.prod(shape)
+        flat = [reshape(x, (size,)) for x in operands]
+        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), size, None)
+        return [
+            reshape(move_batch_dim(out, size, dim, 0), shape)
+            for out, dim in zip(outs, dims, strict=True)
+        ]
+
+    return combine
 
 
 # --8<-- [start:halving]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax.elementwise import add, lt, where
-from minijax.lax.gathering import GatherDimensionNumbers, gather
+from minijax.lax.gather_dimensions import GatherDimensionNumbers
+from minijax.lax.gathering import gather
 from minijax.lax.rounding import rem
 from minijax.lax.slicing import concatenate
 from minijax.lax.structural import expand_dims

@@ -9,7 +9,8 @@ import minijax_stage2 as stage2
 from minijax.lax.choice import select
 from minijax.lax.complex_numbers import conj, real
 from minijax.lax.elementwise import ge, mul
-from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.gather_dimensions import GatherDimensionNumbers, GatherScatterMode
+from minijax.lax.gathering import gather
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.structural import (
     broadcast_in_dim,

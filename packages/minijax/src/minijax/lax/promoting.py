@@ -21,6 +21,7 @@ import minijax.lax.dynamic_slicing as dynamic_slicing
 import minijax.lax.elementwise as elementwise
 import minijax.lax.exchanges as exchanges
 import minijax.lax.fft as fft_module
+import minijax.lax.gather_dimensions as gather_dimensions
 import minijax.lax.gathering as gathering
 import minijax.lax.generators as generators
 import minijax.lax.generic_reductions as generic_reductions
@@ -40,7 +41,6 @@ import minijax.lax.roots as roots
 import minijax.lax.rounding as rounding
 import minijax.lax.scan_reverse as _scan_reverse
 import minijax.lax.scan_rules as _scan_rules
-import minijax.lax.scattering as scattering
 import minijax.lax.scatters as scatters
 import minijax.lax.shapes as shapes
 import minijax.lax.slicing as slicing
@@ -69,6 +69,7 @@ from minijax.lax.dynamic_slicing import *
 from minijax.lax.elementwise import *
 from minijax.lax.exchanges import *
 from minijax.lax.fft import *
+from minijax.lax.gather_dimensions import *
 from minijax.lax.gathering import *
 from minijax.lax.generators import *
 from minijax.lax.generic_reductions import *
@@ -87,7 +88,6 @@ from minijax.lax.reductions import *
 from minijax.lax.roots import *
 from minijax.lax.rounding import *
 from minijax.lax.scan import fori_loop, map, scan
-from minijax.lax.scattering import *
 from minijax.lax.scatters import *
 from minijax.lax.shapes import *
 from minijax.lax.slicing import *
@@ -140,7 +140,7 @@ __all__ = [
     *reductions.__all__,
     *roots.__all__,
     *rounding.__all__,
-    *scattering.__all__,
+    *gather_dimensions.__all__,
     *shapes.__all__,
     *scatters.__all__,
     *slicing.__all__,

@@ -9,13 +9,14 @@ import numpy as np
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.errors import ConcretizationTypeError
 from minijax.evaluation import evaluated_by_library
-from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import stage_body, stage_with_carry
-from minijax.lax.slicing import slice
+from minijax.lax.slicing import concatenate, slice
 from minijax.lax.unstaged import scan_in_python
 from minijax.lax.while_loop import while_loop
 from minijax.promotion import promote
+from minijax.settings.debugging import jit_is_disabled
+from minijax.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
@@ -294,9 +295,6 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return scan(_one_by_one(f), None, xs)[1]
     if batch_size < 0:
         raise ValueError(f"map: batch_size must not be negative, found {batch_size}")
-    from minijax.numpy import concatenate
-    from minijax.transformations import vmap
-
     xs = tree_to_arrays(xs)
     length = _length(f, xs, None)
     batches, rest = divmod(length, batch_size)
@@ -316,7 +314,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         parts.append(vmap(f)(tree_map(lambda x: _between(x, length - rest, length), xs)))
     if len(parts) == 1:
         return parts[0]
-    return tree_map(lambda *pieces: concatenate(pieces), *parts)
+    return tree_map(lambda *pieces: concatenate(pieces, 0), *parts)
 
 
 # --8<-- [end:map]

@@ -6,11 +6,10 @@ or moved inside in mode "clip". The functions themselves are in `scatters` and `
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from minijax.lax.gather_dimensions import Dims
+from minijax.lax.gather_dimensions import GatherScatterMode, ScatterDimensionNumbers
 from minijax.lax.gathering import (
-    GatherScatterMode,
     after,
     bounds_of_indices,
     check_indices,
@@ -26,31 +25,6 @@ from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
-
-
-class ScatterDimensionNumbers(NamedTuple):
-    """Which axes are which in `scatter`; the attributes are those of `GatherDimensionNumbers`.
-
-    Attributes:
-        update_window_dims: the axes of the updates along which one update lies.
-        inserted_window_dims: the axes of the operand that the updates lack.
-        scatter_dims_to_operand_dims: the axes of the operand where the entries of an index say
-            to begin.
-        operand_batching_dims: axes of the operand that run along with axes of the indices.
-        scatter_indices_batching_dims: those axes of the indices.
-
-    >>> numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
-    >>> lax.scatter_add(jnp.zeros((3, 2)), jnp.array([[2], [0]]), jnp.ones((2, 2)), numbers)
-    Array([[1., 1.],
-           [0., 0.],
-           [1., 1.]], dtype=float32)
-    """
-
-    update_window_dims: Dims
-    inserted_window_dims: Dims
-    scatter_dims_to_operand_dims: Dims
-    operand_batching_dims: Dims = ()
-    scatter_indices_batching_dims: Dims = ()
 
 
 def fitting(name: str, updates: Any, operand: Any) -> Any:
@@ -235,5 +209,3 @@ def bind_scatter(
 
 
 # --8<-- [end:scatter]
-
-__all__ = ["ScatterDimensionNumbers"]

@@ -8,10 +8,15 @@ import numpy as np
 from minijax.declare import declare
 from minijax.lax.choice import select
 from minijax.lax.elementwise import div, eq, mul, neg
-from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.gather_dimensions import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    scatter_add_p,
+)
+from minijax.lax.gathering import gather
 from minijax.lax.scattering import (
     STATIC,
-    ScatterDimensionNumbers,
     bind_scatter,
     fitting,
     lower_scatter,
@@ -27,9 +32,8 @@ from minijax_stage2.shaped_array import Shape
 from minijax_stage4 import UndefPrimal
 
 
-def _scatter(name: str, doc: str, combine: str, result: str, **rules: Any) -> tuple[Primitive, Any]:
-    """Declares a scatter; the primitive and the function that users call."""
-    primitive = Primitive(name)
+def _scatter(primitive: Primitive, doc: str, combine: str, result: str, **rules: Any) -> Any:
+    """Declare a scatter, and return the function that users call."""
     declare(
         primitive,
         abstract_eval=scatter_type,
@@ -37,7 +41,7 @@ def _scatter(name: str, doc: str, combine: str, result: str, **rules: Any) -> tu
         vmap=vmap_scatter(primitive),
         **rules,
     )
-    return primitive, _function(name, doc, primitive, result)
+    return _function(primitive.name, doc, primitive, result)
 
 
 def _function(
@@ -136,11 +140,10 @@ def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
     return [x_ct, None, updates_ct]
 
 
-def _jvp_of_linear(get_primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
     """The rule of what is linear in array and updates together: itself, of the tangents."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        primitive = get_primitive()
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
         out = bind1(primitive, x, indices, updates, **params)
         if type(x_dot) is Zero and type(updates_dot) is Zero:
@@ -152,22 +155,21 @@ def _jvp_of_linear(get_primitive: Callable[[], Primitive]) -> Callable[..., Any]
     return rule
 
 
-scatter_p: Primitive
-scatter_p, scatter = _scatter(
-    "scatter",
+scatter_p = Primitive("scatter")
+scatter = _scatter(
+    scatter_p,
     "`operand` with updates put in. Where several meet, one of them stays.",
     "",
     "[10.,  4.,  2.]",
-    jvp=_jvp_of_linear(lambda: scatter_p),
+    jvp=_jvp_of_linear(scatter_p),
     transpose=_transpose_scatter,
 )
-scatter_add_p: Primitive
-scatter_add_p, scatter_add = _scatter(
-    "scatter_add",
+scatter_add = _scatter(
+    scatter_add_p,
     "`operand` with updates added.",
     "add",
     "[13.,  4.,  7.]",
-    jvp=_jvp_of_linear(lambda: scatter_add_p),
+    jvp=_jvp_of_linear(scatter_add_p),
     transpose=[
         lambda ct, x, indices, updates, **params: ct,
         None,
@@ -188,9 +190,9 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
     return mul(x, bind1(scatter_add_p, full_like(x, 0), indices, t, **params))
 
 
-scatter_mul_p: Primitive
-scatter_mul_p, scatter_mul = _scatter(
-    "scatter_mul",
+scatter_mul_p = Primitive("scatter_mul")
+scatter_mul = _scatter(
+    scatter_mul_p,
     "`operand` multiplied by updates.",
     "multiply",
     "[30.,  4., 10.]",
@@ -229,17 +231,17 @@ def _extremal_of_updates(
     return div(total, count)
 
 
-scatter_min_p: Primitive
-scatter_min_p, scatter_min = _scatter(
-    "scatter_min",
+scatter_min_p = Primitive("scatter_min")
+scatter_min = _scatter(
+    scatter_min_p,
     "The smaller of each element of `operand` and the updates for it.",
     "minimum",
     "[3., 4., 2.]",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
-scatter_max_p: Primitive
-scatter_max_p, scatter_max = _scatter(
-    "scatter_max",
+scatter_max_p = Primitive("scatter_max")
+scatter_max = _scatter(
+    scatter_max_p,
     "The larger of each element of `operand` and the updates for it.",
     "maximum",
     "[10.,  4.,  5.]",

@@ -11,7 +11,8 @@ import numpy as np
 
 from minijax.declare import declare
 from minijax.lax.elementwise import neg
-from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.gather_dimensions import GatherDimensionNumbers, GatherScatterMode
+from minijax.lax.gathering import gather
 from minijax.lax.structural import broadcasted_iota, reshape
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof

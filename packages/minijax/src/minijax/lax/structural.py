@@ -9,6 +9,7 @@ import minijax_stage2 as stage2
 from minijax.arrays import type_of
 from minijax.declare import declare
 from minijax.key_dtype import key_dtype
+from minijax.lax.key_arrays import random_wrap
 from minijax.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
@@ -69,8 +70,6 @@ def full_like(
 
 def _key_of(value: Any) -> Any:
     """A key both words of which are a number; a key stays as it is."""
-    from minijax.random.threefry import random_wrap
-
     if typeof(value).dtype == key_dtype:
         return value
     return random_wrap(full((2,), value, np.uint32))

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from minijax.arrays import tree_to_arrays
 from minijax.errors import ConcretizationTypeError
+from minijax.lax.rearranging import stack
 from minijax_stage2 import tree_map
 
 
@@ -11,15 +13,13 @@ def scan_in_python(
     f: Callable[[Any, Any], Any], init: Any, xs: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
     """`lax.scan` of at least one round."""
-    from minijax.numpy import stack
-
     carry, results = init, []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree_map(lambda x, i=i: x[i], xs))
         results.append(y)
     if reverse:
         results.reverse()
-    return carry, tree_map(lambda *ys: stack(ys), *results)
+    return carry, tree_map(lambda *ys: stack(ys), *map(tree_to_arrays, results))
 
 
 def while_in_python(

@@ -7,13 +7,13 @@ import numpy as np
 
 from minijax.arrays import to_array, tree_to_arrays
 from minijax.evaluation import evaluated_by_library
-from minijax.inspection.watching import jit_is_disabled
 from minijax.lax.kept_programs import keeps_programs
 from minijax.lax.loops import (
     stage_body,
     stage_with_carry,
 )
 from minijax.lax.unstaged import while_in_python
+from minijax.settings.debugging import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,

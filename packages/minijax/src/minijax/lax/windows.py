@@ -10,8 +10,14 @@ from typing import Any
 import minijax.lax.elementwise as elementwise
 from minijax.declare import declare
 from minijax.evaluation import evaluated_by_library
-from minijax.lax.computations import operation_of, region, stage_computation, vectorised
-from minijax.lax.generic_reductions import check_inits, evaluate_with_program, halves, is_number
+from minijax.lax.computations import operation_of, region, stage_computation
+from minijax.lax.generic_reductions import (
+    check_inits,
+    evaluate_with_program,
+    halves,
+    is_number,
+    vectorised,
+)
 from minijax.lax.slicing import pad, slice
 from minijax.lax.structural import broadcast_in_dim, full
 from minijax.tracebacks import hiding_frames

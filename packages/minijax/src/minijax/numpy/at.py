@@ -11,7 +11,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
-from minijax.lax.gathering import GatherScatterMode
+from minijax.lax.gather_dimensions import GatherScatterMode
 from minijax.numpy.index_parsing import (
     Pattern,
     Slice,

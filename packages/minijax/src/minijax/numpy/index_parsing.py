@@ -16,6 +16,8 @@ from minijax.errors import (
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
 )
+from minijax.numpy.creation import array
+from minijax.numpy.manipulation import expand_dims
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.shaped_array import Shape, is_value
@@ -115,7 +117,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
         elif typeof(part).dtype == np.bool_:
             mask = _known_mask(part)
             if not mask.ndim:
-                x = _with_axis(x, len([e for e in entries if e is not NEW_AXIS]))
+                x = expand_dims(x, len([e for e in entries if e is not NEW_AXIS]))
             elif not mask_fits(mask.shape, shape[axis : axis + mask.ndim]):
                 raise IndexError(
                     f"a boolean index must have the shape of the axes that it indexes: found "
@@ -134,12 +136,6 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
 
 
 # --8<-- [end:parse]
-
-
-def _with_axis(x: Any, axis: int) -> Any:
-    import minijax.numpy as jnp
-
-    return jnp.expand_dims(x, axis)
 
 
 def _parts_of(index: Any) -> list[Any]:
@@ -176,9 +172,7 @@ def _array_of(part: Any) -> Any:
         return np.zeros(0, np.int32)
     if all(isinstance(item, int | np.integer | bool) for item in part):
         return np.asarray(part)
-    import minijax.numpy as jnp
-
-    return jnp.array(list(part))
+    return array(list(part))
 
 
 def _axes_of(part: Any) -> int:

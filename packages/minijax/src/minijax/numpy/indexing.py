@@ -12,7 +12,7 @@ import numpy as np
 from minijax.array import Array
 from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import wrapped_index
-from minijax.lax.gathering import GatherScatterMode
+from minijax.lax.gather_dimensions import GatherScatterMode
 from minijax.numpy.index_parsing import (
     NEW_AXIS,
     Moving,

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
+from minijax.numpy import reductions
+from minijax.numpy.applying import apply_along_axis
 from minijax.numpy.joining import concatenate
 from minijax.numpy.manipulation import broadcast_to, ndim, shape
+from minijax.numpy.quantiles import median
 from minijax.operation import operation
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
@@ -244,14 +247,12 @@ def _pad_turned(x: Any, axis: int, width: Width, skipped: int) -> Any:
 
 
 def _pad_with_statistic(x: Any, axis: int, width: Width, mode: str, lengths: Width | None) -> Any:
-    import minijax.numpy as jnp
-
     size = shape(x)[axis]
     statistics: dict[str, Callable[..., Any]] = {
-        "maximum": jnp.max,
-        "mean": jnp.mean,
-        "minimum": jnp.min,
-        "median": jnp.median,
+        "maximum": reductions.max,
+        "mean": reductions.mean,
+        "minimum": reductions.min,
+        "median": median,
     }
     first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
     parts = []
@@ -272,8 +273,6 @@ def _pad_by(
     x: Any, widths: Sequence[Width], function: Callable[..., Any], kwargs: dict[str, Any]
 ) -> Any:
     """Pads with zeros, and has a function set them in each vector along each axis."""
-    from minijax.numpy.applying import apply_along_axis
-
     x = lax.pad(x, cast(0, typeof(x)), [(*width, 0) for width in widths])
     for axis, width in enumerate(widths):
         x = apply_along_axis(function, axis, x, width, axis, kwargs)

@@ -10,7 +10,7 @@ import minijax_stage2 as stage2
 from minijax.arrays import require_no_out
 from minijax.lax import promoting as lax
 from minijax.lax.dynamic_slicing import index_dtype, wrapped_index
-from minijax.lax.gathering import GatherScatterMode
+from minijax.lax.gather_dimensions import GatherScatterMode
 from minijax.numpy.index_parsing import known_value
 from minijax.numpy.manipulation import broadcast_to, expand_dims, ndim, ravel, reshape, shape
 from minijax.operation import operation

@@ -12,14 +12,15 @@ import numpy as np
 import minijax.key_dtype
 from minijax.array import Array
 from minijax.evaluation import evaluated_by_library
-from minijax.inspection.key_reuse import cloned, note_key_use
 from minijax.lax import promoting as lax
 from minijax.lax import structural
+from minijax.lax.key_arrays import random_unwrap, random_wrap
 from minijax.lax.structural import sizes_of
 from minijax.number_types import x64
 from minijax.operation import operation
+from minijax.random.key_use import cloned, note_key_use
 from minijax.random.settings import custom_prng
-from minijax.random.threefry import UINT32, UINT64, random_unwrap, random_wrap, threefry2x32
+from minijax.random.threefry import UINT32, UINT64, threefry2x32
 from minijax.tracebacks import hiding_frames
 from minijax_stage2 import Tracer, bind1, typeof
 from minijax_stage2.primitives import convert_element_type_p

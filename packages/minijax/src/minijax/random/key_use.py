@@ -1,0 +1,125 @@
+"""Uses of random keys, for `debug_key_reuse`: a primitive that marks a key as drawn from.
+
+While the setting is on, each function of `minijax.random` that draws from a key applies `key_use`
+to it. Evaluated, it marks the key, an Array, as used. `checks.key_reuse` reads the uses off
+programs.
+"""
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from minijax.array import Array
+from minijax.config import Switch
+from minijax.errors import KeyReuseError
+from minijax.settings.debugging import key_reuse_option
+from minijax_stage1.source import Source, user_source
+from minijax_stage2 import Primitive, bind1, defzero, impl_rules, vmap_rules
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+
+_step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
+
+
+def looks_for_key_reuse() -> bool:
+    return bool(key_reuse_option.value) and _step.get() != "running"
+
+
+def is_staging_for_keys() -> bool:
+    """Whether a function is staged only to see which keys it uses."""
+    return _step.get() == "staging"
+
+
+@contextmanager
+def in_step(step: str) -> Iterator[None]:
+    token = _step.set(step)
+    try:
+        yield
+    finally:
+        _step.reset(token)
+
+
+class KeyUse:
+    """A place where a function draws from a key."""
+
+    def __init__(self, function: str):
+        self.function = function
+        self.source: Source | None = user_source()
+
+    def __str__(self) -> str:
+        return f"by `{self.function}` at {self.source or 'an unknown line'}"
+
+
+_REMEDY = (
+    "What is drawn from one key is not independent. Make a new key for each use, by "
+    "`key, new = random.split(key)`; or say that it is meant, by random.clone(key)."
+)
+
+
+def used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
+    return KeyReuseError(f"a random key is used twice: {first}, and {second}. {_REMEDY}")
+
+
+def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
+    return KeyReuseError(
+        f"a random key is used in each round of a {loop}: {use}. {_REMEDY} A loop carries the key "
+        "from round to round, or takes one key a round from an array of them."
+    )
+
+
+# --8<-- [start:primitive]
+key_use_p = Primitive("key_use", holds_programs=True)  # `use` is None where a key is cloned
+
+
+def note_key_use(function: str, key: Any) -> Any:
+    """`key`, of dtype `key<fry>`, once it is known that `function` draws from it."""
+    if Switch.used and looks_for_key_reuse():
+        return bind1(key_use_p, key, use=KeyUse(function))
+    return key
+
+
+def cloned(key: Any) -> Any:
+    """`key` as a key of its own."""
+    return bind1(key_use_p, key, use=None) if Switch.used and looks_for_key_reuse() else key
+
+
+def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
+    if use is not None:
+        take(key, use)
+    return [Array(key.buffer, key.aval)]  # another object, and so another key
+
+
+impl_rules[key_use_p] = _evaluate
+abstract_eval_rules[key_use_p] = lambda key, *, use: [key]
+lowering_rules[key_use_p] = lambda b, out_avals, key, *, use: [key]
+vmap_rules[key_use_p] = lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims)
+defzero(key_use_p)
+# --8<-- [end:primitive]
+
+
+# --8<-- [start:marks]
+_uses: dict[int, tuple[Any, KeyUse]] = {}  # of keys that live, by their identity
+
+
+def use_of(key: Any) -> KeyUse | None:
+    entry = _uses.get(id(key))
+    return entry[1] if entry is not None and entry[0]() is key else None
+
+
+def mark(key: Any, use: KeyUse) -> None:
+    def forget(_: Any, number: int = id(key)) -> None:
+        _uses.pop(number, None)
+
+    _uses[id(key)] = weakref.ref(key, forget), use
+
+
+def take(key: Any, use: KeyUse) -> None:
+    """Marks an Array as used, which it must not be yet."""
+    earlier = use_of(key)
+    if earlier is not None and earlier is not use:
+        raise used_twice(earlier, use)
+    mark(key, use)
+
+
+# --8<-- [end:marks]

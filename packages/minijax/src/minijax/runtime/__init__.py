@@ -1,0 +1,1 @@
+"""Arrays, devices, evaluation and compiled functions."""

@@ -1,0 +1,29 @@
+"""Hooks of debugging checks: functions that evaluation and jitted functions call.
+
+Each does nothing unless its own switch is on, and none is called before some switch was
+(`Switch.used`), so they cost nothing otherwise. `minijax.checks` fills the lists.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax_stage2 import Primitive
+
+# Called with a primitive, its operands, parameters and results, once it is evaluated.
+after_primitive: list[
+    Callable[[Primitive, Sequence[Any], dict[str, Any], Sequence[Any]], None]
+] = []
+# Called when a function of the library returns to code that nothing transforms.
+after_function: list[Callable[[], None]] = []
+# Called with a jitted function and its arguments. One that returns something, a tuple of the
+# result, has made the call.
+before_jitted_call: list[Callable[[Any, Any, Any], tuple[Any] | None]] = []
+
+
+def call_by_hook(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function, in a tuple, if a check makes the call; otherwise None."""
+    for hook in before_jitted_call:
+        result = hook(function, args, kwargs)
+        if result is not None:
+            return result
+    return None

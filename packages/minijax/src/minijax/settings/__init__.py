@@ -1,0 +1,1 @@
+"""Settings: `config`, the debugging switches, the types of numbers and how they meet."""

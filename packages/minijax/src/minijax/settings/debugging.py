@@ -1,0 +1,189 @@
+"""Debugging switches: `disable_jit`, `log_compiles`, `debug_nans`, and the others.
+
+Each is declared here, with its context manager. Most of the work behind them is done in `checks`.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from minijax.config import Switch, config
+from minijax.reusable_contexts import reusable_context
+
+disable_jit_option = config.declare(
+    "disable_jit",
+    bool,
+    False,
+    "Whether jitted functions, loops and choices run as the Python that they are written in.",
+    Switch,
+)
+nans_option = config.declare(
+    "debug_nans",
+    bool,
+    False,
+    "Whether a result that is not a number is an error, which says where it was computed.",
+    Switch,
+)
+infs_option = config.declare(
+    "debug_infs",
+    bool,
+    False,
+    "Whether a result that is infinite is an error, which says where it was computed.",
+    Switch,
+)
+key_reuse_option = config.declare(
+    "debug_key_reuse",
+    bool,
+    False,
+    "Whether it is an error to draw from a random key more than once.",
+    Switch,
+)
+tracer_leaks_option = config.declare(
+    "check_tracer_leaks",
+    bool,
+    False,
+    "Whether it is an error if a tracer outlives the call that it belongs to.",
+    Switch,
+)
+_log_compiles = config.option("log_compiles")
+_explain_cache_misses = config.option("explain_cache_misses")
+_logger = logging.getLogger(__name__)
+
+
+@reusable_context
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Sets `config.disable_jit` for the block of a `with`, in this thread only.
+
+    Jitted functions run as Python then, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
+    `switch` and `map`, as far as they know the values that they depend on: a debugger steps through
+    them, and `print` shows values.
+
+    Raises:
+        TypeError: `disable` is no bool.
+
+    >>> import minijax
+    >>> with disable_jit():
+    ...     minijax.jit(lambda x: print(f"{x=}"))(3)
+    x=3
+    """
+    with disable_jit_option.override(disable):
+        yield
+
+
+@reusable_context
+def log_compiles(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.log_compiles` for the block of a `with`, in this thread only.
+
+    What is traced and compiled there, and how long that took, is logged as warnings of the loggers
+    below "minijax", which Python writes to stderr unless it is told otherwise.
+
+    Raises:
+        TypeError: `new_val` is no bool.
+
+    >>> import logging
+    >>> handler = logging.Handler()
+    >>> handler.emit = lambda record: print(record.getMessage().partition(" in ")[0])
+    >>> logging.getLogger("minijax").addHandler(handler)
+    >>> with minijax.log_compiles():
+    ...     y = minijax.jit(lambda x: x + 1.0)(2.0)
+    Finished tracing `<lambda>`
+    Finished compiling module @jit__lambda_
+    >>> logging.getLogger("minijax").removeHandler(handler)
+    """
+    with _log_compiles.override(new_val):
+        yield
+
+
+@reusable_context
+def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only.
+
+    What is different from earlier calls is written to stderr where a function is traced again.
+
+    >>> square = minijax.jit(lambda x: x * x)
+    >>> with minijax.explain_cache_misses():
+    ...     square(3.0)  # for the first time, which is said, too
+    Array(9., dtype=float32, weak_type=True)
+    """
+    with _explain_cache_misses.override(new_val):
+        yield
+
+
+@reusable_context
+def debug_nans(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.debug_nans` for the block of a `with`, in this thread only.
+
+    Every result is looked at, which takes time. Where something in a compiled program is not a
+    number, the program runs once more, step by step, to find which step computed it.
+
+    Raises:
+        TypeError: `new_val` is no bool.
+
+    >>> import minijax.numpy as jnp
+    >>> with debug_nans(True):
+    ...     try:
+    ...         jnp.log(jnp.zeros(2) - 1.0)
+    ...     except FloatingPointError as error:
+    ...         print(str(error).partition(" at ")[0])
+    invalid value (nan) encountered in log
+    """
+    with nans_option.override(new_val):
+        yield
+
+
+@reusable_context
+def debug_infs(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.debug_infs` for the block of a `with`, in this thread only.
+
+    Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
+    was computed.
+
+    Raises:
+        TypeError: `new_val` is no bool.
+
+    >>> with minijax.debug_infs(True):
+    ...     try:
+    ...         1.0 / jnp.zeros(2)
+    ...     except FloatingPointError as error:
+    ...         print(str(error).partition(" at ")[0])
+    invalid value (inf) encountered in div
+    """
+    with infs_option.override(new_val):
+        yield
+
+
+@reusable_context
+def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.debug_key_reuse` for the block of a `with`, in this thread only.
+
+    Keys of dtype `key<fry>` are followed, not those that are two words of uint32. Jitted functions
+    are staged before each call, which takes time.
+
+    >>> from minijax import random
+    >>> with debug_key_reuse(True):
+    ...     key = random.key(0)
+    ...     x = random.normal(key)
+    ...     try:
+    ...         random.uniform(key)
+    ...     except minijax.errors.KeyReuseError as error:
+    ...         print(str(error).partition(":")[0])
+    a random key is used twice
+    """
+    with key_reuse_option.override(new_val):
+        yield
+
+
+def jit_is_disabled() -> bool:
+    return Switch.used and bool(disable_jit_option.value)
+
+
+@contextmanager
+def logging_time(what: str) -> Iterator[None]:
+    """Logs how long the block took, for those who asked for it."""
+    if not (Switch.used and _log_compiles.value):
+        yield
+        return
+    start = time.perf_counter()
+    yield
+    _logger.warning("Finished %s in %.6f s", what, time.perf_counter() - start)

@@ -1,0 +1,335 @@
+"""Functions that bring their own rule for `vmap`."""
+
+import functools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.arrays import tree_to_arrays
+from minijax.custom_derivatives.call import by_position
+from minijax.custom_derivatives.rules import transpose_program
+from minijax.errors import TreeMismatchError
+from minijax.evaluation import evaluated_by_library
+from minijax.lax.loops import call_text, cut, stage_body
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    current_trace,
+    explain_mismatch,
+    impl_rules,
+    jvp_rules,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shown import shown
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tree import (
+    PyTreeDef,
+    tree_flatten,
+    tree_unflatten,
+)
+from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit_rules import jvp_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    merge,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+)
+from minijax_stage4.transpose import transpose_rules
+
+Values = Sequence[Any]
+Flags = Sequence[bool]
+# From the number of examples, which operands are batches, along their first axis, and all of them:
+# the results, and which of these are batches.
+BatchRule = Callable[[int, Flags, Values], tuple[list[Any], list[bool]]]
+
+# A program, and its rule as a `BatchRule`; where the program is the derivative of another one,
+# also that call.
+custom_vmap_p = Primitive("custom_vmap_call", holds_programs=True)
+
+
+# --8<-- [start:custom_vmap]
+class custom_vmap:
+    """Decorator: a function with its own rule for `vmap`.
+
+    Everything else is made of the function. The derivative of what `vmap` makes of it is that of
+    the rule; a gradient that `vmap` maps is that of the function.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+
+    Raises:
+        AttributeError: when called, no rule is defined.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> @custom_vmap
+    ... def f(x, y):
+    ...     return x + y
+    >>> @f.def_vmap
+    ... def f_vmap(axis_size, in_batched, xs, ys):
+    ...     return xs * ys, True
+    >>> minijax.vmap(f)(jnp.arange(3), jnp.arange(1, 4))
+    Array([0, 2, 6], dtype=int32)
+    """
+
+    vmap_rule: Callable[..., Any] | None = None
+
+    def __init__(self, fun: Callable[..., Any]):
+        require_function("custom_vmap", fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Defines the rule.
+
+        Arguments:
+            vmap_rule: function of the number of examples, a list that says for each argument, or
+                each array of its pytree, whether it is a batch, and the arguments. Examples lie
+                along the first axis of a batch. It returns the result and, in a pytree of the
+                same structure, which parts of it are batches.
+
+        Returns:
+            `vmap_rule`, so that this is a decorator.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    @evaluated_by_library
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"no rule is defined for the custom_vmap function `{name_of(self.fun)}`: use its "
+                "method def_vmap"
+            )
+        args = by_position(self.fun, args, kwargs)
+        leaves, in_tree = tree_flatten(tree_to_arrays(args))
+        flat = FlatFunction(self.fun, in_tree)
+        if current_trace().evaluates:
+            outs = flat(*leaves)
+            return tree_to_arrays(tree_unflatten(flat.out_tree, outs))
+        closed = stage_body(flat, list(map(typeof, leaves)), "custom_vmap", self.fun)
+        rule = partial(
+            _apply_rule,
+            self.vmap_rule,
+            len(closed.consts),
+            in_tree,
+            flat.out_tree,
+            closed.out_avals,
+        )
+        outs = bind(
+            custom_vmap_p,
+            *closed.consts,
+            *leaves,
+            jaxpr=consts_as_invars(closed.jaxpr),
+            rule=rule,
+            primal_call=None,
+        )
+        return tree_unflatten(flat.out_tree, outs)
+
+
+# --8<-- [end:custom_vmap]
+
+
+# --8<-- [start:rule]
+def _apply_rule(
+    rule: Callable[..., Any],
+    num_consts: int,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    out_avals: Sequence[ShapedArray],
+    axis_size: int,
+    batched: Flags,
+    values: Values,
+) -> tuple[list[Any], list[bool]]:
+    """The user's rule as a `BatchRule`, and what it returns, checked."""
+    what = f"custom_vmap: the rule `{name_of(rule)}`"
+    if any(batched[:num_consts]):
+        raise TypeError(
+            f"{what} knows of arguments only, but the function closes over a value of which there "
+            "is one for each example. Make the value an argument."
+        )
+    args = tree_unflatten(in_tree, values[num_consts:])
+    pair = rule(axis_size, list(tree_unflatten(in_tree, batched[num_consts:])), *args)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(
+            f"{what} must return a pair, the result and which parts of it are batches; "
+            f"found {shown(pair)}"
+        )
+    outs, tree = tree_flatten(tree_to_arrays(pair[0]))
+    out_batched, batched_tree = tree_flatten(pair[1])
+    if tree != batched_tree:
+        raise TreeMismatchError(
+            f"{what} must say in the structure of its result which parts of it are batches: "
+            + explain_mismatch(tree, batched_tree)
+        )
+    if tree != out_tree:
+        raise TreeMismatchError(
+            f"{what} must return a result of the structure of the function's: "
+            + explain_mismatch(out_tree, tree, name="result")
+        )
+    for out, is_batch, aval in zip(outs, out_batched, out_avals, strict=True):
+        expected = (axis_size, *aval.shape) if is_batch else aval.shape
+        if typeof(out).shape != expected:
+            raise ValueError(
+                f"{what} returned {typeof(out)} and said that it is {'a' if is_batch else 'no'} "
+                f"batch of {axis_size} examples of {aval}"
+            )
+    return outs, list(map(bool, out_batched))
+
+
+# --8<-- [end:rule]
+
+
+# --8<-- [start:interpret]
+def _vmap(
+    axis_size: int, values: Values, dims: Sequence[BatchDim], *, rule: BatchRule, **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    values = [
+        x if dim is None else move_batch_dim(x, axis_size, dim, 0)
+        for x, dim in zip(values, dims, strict=True)
+    ]
+    outs, batched = rule(axis_size, [dim is not None for dim in dims], values)
+    return outs, [0 if is_batch else None for is_batch in batched]
+
+
+def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], list[Any]]:
+    jaxpr = params["jaxpr"]
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    given = [t for t in tangents if type(t) is not Zero]
+    results = bind(
+        custom_vmap_p,
+        *consts,
+        *primals,
+        *given,
+        jaxpr=program,
+        rule=partial(_jvp_of_rule, params["rule"], program, len(consts), nonzero, out_nonzero),
+        primal_call=(len(consts), len(primals), params),
+    )
+    count = len(out_nonzero)
+    zero_avals, _ = partition(out_nonzero, jaxpr.out_avals)
+    zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
+    return results[:count], merge(out_nonzero, zeros, results[count:])
+
+
+def _jvp_of_rule(
+    rule: BatchRule,
+    program: Jaxpr,
+    num_consts: int,
+    nonzero: Flags,
+    out_nonzero: Flags,
+    axis_size: int,
+    batched: Flags,
+    values: Values,
+) -> tuple[list[Any], list[bool]]:
+    """The rule of the derivative: the derivative of the rule."""
+    consts, primals, tangents = cut(values, num_consts, len(nonzero))
+    _, primal_batched, given_batched = cut(batched, num_consts, len(nonzero))
+    if not any(primal_batched):  # one point, several directions: an ordinary derivative
+        dims = [0 if flag else None for flag in given_batched]
+        at_point = partial(eval_jaxpr, program, [], *consts, *primals)
+        outs, out_dims = vmap_flat(at_point, tangents, dims, axis_size, rule)
+        return [
+            out if dim is None else move_batch_dim(out, axis_size, dim, 0)
+            for out, dim in zip(outs, out_dims, strict=True)
+        ], [dim is not None for dim in out_dims]
+
+    # A primal and its tangent are a batch together.
+    tangent_batched = merge(nonzero, [False] * nonzero.count(False), given_batched)
+    both = [a or b for a, b in zip(primal_batched, tangent_batched, strict=True)]
+
+    def as_batches(xs: Values, flags: Flags, wanted: Flags) -> list[Any]:
+        return [
+            move_batch_dim(x, axis_size, None, 0) if want and not flag else x
+            for x, flag, want in zip(xs, flags, wanted, strict=True)
+        ]
+
+    primals = as_batches(primals, primal_batched, both)
+    given = as_batches(tangents, given_batched, partition(nonzero, both)[1])
+    zeros = [Zero.like(x) for x in partition(nonzero, primals)[0]]
+    out_batched: list[bool] = []
+
+    def apply(*primals: Any) -> list[Any]:
+        outs, out_batched[:] = rule(axis_size, both, primals)
+        return outs
+
+    outs, dots = jvp_flat(apply, primals, merge(nonzero, zeros, given), rule)
+    _, dots = partition(out_nonzero, dots)
+    _, dots_batched = partition(out_nonzero, out_batched)
+    return [*outs, *map(instantiate, dots)], [*out_batched, *dots_batched]
+
+
+def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+    return jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, **params: Any
+) -> list[Value]:
+    return call_text(b, jaxpr, "custom_vmap", args)
+
+
+impl_rules[custom_vmap_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
+jvp_rules[custom_vmap_p] = _jvp
+vmap_rules[custom_vmap_p] = _vmap
+abstract_eval_rules[custom_vmap_p] = _abstract_eval
+lowering_rules[custom_vmap_p] = _lower
+# --8<-- [end:interpret]
+
+
+# --8<-- [start:reverse]
+def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict[str, Any]] | None:
+    """The operands and parameters of the call whose derivative this is, if they are known."""
+    if params["primal_call"] is None:
+        return None
+    num_consts, num_primals, primal_params = params["primal_call"]
+    end = num_consts + num_primals
+    return None if any(unknown_ins[:end]) else (slice(num_consts, end), primal_params)
+
+
+def _partial_eval(trace: PartialEvalTrace, args: Values, params: dict[str, Any]) -> list[Any]:
+    """The call is made at once. Its derivative waits, and computes what it needs of it again."""
+    known = _known_call(list(map(trace.is_unknown, args)), params)
+    staged = trace.stage(custom_vmap_p, args, params)
+    if known is None:
+        return staged
+    operands, primal_params = known
+    with set_interpreter(trace.parent):
+        outs = bind(custom_vmap_p, *args[operands], **primal_params)
+    return [*outs, *staged[len(outs) :]]
+
+
+def _partial_eval_eqn(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
+    known = _known_call(unknown_ins, eqn.params)
+    if known is None:
+        return PartialEqns(None, eqn)
+    operands, primal_params = known
+    count = len(primal_params["jaxpr"].outvars)
+    outs = eqn.outvars[:count]
+    again = [*(Var(out.aval) for out in outs), *eqn.outvars[count:]]
+    return PartialEqns(
+        JaxprEqn(custom_vmap_p, eqn.invars[operands], outs, primal_params, eqn.source),
+        JaxprEqn(custom_vmap_p, eqn.invars, again, eqn.params, eqn.source),
+    )
+
+
+partial_eval_rules[custom_vmap_p] = _partial_eval
+partial_eval_jaxpr_rules[custom_vmap_p] = _partial_eval_eqn
+transpose_rules[custom_vmap_p] = transpose_program
+# --8<-- [end:reverse]
+
+
+__all__ = ["custom_vmap"]
