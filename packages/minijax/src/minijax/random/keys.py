@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-import minijax.key_dtype
 from minijax.array import Array
 from minijax.evaluation import evaluated_by_library
+from minijax.key_dtype import key_dtype as KEY
 from minijax.lax import promoting as lax
 from minijax.lax import structural
 from minijax.lax.key_arrays import random_unwrap, random_wrap
@@ -27,7 +27,6 @@ from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
 
-KEY = minijax.key_dtype.key_dtype
 IMPLEMENTATION = "threefry2x32"
 
 
