@@ -5,6 +5,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.composition import lower_by
 from minijax.declare import declare
+from minijax.key_dtype import key_dtype as KEY
 from minijax.lax import promoting as lax
 from minijax.lax.structural import sizes_of
 from minijax.operation import operation
@@ -19,7 +20,7 @@ from minijax.random.arguments import (
     spread,
 )
 from minijax.random.inversion import exponential
-from minijax.random.keys import KEY, counts, single_key
+from minijax.random.keys import counts, single_key
 from minijax.random.normal import normal_numbers
 from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
