@@ -12,7 +12,7 @@ import pytest
 import minijax
 from minijax import lax, random
 from minijax import numpy as jnp
-from minijax.argument_errors import contains_itself, fits
+from minijax.errors.argument_errors import contains_itself, fits
 from minijax.example_libraries import stax
 from nets.bad_input import tried
 from nets.calls import calls_of, public_functions

@@ -11,8 +11,8 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import jvp, lax, vjp
 from minijax.lax import linalg
-from minijax.lax.lu import solve
-from minijax.lax.matrices import mH
+from minijax.lax.linalg.lu import solve
+from minijax.lax.linalg.matrices import mH
 
 F64, F32, C128, I32 = map(np.dtype, ("float64", "float32", "complex128", "int32"))
 REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)

@@ -29,7 +29,7 @@ from minijax import (
     value_and_grad,
     vmap,
 )
-from minijax.number_types import LibraryNumberTypes
+from minijax.settings.number_types import LibraryNumberTypes
 from minijax_stage2 import float0
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.tracer import Tracer

@@ -16,7 +16,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import Array, ShapeDtypeStruct, enable_x64, export, grad, jit, make_jaxpr, vmap
-from minijax.export_format import pack, unpack
+from minijax.exporting.format import pack, unpack
 from minijax.tree_util import register_dataclass, register_pytree_node_class
 
 X = np.arange(3.0)
@@ -323,7 +323,7 @@ class TestWhatCannotBe:
             export.deserialize(b"PK\x03\x04 a zip file")
 
     def test_a_class_that_is_not_registered_where_it_is_loaded(self, monkeypatch):
-        from minijax import export_format
+        from minijax.exporting import format as export_format
 
         data = export.export(jit(lambda p: p.x))(Point(1.0, 2.0)).serialize()
         monkeypatch.delitem(export_format._by_name, "test_export.Point")

@@ -14,7 +14,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import Array, grad, jit, jvp, make_jaxpr, vmap
-from minijax.compilation import Compilation
+from minijax.runtime.compilation import Compilation
 from minijax_stage3 import backend, executable
 
 X = np.arange(3.0)

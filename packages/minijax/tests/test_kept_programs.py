@@ -13,7 +13,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.lax.kept_programs import KeptPrograms, kept_programs
+from minijax.lax.control_flow.program_cache import KeptPrograms, kept_programs
 
 X = jnp.arange(1.0, 4.0)
 SCALE = 2.0

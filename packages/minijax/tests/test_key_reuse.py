@@ -6,8 +6,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import checkpoint, grad, jit, lax, make_jaxpr, random, vmap
+from minijax.checks.key_reuse import keys_of
 from minijax.errors import KeyReuseError
-from minijax.inspection.key_reuse import keys_of
 from minijax_stage3.jaxpr import consts_as_invars
 
 

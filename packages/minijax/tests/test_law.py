@@ -28,7 +28,7 @@ from minijax.core import (
     typecheck_jaxpr,
     vmap_rules,
 )
-from minijax.declare import primitives as all_primitives
+from minijax.primitives.declare import primitives as all_primitives
 
 F64, F32, C128, C64, I32, U8, BOOL = map(
     np.dtype, ("float64", "float32", "complex128", "complex64", "int32", "uint8", "bool")

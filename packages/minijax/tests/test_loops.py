@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.lax.dependence import cotangent_ins, tangent_outs, unknown_outs
+from minijax.primitives.dependence import cotangent_ins, tangent_outs, unknown_outs
 from minijax_stage3 import executable
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr

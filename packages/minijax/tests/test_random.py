@@ -14,8 +14,8 @@ import minijax.numpy as jnp
 from minijax import eval_shape, grad, jit, jvp, lax, random, tree, typeof, vjp, vmap
 from minijax.core import typecheck_jaxpr
 from minijax.dtypes import issubdtype, prng_key
-from minijax.key_dtype import key_dtype
 from minijax.random.threefry import threefry2x32
+from minijax.settings.key_dtype import key_dtype
 
 KEY = random.key(0)
 

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from minijax import config, jit, slow_compiles
+from minijax import config, jit
+from minijax.runtime import slow_compiles
 from minijax_stage3 import backend
 
 

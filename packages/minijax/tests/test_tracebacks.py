@@ -23,7 +23,7 @@ import minijax_stage2
 import minijax_stage3
 import minijax_stage4
 from minijax import config, grad, jit, lax, vmap
-from minijax.tracebacks import NOTE, hide_frames
+from minijax.errors.tracebacks import NOTE, hide_frames
 
 OURS = [
     str(Path(package.__file__).parent) + os.sep

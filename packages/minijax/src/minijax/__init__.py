@@ -7,41 +7,32 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minijax import (
-    ad_checkpoint,
-    compilation_cache,
-    core,
-    custom_batching,
-    custom_derivatives,
-    debug,
-    dlpack,
-    dtypes,
-    errors,
-    lax,
-    nn,
-    numpy,
-    ops,
-    random,
-    stages,
-    tree,
-    tree_util,
-    typing,
-)
-from minijax.ad_checkpoint import checkpoint, checkpoint_policies
-from minijax.ad_checkpoint import checkpoint as remat
-from minijax.array import Array
-from minijax.callbacks import order as _order
-from minijax.callbacks.effects import effects_barrier
-from minijax.callbacks.pure import pure_callback
-from minijax.compile_time import ensure_compile_time_eval
-from minijax.config import config
+from minijax import custom_batching, custom_derivatives, debug, lax, nn, numpy, random, typing
+from minijax.callbacks import ordered_effects as _order
+from minijax.callbacks.io_callback import effects_barrier
+from minijax.callbacks.pure_callback import pure_callback
+from minijax.checks import invalid_numbers as _invalid_numbers
+from minijax.checks import key_reuse as _key_reuse
+from minijax.checks.clear_caches import clear_caches
+from minijax.checks.environment import print_environment_info
+from minijax.checks.leaks import check_tracer_leaks, checking_leaks
 from minijax.custom_derivatives import (
     closure_convert,
     custom_gradient,
     custom_jvp,
     custom_vjp,
 )
-from minijax.devices import (
+from minijax.errors import classes as errors
+from minijax.errors.explain_error import explain_error
+from minijax.lax.precision import default_matmul_precision
+from minijax.numpy import array_methods as _array_methods
+from minijax.numpy import segments as ops
+from minijax.primitives import extending as core
+from minijax.pytrees import tree, tree_util
+from minijax.runtime import ahead_of_time as stages
+from minijax.runtime import compilation_cache, dlpack, dtypes
+from minijax.runtime.array import Array
+from minijax.runtime.devices import (
     block_until_ready,
     default_backend,
     default_device,
@@ -55,18 +46,12 @@ from minijax.devices import (
     process_count,
     process_index,
 )
-from minijax.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
-from minijax.explaining import explain_error
-from minijax.inspection import invalid_numbers as _invalid_numbers
-from minijax.inspection import key_reuse as _key_reuse
-from minijax.inspection.clearing import clear_caches
-from minijax.inspection.environment import print_environment_info
-from minijax.inspection.leaks import check_tracer_leaks, checking_leaks
-from minijax.jit import jit
-from minijax.lax.precision import default_matmul_precision
-from minijax.naming import named_call, named_scope
-from minijax.numpy import array_methods as _array_methods
-from minijax.random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
+from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
+from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
+from minijax.runtime.jit import jit
+from minijax.runtime.named_scope import named_call, named_scope
+from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from minijax.settings.config import config
 from minijax.settings.debugging import (
     debug_infs,
     debug_key_reuse,
@@ -75,8 +60,11 @@ from minijax.settings.debugging import (
     explain_cache_misses,
     log_compiles,
 )
-from minijax.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
-from minijax.transformations import (
+from minijax.settings.prng import default_prng_impl, enable_custom_prng, threefry_partitionable
+from minijax.transforms import checkpoint as ad_checkpoint
+from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
+from minijax.transforms.checkpoint import checkpoint as remat
+from minijax.transforms.transformations import (
     grad,
     hessian,
     jacfwd,
@@ -188,8 +176,11 @@ hide_frames_of(__file__)
 _LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util", "version"}
 
 if TYPE_CHECKING:
-    from minijax import experimental, export, flatten_util, image, scipy, test_util, version
-    from minijax.devices import Device
+    from minijax import experimental, image, scipy, version
+    from minijax.checks import derivatives as test_util
+    from minijax.exporting import export
+    from minijax.numpy import ravel_pytree as flatten_util
+    from minijax.runtime.devices import Device
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Functions with a rule of their own for `vmap`, by the names of `jax.custom_batching`."""
 
-from minijax.lax.sequential_vmap import sequential_vmap
+from minijax.lax.control_flow.sequential_vmap import sequential_vmap
 from minijax.transforms.custom_vmap import custom_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]

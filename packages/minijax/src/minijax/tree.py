@@ -1,41 +1,21 @@
 """Pytrees, by the short names of `jax.tree`."""
 
-import dataclasses
-from typing import Any
-
-from minijax.tree_util import tree_all as all
-from minijax.tree_util import tree_broadcast as broadcast
-from minijax.tree_util import tree_flatten as flatten
-from minijax.tree_util import tree_flatten_with_path as flatten_with_path
-from minijax.tree_util import tree_leaves as leaves
-from minijax.tree_util import tree_leaves_with_path as leaves_with_path
-from minijax.tree_util import tree_map as map
-from minijax.tree_util import tree_map_with_path as map_with_path
-from minijax.tree_util import tree_reduce as reduce
-from minijax.tree_util import tree_reduce_associative as reduce_associative
-from minijax.tree_util import tree_structure as structure
-from minijax.tree_util import tree_transpose as transpose
-from minijax.tree_util import tree_unflatten as unflatten
-
-
-def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that belongs to the structure, where the others are children.
-
-    Arguments:
-        kwargs: those of `dataclasses.field`.
-
-    >>> from minijax.tree_util import register_dataclass
-    >>> @register_dataclass
-    ... @dataclasses.dataclass
-    ... class Layer:
-    ...     weight: float
-    ...     name: str = static(default="dense")
-    >>> map(lambda x: 2 * x, Layer(3.0))
-    Layer(weight=6.0, name='dense')
-    """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
-    return dataclasses.field(metadata=metadata, **kwargs)
-
+from minijax.pytrees.tree import (
+    all,
+    broadcast,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map,
+    map_with_path,
+    reduce,
+    reduce_associative,
+    static,
+    structure,
+    transpose,
+    unflatten,
+)
 
 __all__ = [
     "all",

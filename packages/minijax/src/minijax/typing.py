@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.array import Array
+from minijax.runtime.array import Array
 
 # What a function of arrays takes: arrays of this library and of numpy, and numbers.
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex

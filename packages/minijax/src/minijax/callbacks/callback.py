@@ -7,9 +7,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from minijax.array import Array
-from minijax.arrays import to_array
-from minijax.callbacks.numbered import NumberedFunction, call_text
+from minijax.runtime.array import Array
+from minijax.runtime.conversion import to_array
+from minijax.runtime.host_functions import NumberedFunction, call_text
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import minijax.numpy as jnp
-from minijax import tree
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.schedules import *  # noqa: F403
 from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
-from minijax.tracebacks import hiding_frames
-from minijax.tree_util import register_pytree_node, tree_leaves
+from minijax.pytrees import tree
+from minijax.pytrees.tree_util import register_pytree_node, tree_leaves
 from minijax_stage2.flat_function import require_function
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.argument_errors import checking_arguments
+from minijax.errors.argument_errors import checking_arguments
 
 Schedule = Callable[[Any], Any]
 

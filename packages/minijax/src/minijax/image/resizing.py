@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import inexact_arrays
 from minijax.image.kernels import KERNELS, ResizeMethod
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.structural import sizes_of
-from minijax.operation import operation
+from minijax.lax.shapes.structural import sizes_of
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from minijax.lax import linalg
-from minijax.lax.primitives import primitive_named as _primitive_named
+from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.lax.promoting import *
 from minijax.lax.promoting import __all__ as _promoting
 from minijax.lax.strict import *

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import declare
-from minijax.lax.complex_numbers import complex, conj, real
-from minijax.lax.slicing import pad
-from minijax.lax.structural import full, full_like
-from minijax.operation import operation
+from minijax.lax.elementwise.complex_numbers import complex, conj, real
+from minijax.lax.indexing.slice_pad_concatenate import pad
+from minijax.lax.shapes.structural import full, full_like
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact

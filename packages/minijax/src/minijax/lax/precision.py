@@ -7,9 +7,9 @@ import enum
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from minijax.config import config
-from minijax.number_types import NumbersOption
-from minijax.reusable_contexts import reusable_context
+from minijax.settings.config import config
+from minijax.settings.number_types import NumbersOption
+from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2.shown import shown
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.declare import declare
-from minijax.lax.elementwise import neg
-from minijax.lax.gather_dimensions import GatherDimensionNumbers, GatherScatterMode
-from minijax.lax.gathering import gather
-from minijax.lax.structural import broadcasted_iota, reshape
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import neg
+from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from minijax.lax.indexing.gather import gather
+from minijax.lax.shapes.structural import broadcasted_iota, reshape
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, moveaxis
 from minijax_stage2.promotion import is_inexact

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 import minijax.lax.promoting as promoting
-from minijax.declare import require_kind
-from minijax.number_types import warn
-from minijax.operation import Operation
-from minijax.tracebacks import hiding_frames
+from minijax.errors.tracebacks import hiding_frames
+from minijax.primitives.declare import require_kind
+from minijax.runtime.operation import Operation
+from minijax.settings.number_types import warn
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.arrays import require_the_device
 from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
 from minijax.numpy import tanh
-from minijax.operation import operation
-from minijax.promotion import require_meeting
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact, to_inexact

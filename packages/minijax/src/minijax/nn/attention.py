@@ -8,7 +8,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.nn.exponentials import logsumexp, softmax
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, typeof
 
 FLOAT = np.dtype(np.float32)

@@ -6,8 +6,8 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.operation import operation
-from minijax.promotion import promote
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.argument_errors import fits
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.argument_errors import fits
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
+from minijax.random.continuous import normal_numbers
 from minijax.random.keys import single_key
-from minijax.random.normal import normal_numbers
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers

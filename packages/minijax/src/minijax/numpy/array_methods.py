@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.array import Array
-from minijax.devices import device_put
-from minijax.number_types import LibraryNumberTypes
-from minijax.numpy.at import at
-from minijax.numpy.indexing import getitem, iterate
+from minijax.errors.tracebacks import hide_frames
+from minijax.numpy.indexing.at import at
+from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
-from minijax.tracebacks import hide_frames
+from minijax.runtime.array import Array
+from minijax.runtime.devices import device_put
+from minijax.settings.number_types import LibraryNumberTypes
 from minijax_stage2 import typeof
 from minijax_stage2.operators import Method, equality_of
 from minijax_stage2.shaped_array import has_type

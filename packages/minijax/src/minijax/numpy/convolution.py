@@ -5,7 +5,7 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

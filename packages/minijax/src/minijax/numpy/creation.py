@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax import array as arrays
-from minijax.arrays import require_the_device
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.structural import sizes_of
+from minijax.lax.shapes.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
-from minijax.numpy.manipulation import expand_dims
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.numpy.shapes import expand_dims
+from minijax.runtime import array as arrays
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import is_value

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import require_no_out
-from minijax.lax import elementwise
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise import arithmetic as elementwise
 from minijax.numpy.dtypes import default_int, dtype_of_sum
-from minijax.operation import operation
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import dtype_of_numbers

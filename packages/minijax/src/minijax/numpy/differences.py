@@ -8,8 +8,8 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
-from minijax.operation import operation
-from minijax.promotion import promote, require_one_rank
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_one_rank
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import broadcast_to, to_inexact

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax import dtypes, promotion
-from minijax.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
-from minijax.tracebacks import hiding_frames
+from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime import dtypes
+from minijax.runtime.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
+from minijax.settings import promotion
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import number_types, parse_dtype

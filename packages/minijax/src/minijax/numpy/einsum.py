@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.arrays import require_no_out
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted

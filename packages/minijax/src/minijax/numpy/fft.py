@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.arrays import require_the_device
 from minijax.lax import promoting as lax
 from minijax.lax.fft import FftType
 from minijax.lax.fft import fft as transform
 from minijax.numpy.dtypes import default_float
-from minijax.operation import operation
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import to_inexact

@@ -5,8 +5,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from minijax.array import array
-from minijax.evaluation import evaluated_by_library
+from minijax.runtime.array import array
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2.shaped_array import is_value
 
 save = np.save

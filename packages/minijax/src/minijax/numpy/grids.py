@@ -5,24 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.creation import array
 from minijax.numpy.dtypes import default_float, default_int
+from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.manipulation import (
-    astype,
-    atleast_1d,
-    expand_dims,
-    ndim,
-    reshape,
-    shape,
-)
 from minijax.numpy.ranges import arange, linspace
-from minijax.numpy.selection import nonzero
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
-from minijax.transformations import vmap
+from minijax.numpy.shapes import astype, atleast_1d, expand_dims, ndim, reshape, shape
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.transforms.transformations import vmap
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
 

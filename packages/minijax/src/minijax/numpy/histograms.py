@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import require_the_device
-from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.numpy.creation import asarray
 from minijax.numpy.differences import diff
 from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
-from minijax.operation import operation
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact

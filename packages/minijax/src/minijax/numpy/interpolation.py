@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
+from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.arithmetic import remainder
 from minijax.numpy.dtypes import finfo
+from minijax.numpy.math.arithmetic import remainder
 from minijax.numpy.sorting import searchsorted
-from minijax.operation import operation
-from minijax.promotion import result_type
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 

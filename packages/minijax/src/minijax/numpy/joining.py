@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.arrays import require_no_out
 from minijax.lax import promoting as lax
-from minijax.numpy.manipulation import (
+from minijax.numpy.shapes import (
     astype,
     atleast_1d,
     atleast_2d,
@@ -16,8 +15,9 @@ from minijax.numpy.manipulation import (
     shape,
     transpose,
 )
-from minijax.operation import operation
-from minijax.promotion import require_one_dtype
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_one_dtype
 from minijax_stage2 import tree_leaves
 from minijax_stage2.functions import canonical_axis
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
-from minijax.numpy.positions import argmax, argmin
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.numpy.reductions import (
     all,
+    argmax,
+    argmin,
     max,
     mean,
     min,
@@ -19,7 +20,7 @@ from minijax.numpy.reductions import (
     sum,
     var,
 )
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 

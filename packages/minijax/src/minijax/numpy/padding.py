@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy import reductions
-from minijax.numpy.applying import apply_along_axis
 from minijax.numpy.joining import concatenate
-from minijax.numpy.manipulation import broadcast_to, ndim, shape
 from minijax.numpy.quantiles import median
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.numpy.shapes import broadcast_to, ndim, shape
+from minijax.numpy.vectorize import apply_along_axis
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 from minijax_stage2.shown import counted, shown

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.arrays import require_no_out
 from minijax.lax import promoting as lax
+from minijax.lax.dot import HOW, options
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.products import HOW, options
-from minijax.operation import operation
-from minijax.promotion import require_one_count, require_one_dtype, result_type
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_one_count, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, one_int
 from minijax_stage2.promotion import broadcast_shapes, cast

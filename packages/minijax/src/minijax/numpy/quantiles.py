@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import require_the_device
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
-from minijax.operation import operation
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_to

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax import array as arrays
-from minijax.arrays import require_the_device
-from minijax.dtypes import canonicalize_dtype, finfo, result_type
-from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
-from minijax.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ndim, shape
-from minijax.operation import operation
-from minijax.promotion import promote, require_meeting
+from minijax.numpy.shapes import broadcast_to, expand_dims, moveaxis, ndim, shape
+from minijax.runtime import array as arrays
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.dtypes import canonicalize_dtype, finfo, result_type
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_meeting
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, inexact_dtype, to_inexact

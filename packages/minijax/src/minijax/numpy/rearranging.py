@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import require_the_device
-from minijax.errors import ConcretizationTypeError
+from minijax.errors.classes import ConcretizationTypeError
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.numpy.index_parsing import known_value
+from minijax.numpy.indexing.parsing import known_value
+from minijax.numpy.indexing.take import remainder, take
 from minijax.numpy.joining import concatenate
-from minijax.numpy.manipulation import (
+from minijax.numpy.shapes import (
     Axes,
     broadcast_to,
     expand_dims,
@@ -20,9 +21,8 @@ from minijax.numpy.manipulation import (
     shape,
     transpose,
 )
-from minijax.numpy.taking import remainder, take
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.operation import operation
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays import require_no_out
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
-from minijax.operation import operation
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
 
@@ -370,11 +370,46 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
     return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 
 
+@operation(static=("axis", "keepdims"))
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first largest element along an axis; of all elements where it is None.
+
+    >>> jnp.argmax(jnp.array([1, 5, 2])), jnp.argmax(jnp.array([[1, 9], [8, 2]]), axis=1)
+    (Array(1, dtype=int32), Array([1, 0], dtype=int32))
+    """
+    return _arg("argmax", lax.argmax, a, axis, out, bool(keepdims))
+
+
+@operation(static=("axis", "keepdims"))
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first smallest element along an axis; of all elements where it is None.
+
+    >>> jnp.argmin(jnp.array([4, 1, 2])), jnp.argmin(jnp.array([[1, 9], [8, 2]]), axis=1)
+    (Array(1, dtype=int32), Array([0, 1], dtype=int32))
+    """
+    return _arg("argmin", lax.argmin, a, axis, out, bool(keepdims))
+
+
+def _arg(
+    name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
+) -> Any:
+    require_no_out(name, out)
+    flat = lax.reshape(a, (-1,)) if axis is None else a
+    along = canonical_axis(name, 0 if axis is None else axis, typeof(flat).ndim)
+    require_elements(name, flat, along)
+    index = function(flat, along, default_int())
+    if not keepdims:
+        return index
+    return lax.expand_dims(index, range(typeof(a).ndim) if axis is None else (along,))
+
+
 __all__ = [
     "all",
     "amax",
     "amin",
     "any",
+    "argmax",
+    "argmin",
     "count_nonzero",
     "max",
     "mean",

@@ -1,31 +1,297 @@
-"""Arrays as sets: which elements they share, and which only one of them has."""
+"""The different elements of an array.
 
-from typing import Any
+How many there are is known only when the values are. Where these are traced, `size` says how many
+elements the result has, and `fill_value` what stands for those that are not there.
+"""
+
+import math
+import operator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.classes import ConcretizationTypeError
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.lax.sorting import take_along
-from minijax.numpy.distinct import (
-    cut_to,
-    differs_from_last,
-    in_order,
-    known_count,
-    places_of,
-    size_of,
-    unique,
-    with_whole_nan,
-)
 from minijax.numpy.dtypes import default_int
+from minijax.numpy.indexing.parsing import known_value
+from minijax.numpy.indexing.take import take
+from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import any, count_nonzero
 from minijax.numpy.sorting import searchsorted, sort
-from minijax.operation import operation
-from minijax.promotion import require_one_dtype, result_type
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.array import Array, from_numpy
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_one_dtype, result_type
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast
+from minijax_stage2.functions import canonical_axes, moveaxis
+from minijax_stage2.promotion import cast, is_inexact
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+# --8<-- [start:unique]
+@evaluated_by_library
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """The different elements of an array, in order.
+
+    Arguments:
+        ar: the array.
+        return_index: whether to return where each is first found.
+        return_inverse: whether to return for each element which of them it is.
+        return_counts: whether to return how often each occurs.
+        axis: the axis whose parts are compared; None: single elements.
+        equal_nan: whether all NaN are one element.
+        size: how many there are in the result, needed where values are traced. What is too much
+            is cut off.
+        fill_value: what fills the result up to `size`; the smallest element if not given.
+        sorted: makes no difference.
+
+    Returns:
+        The elements, or a tuple of them and what else is asked for.
+
+    Raises:
+        ConcretizationTypeError: values are known only when the program runs, and `size` is not
+            given.
+        ValueError: there are no elements, and neither `fill_value` for those that `size` asks for.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.array([3, 1, 3])
+    >>> unique(x, return_counts=True)
+    (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    >>> unique(x, size=4, fill_value=0)
+    Array([1, 3, 0, 0], dtype=int32)
+    """
+    aval = typeof(ar)
+    along = None if axis is None else canonical_axes("unique", axis, aval.ndim)[0]
+    asked = (bool(return_index), bool(return_inverse), bool(return_counts))
+    if size is None:
+        most = aval.size if along is None else aval.shape[along]
+        count, found = _unique(ar, None, along, bool(equal_nan), most, asked)
+        known = known_count("unique", count)
+        found = UniqueAll(
+            cut_to(known, found.values, along or 0),
+            cut_to(known, found.indices),
+            found.inverse_indices,
+            cut_to(known, found.counts),
+        )
+    else:
+        size = size_of("unique", size)
+        _, found = _unique(ar, fill_value, along, bool(equal_nan), size, asked)
+    others = tuple(x for x, is_asked in zip(found[1:], asked, strict=True) if is_asked)
+    return (found.values, *others) if others else found.values
+
+
+@operation(static=("axis", "equal_nan", "size", "asked"))
+def _unique(
+    ar: Any,
+    fill_value: Any,
+    axis: int | None,
+    equal_nan: bool,
+    size: int,
+    asked: tuple[bool, bool, bool],
+) -> tuple[Any, UniqueAll]:
+    """How many different elements there are, and `size` of them; of the rest, what is asked for."""
+    wants_index, wants_inverse, wants_counts = asked
+    rows = lax.reshape(ar, (-1,)) if axis is None else moveaxis(ar, axis, 0)
+    count, *rest = typeof(rows).shape
+    if not count and size and fill_value is None:
+        raise ValueError(f"unique: {typeof(ar)} has no elements; fill_value says what to return")
+    dtype = default_int()
+    rows, order, is_new = in_order(rows, equal_nan)
+    starts, total = places_of(is_new, size + 1)
+    starts, ends = lax.slice_in_dim(starts, 0, size), lax.slice_in_dim(starts, 1, size + 1)
+    is_there = lax.lt(starts, count)
+    if count:
+        first = take_along(order, choose(is_there, starts, 0), 0)
+        values = take(rows, first, 0)
+    else:
+        first = lax.full((0,), 0, dtype)
+        values = lax.full((size, *rest), 0, typeof(rows).dtype)
+    if fill_value is not None:
+        wide = lax.broadcast_in_dim(is_there, typeof(values).shape, (0,))
+        values = choose(wide, values, cast(fill_value, typeof(values)))
+    inverse = None
+    if wants_inverse:
+        number = lax.sub(lax.cumsum(lax.convert_element_type(is_new, dtype)), 1)
+        inverse = _put(lax.full((count,), 0, dtype), order, number)
+        inverse = lax.reshape(inverse, typeof(ar).shape) if axis is None else inverse
+    counts = lax.sub(ends, starts) if count else lax.full((0,), 0, dtype)
+    return total, UniqueAll(
+        values if axis is None else moveaxis(values, 0, axis),
+        first if wants_index else None,
+        inverse,
+        counts if wants_counts else None,
+    )
+
+
+def in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
+    """The rows, the places from which they come when sorted, and where there another begins.
+
+    Complex numbers that are NaN in one part become NaN, so that all stand together.
+    """
+    rows = with_whole_nan(rows)
+    count, *rest = typeof(rows).shape
+    dtype = default_int()
+    width = math.prod(rest)
+    if not width:  # nothing tells the rows apart
+        order = lax.iota(dtype, count)
+        return rows, order, lax.eq(order, 0)
+    flat = lax.reshape(rows, (count, width))
+    columns = [
+        lax.reshape(lax.slice_in_dim(flat, i, i + 1, axis=1), (count,)) for i in range(width)
+    ]
+    *ordered, order = lax.sort((*columns, lax.iota(dtype, count)), num_keys=width)
+    is_new = lax.eq(lax.iota(dtype, count), 0)
+    for column in ordered:
+        is_new = lax.bitwise_or(is_new, differs_from_last(column, equal_nan))
+    return rows, order, is_new
+
+
+def with_whole_nan(x: Any) -> Any:
+    """`x` with NaN for complex numbers that are NaN in one part."""
+    if typeof(x).dtype.kind != "c":
+        return x
+    return choose(lax.ne(x, x), typeof(x).dtype.type(np.nan), x)
+
+
+def differs_from_last(x: Any, equal_nan: bool) -> Any:
+    """Whether each element is another than the one before; not of the first."""
+    count = typeof(x).shape[0]
+    if not count:
+        return lax.full((0,), False)
+    before, after = lax.slice_in_dim(x, 0, count - 1), lax.slice_in_dim(x, 1, count)
+    differs = lax.ne(before, after)
+    if equal_nan and is_inexact(typeof(x).dtype):
+        is_number = lax.bitwise_or(lax.eq(before, before), lax.eq(after, after))
+        differs = lax.bitwise_and(differs, is_number)
+    return lax.concatenate([lax.full((1,), False), differs], 0)
+
+
+def places_of(mask: Any, size: int) -> tuple[Any, Any]:
+    """The first `size` places where the mask holds, then its length; and how many there are."""
+    (places,) = nonzero(mask, size=size, fill_value=typeof(mask).shape[0])
+    return places, count_nonzero(mask)
+
+
+def _put(x: Any, indices: Any, values: Any) -> Any:
+    """`x` with `values` at `indices`, which differ."""
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    return lax.scatter(x, lax.expand_dims(indices, 1), values, numbers, unique_indices=True)
+
+
+# --8<-- [end:unique]
+
+
+def known_count(name: str, count: Any) -> int:
+    """How many elements a result has.
+
+    Raises:
+        ConcretizationTypeError: it depends on values that are traced.
+    """
+    known = known_value(count)
+    if known is None:
+        raise ConcretizationTypeError(
+            f"{name}: how many elements the result has decides its shape, so the arrays must be "
+            f"known when the function is traced; {count.why_unknown()}.\n"
+            "Give size=, the number of elements."
+        )
+    return int(known)
+
+
+def cut_to(count: int, x: Any, axis: int = 0) -> Any:
+    """The first elements. Arrays are cut as numpy's: their counts are no reason to compile."""
+    if x is None or count == typeof(x).shape[axis]:
+        return x
+    if type(x) is not Array:
+        return lax.slice_in_dim(x, 0, count, axis=axis)
+    part = np.asarray(x)[(slice(None),) * axis + (slice(count),)]
+    return from_numpy(np.ascontiguousarray(part), typeof(x).weak_type)
+
+
+def size_of(name: str, size: Any) -> int:
+    found = operator.index(size)
+    if found < 0:
+        raise ValueError(f"{name}: size must not be negative, found {found}")
+    return found
+
+
+@evaluated_by_library
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+    """The different elements, where each is first found, which each element is, and how many.
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
+    Array([1, 0], dtype=int32)
+    """
+    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAll(*found)
+
+
+@evaluated_by_library
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """The different elements, and how often each occurs.
+
+    >>> jnp.unique_counts(jnp.array([3, 1, 3]))
+    UniqueCounts(values=Array([1, 3], dtype=int32), counts=Array([1, 2], dtype=int32))
+    """
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCounts(*found)
+
+
+@evaluated_by_library
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """The different elements, and which of them each element is.
+
+    >>> found = jnp.unique_inverse(jnp.array([3, 1, 3]))
+    >>> found.values[found.inverse_indices]
+    Array([3, 1, 3], dtype=int32)
+    """
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverse(*found)
+
+
+@evaluated_by_library
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different elements.
+
+    >>> jnp.unique_values(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 # --8<-- [start:isin]
@@ -291,4 +557,15 @@ def _in_a_row(ar1: Any, ar2: Any) -> Any:
     return lax.concatenate([lax.reshape(x, (-1,)) for x in _of_one_dtype(ar1, ar2)], 0)
 
 
-__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where as choose
+from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.structural import steps_of
-from minijax.numpy.manipulation import ndim, shape
-from minijax.operation import operation
+from minijax.lax.shapes.structural import steps_of
+from minijax.numpy.shapes import ndim, shape
+from minijax.runtime.operation import operation
 from minijax_stage2.functions import canonical_axis, ints
 
 Sections = int | Sequence[int]

@@ -9,8 +9,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import mean, sum
-from minijax.operation import operation
-from minijax.promotion import require_meeting
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact

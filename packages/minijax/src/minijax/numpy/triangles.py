@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.array import array
-from minijax.arrays import require_no_out
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.numpy.manipulation import broadcast_to, moveaxis, ndim, ravel, reshape, shape
+from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import sum as sum_of
-from minijax.numpy.selection import nonzero
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.numpy.shapes import broadcast_to, moveaxis, ndim, ravel, reshape, shape
+from minijax.runtime.array import array
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import cast

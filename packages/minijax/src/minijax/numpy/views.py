@@ -6,8 +6,8 @@ import numpy as np
 
 from minijax.lax import promoting as lax
 from minijax.numpy.joining import stack
-from minijax.numpy.manipulation import expand_dims, reshape, squeeze
-from minijax.operation import operation
+from minijax.numpy.shapes import expand_dims, reshape, squeeze
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.numpy.transcendental import i0
-from minijax.operation import operation
+from minijax.numpy.math.transcendental import i0
+from minijax.runtime.operation import operation
 from minijax_stage2.functions import one_int
 
 

@@ -3,20 +3,23 @@
 # ruff: noqa: F403
 from minijax.random import binomial as _binomial
 from minijax.random import bits as _bits
-from minijax.random import counting, inversion, keys, selection, vectors
+from minijax.random import choice as selection
+from minijax.random import continuous as _normal
+from minijax.random import continuous as inversion
 from minijax.random import gamma as _gamma
-from minijax.random import normal as _normal
+from minijax.random import keys
+from minijax.random import multivariate as vectors
+from minijax.random import poisson as counting
 from minijax.random import uniform as _uniform
 from minijax.random.binomial import *
 from minijax.random.bits import *
-from minijax.random.counting import *
+from minijax.random.choice import *
+from minijax.random.continuous import *
 from minijax.random.gamma import *
-from minijax.random.inversion import *
 from minijax.random.keys import *
-from minijax.random.normal import *
-from minijax.random.selection import *
+from minijax.random.multivariate import *
+from minijax.random.poisson import *
 from minijax.random.uniform import *
-from minijax.random.vectors import *
 
 __all__ = [
     *_binomial.__all__,

@@ -6,12 +6,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax.key_dtype import key_dtype as KEY
 from minijax.lax import promoting as lax
-from minijax.lax.structural import sizes_of
+from minijax.lax.shapes.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.keys import to_uint64
 from minijax.random.threefry import threefry2x32
+from minijax.settings.key_dtype import key_dtype as KEY
 from minijax_stage2 import broadcast_to, typeof
 from minijax_stage2.promotion import broadcast_shapes, is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers

@@ -8,11 +8,11 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.operation import operation
-from minijax.promotion import result_type
 from minijax.random.arguments import Shape, float_dtype, new_key, result_shape, spread
 from minijax.random.keys import single_key, split
 from minijax.random.uniform import uniform_numbers
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 

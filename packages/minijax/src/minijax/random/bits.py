@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.structural import sizes_of
-from minijax.operation import operation
+from minijax.lax.shapes.structural import sizes_of
 from minijax.random.keys import counts, single_key
 from minijax.random.threefry import threefry2x32
+from minijax.runtime.operation import operation
 from minijax_stage2.shaped_array import dtype_of_numbers, number_types
 
 Shape = int | Sequence[int]

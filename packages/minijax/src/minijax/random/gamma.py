@@ -3,12 +3,10 @@
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.composition import lower_by
-from minijax.declare import declare
-from minijax.key_dtype import key_dtype as KEY
 from minijax.lax import promoting as lax
-from minijax.lax.structural import sizes_of
-from minijax.operation import operation
+from minijax.lax.shapes.structural import sizes_of
+from minijax.primitives.composition import lower_by
+from minijax.primitives.declare import declare
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -19,11 +17,12 @@ from minijax.random.arguments import (
     result_shape,
     spread,
 )
-from minijax.random.inversion import exponential
+from minijax.random.continuous import exponential, normal_numbers
 from minijax.random.keys import counts, single_key
-from minijax.random.normal import normal_numbers
 from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
+from minijax.runtime.operation import operation
+from minijax.settings.key_dtype import key_dtype as KEY
 from minijax_stage2 import Primitive, ShapedArray, bind1, broadcast_to, typeof
 from minijax_stage2.primitives import spread_shape
 from minijax_stage2.promotion import broadcast_shapes

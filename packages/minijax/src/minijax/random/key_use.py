@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from minijax.array import Array
-from minijax.config import Switch
-from minijax.errors import KeyReuseError
+from minijax.errors.classes import KeyReuseError
+from minijax.runtime.array import Array
+from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage1.source import Source, user_source
 from minijax_stage2 import Primitive, bind1, defzero, impl_rules, vmap_rules

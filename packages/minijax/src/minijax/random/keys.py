@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from minijax.array import Array
-from minijax.evaluation import evaluated_by_library
-from minijax.key_dtype import key_dtype as KEY
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax import structural
 from minijax.lax.key_arrays import random_unwrap, random_wrap
-from minijax.lax.structural import sizes_of
-from minijax.number_types import x64
-from minijax.operation import operation
+from minijax.lax.shapes import structural
+from minijax.lax.shapes.structural import sizes_of
 from minijax.random.key_use import cloned, note_key_use
-from minijax.random.settings import custom_prng
 from minijax.random.threefry import UINT32, UINT64, threefry2x32
-from minijax.tracebacks import hiding_frames
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.settings.key_dtype import key_dtype as KEY
+from minijax.settings.number_types import x64
+from minijax.settings.prng import custom_prng
 from minijax_stage2 import Tracer, bind1, typeof
 from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import is_value

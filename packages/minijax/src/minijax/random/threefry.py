@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.declare import declare
-from minijax.key_dtype import key_dtype
+from minijax.primitives.declare import declare
+from minijax.settings.key_dtype import key_dtype
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import spread_shape
 from minijax_stage2.vmap_rules import elementwise

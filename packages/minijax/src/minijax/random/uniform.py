@@ -6,9 +6,8 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.structural import sizes_of
+from minijax.lax.shapes.structural import sizes_of
 from minijax.numpy.dtypes import default_int
-from minijax.operation import operation
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -20,6 +19,7 @@ from minijax.random.arguments import (
 )
 from minijax.random.bits import random_bits
 from minijax.random.keys import single_key
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
-from minijax.evaluation import evaluated_by_library
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.conversion import to_array
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
-from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact

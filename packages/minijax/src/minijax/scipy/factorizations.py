@@ -5,10 +5,10 @@ the eigenvalues of tridiagonal matrices.
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.lax import decompositions
-from minijax.lax.matrices import matrices_of, mH, triu
+from minijax.lax.linalg import promoting as decompositions
+from minijax.lax.linalg.matrices import matrices_of, mH, triu
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

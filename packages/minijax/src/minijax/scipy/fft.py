@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.floats import inexact_arrays
 from minijax.lax import promoting as lax
-from minijax.operation import operation
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 

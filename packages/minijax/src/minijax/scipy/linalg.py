@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.lax import decompositions as linalg
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.lu import square_factors
-from minijax.lax.matrices import (
+from minijax.lax.linalg import promoting as linalg
+from minijax.lax.linalg.lu import square_factors
+from minijax.lax.linalg.matrices import (
     eye,
     inverse_permutation,
     matrices_of,
@@ -21,14 +22,13 @@ from minijax.lax.matrices import (
     triu,
 )
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax.scipy.factorizations import *  # noqa: F403
 from minijax.scipy.factorizations import __all__ as _factorizations
 from minijax.scipy.matrix_functions import expm, expm_frechet, funm, rsf2csf, schur, sqrtm
 from minijax.scipy.special_matrices import *  # noqa: F403
 from minijax.scipy.special_matrices import __all__ as _special_matrices
 from minijax.scipy.sylvester import solve_sylvester
-from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.transformations import value_and_grad
+from minijax.transforms.transformations import value_and_grad
 from minijax_stage2 import tree_map, typeof
 
 HIGHEST = lax.Precision.HIGHEST

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import inexact_arrays
-from minijax.lax import decompositions
 from minijax.lax import promoting as lax
-from minijax.lax.matrices import DTYPES_OF_XLA, matrices_of
-from minijax.operation import operation
-from minijax.transformations import jvp
+from minijax.lax.linalg import promoting as decompositions
+from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.operation import operation
+from minijax.transforms.transformations import jvp
 from minijax_stage2 import typeof
 
 HIGHEST = lax.Precision.HIGHEST

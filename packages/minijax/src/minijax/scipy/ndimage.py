@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
 from minijax.lax import promoting as lax
-from minijax.operation import operation
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.evaluation import evaluated_by_library
-from minijax.floats import inexact_arrays
 from minijax.lax import promoting as lax
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.line_search import line_search
-from minijax.transformations import value_and_grad
+from minijax.transforms.transformations import value_and_grad
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
 

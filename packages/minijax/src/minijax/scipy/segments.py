@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import inexact_arrays
-from minijax.number_types import warn
-from minijax.operation import operation
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.operation import operation
 from minijax.scipy.windows import window_of
+from minijax.settings.number_types import warn
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 

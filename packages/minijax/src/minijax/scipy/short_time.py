@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.evaluation import evaluated_by_library, made_of_operations
-from minijax.floats import inexact_arrays
-from minijax.operation import operation
+from minijax.errors.tracebacks import hiding_frames
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
+from minijax.runtime.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
-from minijax.tracebacks import hiding_frames
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 

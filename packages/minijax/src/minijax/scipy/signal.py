@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.floats import inexact_arrays
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
-from minijax.operation import operation
-from minijax.promotion import require_one_dtype
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.operation import operation
 from minijax.scipy.density import csd, welch
 from minijax.scipy.segments import detrend
 from minijax.scipy.short_time import istft, stft
+from minijax.settings.promotion import require_one_dtype
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 

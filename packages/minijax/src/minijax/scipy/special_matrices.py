@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.evaluation import made_of_operations
-from minijax.floats import inexact_arrays
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.evaluation import made_of_operations
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
 from minijax_stage2.shaped_array import dtype_of_numbers

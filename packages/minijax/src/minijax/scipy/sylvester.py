@@ -3,11 +3,11 @@
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.lax import decompositions
 from minijax.lax import promoting as lax
-from minijax.lax.matrices import is_complex, matrices_of, mH
+from minijax.lax.linalg import promoting as decompositions
+from minijax.lax.linalg.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.operation import operation
 from minijax.scipy.matrix_functions import schur
 from minijax_stage2 import typeof
 

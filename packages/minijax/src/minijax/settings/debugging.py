@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from minijax.config import Switch, config
-from minijax.reusable_contexts import reusable_context
+from minijax.settings.config import Switch, config
+from minijax.settings.reusable_contexts import reusable_context
 
 disable_jit_option = config.declare(
     "disable_jit",

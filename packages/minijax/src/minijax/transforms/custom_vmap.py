@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.arrays import tree_to_arrays
-from minijax.custom_derivatives.call import by_position
-from minijax.custom_derivatives.rules import transpose_program
-from minijax.errors import TreeMismatchError
-from minijax.evaluation import evaluated_by_library
-from minijax.lax.loops import call_text, cut, stage_body
+from minijax.errors.classes import TreeMismatchError
+from minijax.primitives.loops import call_text, cut, stage_body
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.transforms.custom_derivatives.call import by_position
+from minijax.transforms.custom_derivatives.rules import transpose_program
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import (

@@ -5,10 +5,10 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer
 from minijax.nn import standardize
 from minijax.nn.initializers import ones, zeros
-from minijax.tracebacks import hiding_frames
 from minijax_stage2.functions import canonical_axes
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer
-from minijax.tracebacks import hiding_frames
 from minijax_stage2.shown import shown
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.lax import promoting as lax
 from minijax.nn.initializers import glorot_normal, normal
-from minijax.tracebacks import hiding_frames
 
 
 @hiding_frames

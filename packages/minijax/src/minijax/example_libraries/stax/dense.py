@@ -5,8 +5,8 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.tracebacks import hiding_frames
 from minijax.nn.initializers import glorot_normal, normal
-from minijax.tracebacks import hiding_frames
 
 Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer
 from minijax.nn import (
     elu,
@@ -18,7 +19,6 @@ from minijax.nn import (
     softmax,
     softplus,
 )
-from minijax.tracebacks import hiding_frames
 
 
 def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.lax import promoting as lax
-from minijax.tracebacks import hiding_frames
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import shown
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.sparse.vectors import (
     Matvec,
     add,

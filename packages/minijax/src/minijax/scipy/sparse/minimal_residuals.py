@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.evaluation import evaluated_by_library
 from minijax.lax import promoting as lax
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.linalg import solve as solve_dense
 from minijax.scipy.linalg import solve_triangular
 from minijax.scipy.sparse.vectors import (

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.arrays import tree_to_arrays
-from minijax.errors import TreeMismatchError
+from minijax.errors.classes import TreeMismatchError
 from minijax.lax import promoting as lax
-from minijax.promotion import result_type
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.settings.promotion import result_type
 from minijax_stage2 import explain_mismatch, tree_map, typeof
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_flatten, tree_leaves

@@ -2,7 +2,7 @@
 
 # ruff: noqa: F403
 from minijax.nn import logsumexp
-from minijax.numpy.transcendental import i0
+from minijax.numpy.math.transcendental import i0
 from minijax.scipy.special import (
     bessel,
     beta_functions,

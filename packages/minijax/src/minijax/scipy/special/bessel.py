@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
 from minijax.lax import promoting as lax
-from minijax.lax.structural import steps_of
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.lax.shapes.structural import steps_of
+from minijax.numpy.math.transcendental import real_floats
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 

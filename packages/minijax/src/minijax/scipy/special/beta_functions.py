@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.declare import binary, lower_by_primitives
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
-from minijax.lax.polynomials import polynomial
-from minijax.lax.widths import in_64_bits, to_64_bits
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
+from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
+from minijax.lax.special.polynomials import polynomial
+from minijax.numpy.math.transcendental import real_floats
+from minijax.primitives.declare import binary, lower_by_primitives
+from minijax.runtime.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.operation import operation
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import unary
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.polynomials import polynomial
-from minijax.lax.widths import in_64_bits
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_64_bits
+from minijax.lax.special.polynomials import polynomial
+from minijax.primitives.declare import unary
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 # B(2k) / (2k + 1)! for the Bernoulli numbers B, highest k first.

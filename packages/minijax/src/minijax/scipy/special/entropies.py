@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from minijax.declare import binary, lower_by_primitives, unary
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.numpy.math.transcendental import real_floats
+from minijax.primitives.declare import binary, lower_by_primitives, unary
+from minijax.runtime.operation import operation
 
 
 def _is_zero_times_number(x: Any, y: Any) -> Any:

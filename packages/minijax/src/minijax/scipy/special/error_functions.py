@@ -3,15 +3,15 @@
 import math
 from typing import Any
 
-from minijax.declare import Unary, unary
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.polynomials import polynomial
-from minijax.lax.special import exp_of_square
-from minijax.lax.widths import in_64_bits
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_64_bits
+from minijax.lax.special.polynomials import polynomial
+from minijax.lax.special.special import exp_of_square
+from minijax.numpy.math.transcendental import real_floats
+from minijax.primitives.declare import Unary, unary
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.operation import operation
 
 
 @operation

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from minijax.declare import binary, no_derivative, unary
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.converging import converge
-from minijax.lax.elementwise import where
-from minijax.lax.incomplete_gamma import fraction
-from minijax.lax.polynomials import polynomial
-from minijax.lax.widths import in_64_bits
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_64_bits
+from minijax.lax.special.incomplete_gamma import fraction
+from minijax.lax.special.polynomials import polynomial
+from minijax.lax.special.series import converge
+from minijax.primitives.declare import binary, no_derivative, unary
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
 

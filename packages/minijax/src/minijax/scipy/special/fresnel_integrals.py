@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.declare import Unary, unary
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.widths import in_64_bits
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_64_bits
+from minijax.primitives.declare import Unary, unary
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.operation import operation
 
 _NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
 _TERMS = 16

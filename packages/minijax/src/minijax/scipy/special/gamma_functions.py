@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.arrays import to_array
-from minijax.declare import binary, lower_by_primitives
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.structural import steps_of
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.shapes.structural import steps_of
 from minijax.numpy.dtypes import default_float
+from minijax.numpy.math.transcendental import real_floats
 from minijax.numpy.reductions import sum
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.primitives.declare import binary, lower_by_primitives
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from minijax import nn
 from minijax.lax import promoting as lax
-from minijax.numpy.transcendental import real_floats
-from minijax.operation import operation
+from minijax.numpy.math.transcendental import real_floats
+from minijax.runtime.operation import operation
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | tuple[int, ...] | None

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.declare import Unary, lower_by_primitives, unary
-from minijax.floats import strong_floats
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import where
-from minijax.lax.polynomials import polynomial
-from minijax.lax.widths import in_32_bits_at_least, in_64_bits, to_64_bits
-from minijax.operation import operation
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits, to_64_bits
+from minijax.lax.special.polynomials import polynomial
+from minijax.primitives.declare import Unary, lower_by_primitives, unary
+from minijax.primitives.floats import strong_floats
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 

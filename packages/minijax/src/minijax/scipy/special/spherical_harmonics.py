@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.structural import steps_of
-from minijax.operation import operation
-from minijax.tracebacks import hiding_frames
+from minijax.lax.shapes.structural import steps_of
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError
 

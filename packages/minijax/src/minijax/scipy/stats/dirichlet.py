@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
 from minijax.numpy.products import meet
-from minijax.operation import operation
-from minijax.promotion import require_one_dtype
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
+from minijax.settings.promotion import require_one_dtype
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

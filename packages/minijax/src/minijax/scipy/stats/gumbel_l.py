@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
-from minijax.operation import operation
-from minijax.promotion import require_meeting
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import require_meeting
 
 
 def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:

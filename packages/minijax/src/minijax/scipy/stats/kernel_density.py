@@ -6,11 +6,11 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.evaluation import made_of_operations
-from minijax.operation import operation
+from minijax.pytrees.tree_util import register_pytree_node_class
+from minijax.runtime.evaluation import made_of_operations
+from minijax.runtime.operation import operation
 from minijax.scipy.linalg import cho_factor, cho_solve
 from minijax.scipy.special import logsumexp, ndtr
-from minijax.tree_util import register_pytree_node_class
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape

@@ -6,10 +6,10 @@ In each function `loc` moves the distribution and `scale` stretches it.
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
-from minijax.operation import operation
-from minijax.promotion import require_meeting
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
 from minijax.scipy.special import expit, logit
+from minijax.settings.promotion import require_meeting
 
 
 @operation

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
-from minijax.floats import real_arrays
-from minijax.operation import operation
-from minijax.promotion import promote
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
+from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 
 

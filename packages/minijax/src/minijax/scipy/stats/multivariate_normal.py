@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
-from minijax.lax import decompositions
+from minijax.lax.linalg import promoting as decompositions
 from minijax.numpy.products import meet
-from minijax.operation import operation
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.operation import operation
-from minijax.promotion import promote, require_meeting
+from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
+from minijax.settings.promotion import promote, require_meeting
 from minijax_stage2.promotion import to_inexact
 
 

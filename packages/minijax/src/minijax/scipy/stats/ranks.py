@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 from minijax import numpy as jnp
-from minijax.arrays import to_array
-from minijax.floats import inexact_arrays
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.operation import operation
+from minijax.primitives.floats import inexact_arrays
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 

@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.floats import real_arrays
-from minijax.operation import operation
-from minijax.promotion import require_meeting
+from minijax.primitives.floats import real_arrays
+from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
+from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 
 

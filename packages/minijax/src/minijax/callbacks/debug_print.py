@@ -1,0 +1,187 @@
+"""`debug.callback` and `debug.print`: functions that look on, and change nothing."""
+
+import logging
+import string
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from minijax.callbacks.io_callback import debug_callback
+from minijax.runtime.evaluation import evaluated_by_library
+
+
+# --8<-- [start:callback]
+@evaluated_by_library
+def callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function with Arrays, also where this is part of a program, to look at them.
+
+    It is called as often as the program says, and in the order of the program. Derivatives do not
+    see it: it gets primals. Where it is mapped by `vmap`, it is called for one example after the
+    other.
+
+    Arguments:
+        callback: the function; what it returns is ignored. Without it, `callback` returns a
+            decorator.
+        args, kwargs: its arguments; what is no array in them is passed as it is.
+        ordered: whether the order matters. Here it is that of the program in any case.
+        partitioned: of no effect; there is one device.
+
+    Raises:
+        ExecutionError: the function raised an exception, which is the cause. The program that it
+            is part of is what fails.
+
+    >>> seen = []
+    >>> @minijax.jit
+    ... def newton(x):
+    ...     for _ in range(3):
+    ...         x = (x + 2 / x) / 2
+    ...         minijax.debug.callback(lambda x: seen.append(f"{x:.3f}"), x)
+    ...     return x
+    >>> root = newton(2.0)
+    >>> seen
+    ['1.500', '1.417', '1.414']
+    """
+    if callback is None:
+        return partial(_calling, ordered=ordered)
+    debug_callback(callback, args, kwargs, "debug.callback", ordered)
+    return None
+
+
+# --8<-- [end:callback]
+
+
+def _calling(function: Callable[..., None], *, ordered: bool) -> Callable[..., None]:
+    return partial(callback, function, ordered=ordered)
+
+
+# --8<-- [start:print]
+@evaluated_by_library
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Prints values, also where this is part of a program, when it runs.
+
+    It prints as often as the program says, and in the order of the program; of derivatives the
+    primals; where it is mapped by `vmap`, a line for each example.
+
+    Arguments:
+        fmt: a format string, as `str.format` takes it: no f-string, which would show tracers.
+            Without it, `print` returns a function that takes it.
+        args, kwargs: what is put in its places; pytrees of arrays, or anything else.
+        ordered: whether the order matters. Here it is that of the program in any case.
+        partitioned: of no effect; there is one device.
+        skip_format_check: whether not to try the format before the program runs.
+
+    Raises:
+        IndexError, KeyError: `fmt` has a place for which there is no argument.
+        ValueError: there is an argument for which `fmt` has no place.
+
+    >>> import minijax
+    >>> @minijax.jit
+    ... def f(x):
+    ...     y = x * x
+    ...     print("x = {}, y = {y:.1f}", x, y=y)
+    ...     return y
+    >>> _ = minijax.grad(f)(3.0)
+    x = 3.0, y = 9.0
+    """
+    if fmt is None:
+        return partial(
+            print, ordered=ordered, skip_format_check=skip_format_check, _use_logging=_use_logging
+        )
+    if not skip_format_check:
+        _check.vformat(fmt, args, kwargs)
+    write = _log if _use_logging else _write
+    debug_callback(Printer(write, fmt), args, kwargs, "debug.print", ordered)
+    return None
+
+
+# --8<-- [end:print]
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Does what `print` does, but writes to the log, at level INFO: that of `minijax.debug`.
+
+    >>> import logging
+    >>> logging.getLogger("minijax.debug").setLevel(logging.INFO)
+    >>> @minijax.jit
+    ... def step(x):
+    ...     minijax.debug.log("x is {}", x)
+    ...     return x / 2
+    >>> step(3.0)
+    Array(1.5, dtype=float32, weak_type=True)
+    """
+    how = {"ordered": ordered, "partitioned": partitioned, "_use_logging": _use_logging}
+    return print(fmt, *args, skip_format_check=skip_format_check, **how, **kwargs)
+
+
+class _Check(string.Formatter):
+    """Finds what a format has no argument for, or no place, whatever the arguments are."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        return value
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        first = field_name.partition(".")[0].partition("[")[0]
+        key = int(first) if first.isdigit() else first
+        return self.get_value(key, args, kwargs), key
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [repr(i) for i in range(len(args)) if i not in used_args]
+        unused += [repr(name) for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"debug.print: the format has no place for argument {', '.join(unused)}. It is "
+                'not to be an f-string, f"{x}": write "{x}", and pass x=x'
+            )
+
+
+_check = _Check()
+
+
+@dataclass(frozen=True)
+class Printer:
+    """What is called to print: equal for equal formats, so that programs can be equal too."""
+
+    write: Callable[[str], None]
+    fmt: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.write(self.fmt.format(*args, **kwargs))
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _log(text: str) -> None:
+    logging.getLogger(__name__).info(text)
+
+
+__all__ = ["callback", "log", "print"]

@@ -1,0 +1,147 @@
+"""Functions that programs call for what they do: `io_callback`, and those that look on."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.callbacks.callback import Avals, Callback, callback_of
+from minijax.callbacks.pure_callback import one_by_one, refuse_derivative, types_of_results
+from minijax.primitives.computations import host_calls
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import Primitive, ShapedArray, bind, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2.tree import tree_unflatten
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.dce import effectful
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+io_callback_p = Primitive("io_callback", holds_programs=True)
+debug_callback_p = Primitive("debug_callback", holds_programs=True)
+effectful.update((io_callback_p, debug_callback_p))
+host_calls.update((io_callback_p, debug_callback_p))
+
+
+# --8<-- [start:io_callback]
+@evaluated_by_library
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function with Arrays, also where this is part of a program, for what it does.
+
+    It is called as often as the program says, and in the order of the program, whether or not
+    somebody needs what it returns.
+
+    Arguments:
+        callback: function of Arrays and pytrees of Arrays.
+        result_shape_dtypes: the types of its results: a pytree of whatever has shape and dtype;
+            None where it returns nothing.
+        args, kwargs: its arguments, pytrees of arrays.
+        sharding: of no effect; there is one device.
+        ordered: whether the order matters, so that it cannot be mapped by `vmap`. Here the order is
+            that of the program in any case.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        ExecutionError: it raised an exception, which is the cause; or its results have other
+            shapes or dtypes. The program that it is part of is what fails.
+        ValueError: derivatives are asked for; or it is `ordered`, and mapped.
+
+    >>> import minijax
+    >>> seen = []
+    >>> @minijax.jit
+    ... def f(x):
+    ...     io_callback(lambda x: seen.append(int(x)), None, x)
+    ...     return x + 1
+    >>> f(1), f(2), seen
+    (Array(2, dtype=int32, weak_type=True), Array(3, dtype=int32, weak_type=True), [1, 2])
+    """
+    out_avals, out_tree = types_of_results("io_callback", result_shape_dtypes)
+    held, operands = callback_of("io_callback", callback, args, kwargs, returns=True)
+    outs = bind(
+        io_callback_p, *operands, callback=held, result_avals=out_avals, ordered=bool(ordered)
+    )
+    return tree_to_arrays(tree_unflatten(out_tree, outs))
+
+
+# --8<-- [end:io_callback]
+
+
+def debug_callback(
+    callback: Callable[..., Any], args: Any, kwargs: Any, caller: str, ordered: bool
+) -> None:
+    """Has programs call a function that looks on: derivatives do not see it."""
+    held, operands = callback_of(caller, callback, args, kwargs, returns=False, takes_statics=True)
+    bind(debug_callback_p, *operands, callback=held, ordered=bool(ordered))
+
+
+def effects_barrier() -> None:
+    """Waits until whatever programs were called to do is done.
+
+    It is, when their calls return: a program that calls Python functions is waited for.
+
+    >>> f = minijax.jit(lambda x: minijax.debug.print("x is {}", x))
+    >>> f(1)
+    x is 1
+    >>> minijax.effects_barrier()
+    """
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *operands: Value,
+    callback: Callback,
+    has_token: bool = False,
+    **params: Any,
+) -> list[Value]:
+    return callback.call_text(b, out_avals, operands, has_effects=True, has_token=has_token)
+
+
+def _vmap_io(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    if params["ordered"]:
+        raise ValueError(
+            f"io_callback: `{params['callback']}` is mapped by vmap, and examples have no order; "
+            "ordered=False calls it for one after the other"
+        )
+    return one_by_one(io_callback_p, axis_size, values, dims, params)
+
+
+def _jvp_debug(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    return bind(debug_callback_p, *primals, **params), []
+
+
+def _evaluate(*operands: Any, callback: Callback, result_avals: Avals = (), **params: Any) -> Any:
+    return callback.evaluate(result_avals, operands)
+
+
+def _abstract_eval(
+    *in_avals: ShapedArray, result_avals: Avals = (), **params: Any
+) -> list[ShapedArray]:
+    return list(result_avals)
+
+
+for primitive in (io_callback_p, debug_callback_p):
+    impl_rules[primitive] = _evaluate
+    abstract_eval_rules[primitive] = _abstract_eval
+    lowering_rules[primitive] = _lower
+jvp_rules[io_callback_p] = lambda *given, **params: refuse_derivative(
+    io_callback_p, *given, **params
+)
+jvp_rules[debug_callback_p] = _jvp_debug
+vmap_rules[io_callback_p] = _vmap_io
+vmap_rules[debug_callback_p] = lambda size, values, dims, **params: one_by_one(
+    debug_callback_p, size, values, dims, params
+)
+
+__all__ = ["debug_callback", "effects_barrier", "io_callback"]

@@ -1,0 +1,231 @@
+"""`pure_callback`: a Python function as a part of a program, called for its results alone."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.callbacks.callback import Avals, Callback, callback_of
+from minijax.lax.control_flow.scan import map as map_one_by_one
+from minijax.primitives.computations import host_calls
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    broadcast_in_dim,
+    impl_rules,
+    jvp_rules,
+    reshape,
+    tree_flatten,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shown import shown
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tree import PyTreeDef, tree_unflatten
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+pure_callback_p = Primitive("pure_callback", holds_programs=True)
+host_calls.add(pure_callback_p)
+
+_METHODS = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+    None,
+)
+
+
+# --8<-- [start:pure_callback]
+@evaluated_by_library
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function with Arrays, also where this is part of a program.
+
+    The function has to return the same for the same arguments, and to do nothing else: it may be
+    called any number of times, or never, if nobody needs what it returns.
+
+    Arguments:
+        callback: function of Arrays and pytrees of Arrays, which may use numpy.
+        result_shape_dtypes: the types of its results: a pytree of whatever has shape and dtype.
+        args: its arguments, pytrees of arrays.
+        kwargs: the same, by name.
+        sharding: of no effect; there is one device.
+        vmap_method: what vmap does. "sequential", "sequential_unrolled": calls it for one example
+            after the other. "expand_dims", "broadcast_all": calls it once, for all examples,
+            which lie along a new first axis of arguments and results; of an argument that is the
+            same for all of them that axis has size 1, or is as large as that of the others.
+            "legacy_vectorized": as these, but such an argument gets no axis. None: an error.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        ExecutionError: it raised an exception, which is the cause; or its results have other
+            shapes or dtypes. The program that it is part of is what fails.
+        ValueError: there is no such method; or derivatives are asked for, which only
+            `custom_jvp` and `custom_vjp` can give.
+        NotImplementedError: it is mapped, and `vmap_method` is None.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> import numpy as np
+    >>> x = jnp.arange(3.0)
+    >>> minijax.jit(lambda x: pure_callback(lambda x: np.asarray(x)[::-1], x, x) + 1)(x)
+    Array([3., 2., 1.], dtype=float32)
+    """
+    if vmap_method not in _METHODS:
+        raise ValueError(
+            f"pure_callback: vmap_method has to be one of {_METHODS}, found {vmap_method!r}"
+        )
+    out_avals, out_tree = types_of_results("pure_callback", result_shape_dtypes)
+    held, operands = callback_of("pure_callback", callback, args, kwargs, returns=True)
+    outs = bind(
+        pure_callback_p,
+        *operands,
+        callback=held,
+        result_avals=out_avals,
+        vmap_method=vmap_method,
+    )
+    return tree_to_arrays(tree_unflatten(out_tree, outs))
+
+
+# --8<-- [end:pure_callback]
+
+
+def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
+    """The types that a function was said to return."""
+    leaves, tree = tree_flatten(shape_dtypes)
+    avals = []
+    for leaf in leaves:
+        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+            raise TypeError(
+                f"{caller}: result_shape_dtypes holds what has a shape and a dtype, found "
+                f"{shown(leaf)} of type {type(leaf).__name__}"
+            )
+        dtype = dtype_of_numbers(caller, leaf.dtype)
+        if dtype.itemsize < leaf.dtype.itemsize:
+            raise ValueError(
+                f"{caller}: result_shape_dtypes says {leaf.dtype}, but numbers have 32 bits here; "
+                "minijax.config.update('enable_x64', True) gives them 64"
+            )
+        avals.append(ShapedArray(tuple(leaf.shape), dtype))
+    return tuple(avals), tree
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *operands: Value,
+    callback: Callback,
+    **params: Any,
+) -> list[Value]:
+    return callback.call_text(b, out_avals, operands, has_effects=False)
+
+
+def refuse_derivative(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """The jvp rule of a function that nobody knows the derivative of."""
+    if any(type(t) is not Zero for t in tangents):
+        raise ValueError(
+            f"{primitive}: nobody knows the derivative of the Python function "
+            f"`{params['callback']}`. Give one by custom_jvp or custom_vjp, or hold its arguments "
+            "constant by lax.stop_gradient"
+        )
+    outs = bind(primitive, *primals, **params)
+    return outs, [Zero(tangent_type(typeof(out))) for out in outs]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    callback: Callback,
+    result_avals: Avals,
+    vmap_method: str | None,
+) -> tuple[list[Any], list[BatchDim]]:
+    if vmap_method is None:
+        raise NotImplementedError(
+            f"pure_callback: vmap does not know whether `{callback}` can be called for all "
+            "examples at once: give vmap_method, one of "
+            f"{', '.join(map(repr, filter(None, _METHODS)))}"
+        )
+    params: dict[str, Any] = {"callback": callback, "vmap_method": vmap_method}
+    if vmap_method.startswith("sequential"):
+        params["result_avals"] = result_avals
+        return one_by_one(pure_callback_p, axis_size, values, dims, params)
+    moved = [
+        _unmapped(x, axis_size, vmap_method)
+        if dim is None
+        else move_batch_dim(x, axis_size, dim, 0)
+        for x, dim in zip(values, dims, strict=True)
+    ]
+    params["result_avals"] = tuple(
+        ShapedArray((axis_size, *x.shape), x.dtype) for x in result_avals
+    )
+    outs = bind(pure_callback_p, *moved, **params)
+    return outs, [0] * len(outs)
+
+
+def _unmapped(x: Any, axis_size: int, vmap_method: str) -> Any:
+    """An argument that is the same for all examples, as a method wants it."""
+    shape = typeof(x).shape
+    if vmap_method == "expand_dims":
+        return reshape(x, (1, *shape))
+    if vmap_method == "broadcast_all":
+        return broadcast_in_dim(x, (axis_size, *shape), tuple(range(1, len(shape) + 1)))
+    return x
+
+
+def one_by_one(
+    primitive: Primitive,
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    params: dict[str, Any],
+) -> tuple[list[Any], list[BatchDim]]:
+    """The vmap rule that calls a function for one example after the other."""
+    mapped = [
+        move_batch_dim(x, axis_size, dim, 0)
+        for x, dim in zip(values, dims, strict=True)
+        if dim is not None
+    ]
+
+    def of_one(elements: list[Any]) -> list[Any]:
+        rest = iter(elements)
+        operands = [x if dim is None else next(rest) for x, dim in zip(values, dims, strict=True)]
+        return bind(primitive, *operands, **params)
+
+    of_one.__name__ = str(primitive)
+    outs = map_one_by_one(of_one, mapped)
+    return outs, [0] * len(outs)
+
+
+# --8<-- [end:vmap]
+
+impl_rules[pure_callback_p] = lambda *operands, callback, result_avals, **params: callback.evaluate(
+    result_avals, operands
+)
+jvp_rules[pure_callback_p] = lambda *given, **params: refuse_derivative(
+    pure_callback_p, *given, **params
+)
+vmap_rules[pure_callback_p] = _vmap
+abstract_eval_rules[pure_callback_p] = lambda *in_avals, result_avals, **params: list(result_avals)
+lowering_rules[pure_callback_p] = _lower
+
+__all__ = ["pure_callback"]

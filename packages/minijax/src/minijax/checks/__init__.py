@@ -1,0 +1,1 @@
+"""Debugging checks: NaN, reused keys, leaked tracers; numerical derivatives; clearing caches."""

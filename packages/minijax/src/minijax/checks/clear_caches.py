@@ -1,0 +1,28 @@
+"""`clear_caches`: as if nothing had been traced and compiled in this process."""
+
+from minijax.lax.control_flow.program_cache import kept_programs
+from minijax.primitives.loops import clear_loops
+from minijax.runtime.jit import clear_jitted
+from minijax_stage3.executable import compile_primitive
+
+
+def clear_caches() -> None:
+    """Forgets what was traced and compiled in this process. Files on disk stay.
+
+    Functions are traced and compiled anew when they are called next.
+
+    >>> @minijax.jit
+    ... def f(x):
+    ...     print("traced")
+    ...     return x + 1
+    >>> y = f(1)
+    traced
+    >>> y = f(2)
+    >>> minijax.clear_caches()
+    >>> y = f(3)
+    traced
+    """
+    clear_jitted()
+    clear_loops()
+    kept_programs.clear()
+    compile_primitive.cache_clear()  # type: ignore[attr-defined]

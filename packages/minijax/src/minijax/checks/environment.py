@@ -1,0 +1,36 @@
+"""What this process computes with, in words: to be put into a report of a problem."""
+
+import platform
+import sys
+
+import numpy as np
+
+from minijax.runtime.devices import devices
+from minijax_stage3 import backend
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Prints the versions of what this library needs, and the devices.
+
+    Arguments:
+        return_string: whether to return the text, in place of printing it.
+
+    >>> text = minijax.print_environment_info(return_string=True)
+    >>> [line.partition(":")[0] for line in text.splitlines()]
+    ['minijax', 'jaxlib', 'numpy', 'python', 'devices', 'platform']
+    """
+    from minijax import version
+
+    lines = [
+        f"minijax: {getattr(version, '__version__', 'not installed')}",
+        f"jaxlib:  {backend.jaxlib_version()}",
+        f"numpy:   {np.__version__}",
+        f"python:  {sys.version}",
+        f"devices: {', '.join(map(str, devices()))}",
+        f"platform: {platform.uname()}",
+    ]
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None

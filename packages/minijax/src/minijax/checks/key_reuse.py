@@ -1,0 +1,261 @@
+"""`debug_key_reuse`: an error where a random key is used a second time.
+
+While the setting is on, each function of `minijax.random` that draws from a key says so by a
+primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted function is staged
+once more before each call, to see in its program which keys it uses.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from minijax.random.key_use import (
+    KeyUse,
+    in_step,
+    is_staging_for_keys,
+    key_use_p,
+    looks_for_key_reuse,
+    mark,
+    take,
+    use_of,
+    used_in_each_round,
+    used_twice,
+)
+from minijax.runtime import hooks
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import library_evaluation
+from minijax.settings.key_dtype import key_dtype
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import Primitive, tree_flatten, tree_leaves, typeof
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.shaped_array import is_value
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import trace_to_jaxpr
+
+
+# --8<-- [start:arrays]
+def _is_key(x: Any) -> bool:
+    return type(x) is Array and x.aval.dtype == key_dtype
+
+
+def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function, if it uses keys that nothing has used; else an error.
+
+    None, if its arguments are none, or it draws from no key.
+    """
+    static, dynamic, dynamic_kwargs = function._static.split(args, kwargs)
+    leaves, tree = tree_flatten((dynamic, dynamic_kwargs))
+    if not all(map(is_value, leaves)) or not (function.is_users or any(map(_is_key, leaves))):
+        return None
+    flat_fun = FlatFunction(function._static.fill(static), tree, has_kwargs=True)
+    with in_step("staging"):
+        closed = trace_to_jaxpr(flat_fun, list(map(typeof, leaves)), "jit", function._fun)
+        found = keys_of(consts_as_invars(closed.jaxpr))
+    operands = [*closed.consts, *leaves]
+    _take_all(found, operands)
+    with in_step("running"):
+        result = function(*args, **kwargs)
+    for out, key in zip(tree_leaves(result), found.results, strict=True):
+        use = use_of(operands[key]) if isinstance(key, int) else key
+        if use is not None and _is_key(out):
+            mark(out, use)
+    return (result,)
+
+
+def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function whose keys are checked; None where keys are not followed."""
+    if not looks_for_key_reuse():
+        return None
+    if is_evaluating():
+        with library_evaluation():
+            return call_on_fresh_keys(function, args, kwargs)
+    return (function._fun(*args, **kwargs),) if is_staging_for_keys() else None
+
+
+hooks.before_jitted_call.append(check_call)
+
+
+def check_keys(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
+) -> None:
+    """Raise KeyReuseError if a loop or a choice, evaluated by itself, uses keys again."""
+    if primitive.holds_programs and primitive is not key_use_p and looks_for_key_reuse():
+        found = _keys_of_programs(primitive, params, len(args))
+        if found is not None:
+            _take_all(found, args)
+
+
+hooks.after_primitive.append(check_keys)
+
+
+def _take_all(found: "Keys", operands: Sequence[Any]) -> None:
+    for x, use in zip(operands, found.operands, strict=True):
+        if use is not None and _is_key(x):
+            take(x, use)
+
+
+# --8<-- [end:arrays]
+
+
+# --8<-- [start:programs]
+class Keys(NamedTuple):
+    """What a program does with keys.
+
+    Attributes:
+        operands: for each of its operands the use that is made of it, if any.
+        results: for each of its results the number of the operand that it is; or the use that
+            was made of it already; or None.
+    """
+
+    operands: list[KeyUse | None]
+    results: list[int | KeyUse | None]
+
+
+class _Key:
+    """A key, or an array of keys, in a program."""
+
+    def __init__(self, use: KeyUse | None = None, whole: "_Key | None" = None):
+        self.use = use
+        self.whole = whole  # the array of which it is a part
+        self.parts: dict[Any, _Key] = {}  # by how they are cut out
+
+    def take(self, use: KeyUse) -> None:
+        for key in (*self._around(), *self._inside()):
+            if key.use is not None and key.use is not use:
+                raise used_twice(key.use, use)
+        self.use = use
+
+    def _around(self) -> "Iterator[_Key]":
+        around = self.whole
+        while around is not None:
+            yield around
+            around = around.whole
+
+    def _inside(self) -> "Iterator[_Key]":
+        pending = [self]
+        while pending:
+            key = pending.pop()
+            yield key
+            pending.extend(key.parts.values())
+
+
+def keys_of(jaxpr: Jaxpr) -> Keys:
+    """What a program without constants does with keys.
+
+    Raises:
+        KeyReuseError: it uses one twice.
+    """
+    keys = {var: _Key() for var in jaxpr.invars if var.aval.dtype == key_dtype}
+    for eqn in jaxpr.eqns:
+        operands = [keys.get(x) if isinstance(x, Var) else None for x in eqn.invars]
+        for var, made in zip(eqn.outvars, _results(eqn, operands), strict=True):
+            if var.aval.dtype == key_dtype:
+                keys[var] = made
+    numbers = {id(keys[var]): i for i, var in enumerate(jaxpr.invars) if var in keys}
+    results: list[int | KeyUse | None] = []
+    for out in jaxpr.outvars:
+        key = keys.get(out) if isinstance(out, Var) else None
+        results.append(None if key is None else numbers.get(id(key), key.use))
+    return Keys([keys[var].use if var in keys else None for var in jaxpr.invars], results)
+
+
+def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
+    """The keys that an equation makes of keys, which it uses."""
+    fresh = [_Key() for _ in eqn.outvars]
+    given = [key for key in operands if key is not None]
+    if eqn.primitive is key_use_p:
+        if eqn.params["use"] is not None:
+            given[0].take(eqn.params["use"])
+        return fresh
+    if eqn.primitive.holds_programs:
+        found = _keys_of_programs(eqn.primitive, eqn.params, len(operands))
+        if found is None:
+            return fresh
+        for key, use in zip(operands, found.operands, strict=True):
+            if key is not None and use is not None:
+                key.take(use)
+        return [
+            (operands[at] or new) if isinstance(at, int) else _Key(at)
+            for at, new in zip(found.results, fresh, strict=True)
+        ]
+    if len(given) != 1 or len(fresh) != 1 or operands[0] is None:
+        return fresh
+    if eqn.primitive.name == "threefry2x32":  # which makes new keys
+        return fresh
+    (whole,) = given
+    if eqn.outvars[0].aval.size >= eqn.invars[0].aval.size:
+        return [whole]  # in another shape
+    if any(isinstance(x, Var) for x in eqn.invars[1:]):
+        return fresh  # who knows which part it is
+    how = str((eqn.primitive, eqn.params, eqn.invars[1:]))
+    return [whole.parts.setdefault(how, _Key(whole=whole))]
+
+
+# --8<-- [end:programs]
+
+
+def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
+    """What the programs that a primitive of `count` operands holds do with these."""
+    if "branches" in params:
+        return _keys_of_choice([keys_of(jaxpr) for jaxpr in params["branches"]])
+    if primitive.name == "scan":
+        found = keys_of(params["jaxpr"])
+        if params["length"] > 1:
+            _check_rounds("scan", found, params["num_consts"], params["num_carry"])
+        return found
+    if primitive.name == "while":
+        return _keys_of_while(**params)
+    if primitive.name == "linear_solve":
+        return _keys_of_linear_solve(count, **params)
+    inner = [p for p in params.values() if isinstance(p, Jaxpr) and len(p.invars) == count]
+    return keys_of(inner[0]) if len(inner) == 1 else None
+
+
+def _keys_of_choice(branches: Sequence[Keys]) -> Keys:
+    """After a choice a key is used if a branch uses it."""
+    operands = [
+        next((use for use in uses if use is not None), None)
+        for uses in zip(*(branch.operands for branch in branches), strict=True)
+    ]
+    results: list[int | KeyUse | None] = [
+        next((out for out in outs if isinstance(out, KeyUse)), None)
+        for outs in zip(*(branch.results for branch in branches), strict=True)
+    ]
+    return Keys([None, *operands], results)
+
+
+def _keys_of_while(
+    *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts: int, body_consts: int
+) -> Keys:
+    of_cond, of_body = keys_of(cond_jaxpr), keys_of(body_jaxpr)
+    carry = len(body_jaxpr.outvars)
+    _check_rounds("while_loop", of_body, body_consts, carry)
+    for use in of_cond.operands:
+        if use is not None:
+            raise used_in_each_round("while_loop", use)
+    results = [at + cond_consts if isinstance(at, int) else at for at in of_body.results]
+    return Keys([*of_cond.operands[:cond_consts], *of_body.operands], results)
+
+
+def _keys_of_linear_solve(count: int, *, programs: Any, counts: Any) -> Keys:
+    """Only the solver runs; its operands are its own constants, and the right-hand side."""
+    of_solve = keys_of(programs.solve)
+    first = counts.matvec + counts.vecmat
+    places = [*range(first, first + counts.solve), *range(sum(counts), count)]
+    operands: list[KeyUse | None] = [None] * count
+    for place, use in zip(places, of_solve.operands, strict=True):
+        operands[place] = use
+    results = [places[at] if isinstance(at, int) else at for at in of_solve.results]
+    return Keys(operands, results)
+
+
+def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> None:
+    """Raises the error due when a body uses what the next round uses too."""
+    for number, use in enumerate(body.operands[: num_consts + num_carry]):
+        if use is None:
+            continue
+        if number < num_consts or (
+            body.results[number - num_consts] == number
+            or isinstance(body.results[number - num_consts], KeyUse)
+        ):
+            raise used_in_each_round(loop, use)

@@ -1,0 +1,112 @@
+"""`checking_leaks`: an error where a tracer outlives the call that it belongs to."""
+
+import gc
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from minijax.errors.classes import LeakedTracerError
+from minijax.runtime import hooks
+from minijax.runtime.evaluation import library_evaluation
+from minijax.settings.debugging import tracer_leaks_option
+from minijax.settings.reusable_contexts import reusable_context
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import Tracer
+
+
+@reusable_context
+def checking_leaks() -> Iterator[None]:
+    """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
+
+    When a function was traced, all objects made in the block are looked through for tracers that
+    are still there. This takes much time.
+
+    >>> import minijax
+    >>> kept = []
+    >>> with checking_leaks():
+    ...     try:
+    ...         minijax.jit(lambda x: kept.append(x))(1.0)
+    ...     except minijax.errors.LeakedTracerError as error:
+    ...         print(str(error).partition(":")[0])
+    leaked tracers of the jit of `<lambda>`, which has ended
+    >>> kept.clear()
+    """
+    is_first = not (tracer_leaks_option.value or gc.get_freeze_count())
+    if is_first:  # what is there already is set aside, and not looked through again and again
+        gc.collect()
+        gc.freeze()
+    try:
+        with tracer_leaks_option.override(True):
+            yield
+    finally:
+        if is_first:
+            gc.unfreeze()
+
+
+@reusable_context
+def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
+    """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks.
+
+    >>> with minijax.check_tracer_leaks():
+    ...     minijax.grad(lambda x: x * x)(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    with checking_leaks() if new_val is True else tracer_leaks_option.override(new_val):
+        yield
+
+
+# --8<-- [start:check]
+def check_leaks() -> None:
+    """Looks for tracers whose trace has ended, once everything that is due to go is gone.
+
+    Raises:
+        LeakedTracerError: there are some; the message says where they were made, and what
+            refers to them.
+    """
+    gc.collect()
+    leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x.interpreter.ended]
+    if leaked:
+        gc.unfreeze()  # what holds them may have been set aside
+        lines = [
+            f"    {tracer!r} made at {tracer.source}, {_holder(tracer, leaked)}"
+            for tracer in leaked
+        ]
+        raise LeakedTracerError(
+            f"leaked tracers of the {leaked[0].interpreter}, which has ended:\n"
+            + "\n".join(lines)
+            + "\nReturn values from the function, in place of keeping them."
+        )
+
+
+def check_function() -> None:
+    """Look for leaks where a function of the library returns."""
+    if tracer_leaks_option.value:
+        check_leaks()
+
+
+def check_call(function: Any, args: Any, kwargs: Any) -> None:
+    """Trace a jitted function, and look for leaks if it had not been traced for such a call."""
+    if tracer_leaks_option.value and is_evaluating():
+        with library_evaluation():
+            count = len(function._traced)
+            function._trace_types(args, kwargs)
+        if len(function._traced) != count:
+            check_leaks()
+
+
+hooks.after_function.append(check_function)
+hooks.before_jitted_call.append(check_call)
+# --8<-- [end:check]
+
+
+def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:
+    """What refers to a tracer besides the list of those that leaked, in words."""
+    for holder in gc.get_referrers(tracer):
+        if isinstance(holder, FrameType) or holder is leaked:
+            continue
+        if isinstance(holder, dict):
+            for key in holder:
+                if holder[key] is tracer:
+                    return f"kept in a dict by the key {key!r}"
+        return f"kept in a {type(holder).__name__}"
+    return "kept by a variable"

@@ -1,0 +1,20 @@
+"""Functions that bring their own derivative, by the names of `jax.custom_derivatives`."""
+
+from minijax.transforms.custom_derivatives.closures import closure_convert, custom_gradient
+from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
+from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
+from minijax.transforms.custom_derivatives.symbolic_zero import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    zero_from_primal,
+)
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "zero_from_primal",
+]

@@ -1,0 +1,11 @@
+"""Looking into programs while they run, by the names of `jax.debug`."""
+
+from minijax.callbacks.breakpoint import breakpoint
+from minijax.callbacks.debug_print import callback, log, print
+
+__all__ = [
+    "breakpoint",
+    "callback",
+    "log",
+    "print",
+]

@@ -1,0 +1,169 @@
+"""Tracebacks show the user's frames: those of this library are hidden, unless somebody asks.
+
+An exception is looked through where it leaves this library for the user's code: the functions that
+users call have an `except` for that, which calls `hide_frames` and raises it again. Nothing of
+Python's is changed; who does not pass through this library keeps what there is.
+"""
+
+import builtins
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from traceback import walk_tb
+from types import TracebackType
+from typing import Any, TypeVar
+
+import minijax_stage1
+import minijax_stage2
+import minijax_stage3
+import minijax_stage4
+from minijax.errors.argument_errors import blame_argument
+from minijax.settings.config import config
+
+_filtering = config.declare(
+    "traceback_filtering",
+    ("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackhide"),
+    "auto",
+    "What becomes of the frames of minijax in tracebacks. `off`: they are shown. `remove_frames`: "
+    "they are not, and a note says so. `quiet_remove_frames`: without the note. `tracebackhide`: "
+    "they are marked for IPython and pytest to hide. `auto`: marked in IPython, else removed.",
+)
+
+NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows them)"
+
+_OURS = tuple(
+    os.path.dirname(os.path.abspath(package_file)) + os.sep
+    for package_file in (
+        __file__,
+        minijax_stage1.__file__,
+        minijax_stage2.__file__,
+        minijax_stage3.__file__,
+        minijax_stage4.__file__,
+    )
+)
+
+
+@functools.cache
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_OURS)
+
+
+# --8<-- [start:hide]
+def hide_frames(error: Exception) -> None:
+    """Hides the frames of this library in the traceback of an exception, as the setting says.
+
+    It is called where the exception is caught and raised again, by `raise` alone. That adds no
+    frame, so the one of the function that catches it is hidden, too.
+
+    Before its `try` that function calls another one, whichever. So there is room on the stack for
+    this call as well, and no RecursionError comes in the way of another one.
+    """
+    try:
+        how = _filtering.value
+        if how == "auto":
+            how = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "remove_frames"
+        if how == "tracebackhide":
+            _mark_frames(error)
+        elif how != "off":
+            _remove_frames(error, with_note=how == "remove_frames")
+    except RecursionError:  # farther out there is room for it
+        pass
+
+
+def _remove_frames(error: Exception, with_note: bool) -> None:
+    """Removes our frames; the note stands at the exception itself, not at those before it."""
+    was_longer = False
+    for each in _with_chained(error):
+        shorter = _without_ours(each.__traceback__)
+        if shorter is not each.__traceback__:
+            each.with_traceback(shorter)
+            was_longer = True
+        notes = getattr(each, "__notes__", None)
+        if with_note and isinstance(notes, list) and NOTE in notes:
+            notes.remove(NOTE)
+            was_longer = True
+    # The message of a program that failed in a callback quotes what that raised, with its notes.
+    is_quoted = any(isinstance(arg, str) and NOTE in arg for arg in error.args)
+    if with_note and was_longer and not is_quoted:
+        with suppress(AttributeError, TypeError):  # an exception of the user's may refuse notes
+            error.add_note(NOTE)
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without our frames; itself where it has none."""
+    kept = []
+    while traceback is not None:
+        if not _is_ours(traceback.tb_frame.f_code.co_filename):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    rest: TracebackType | None = None
+    for entry in reversed(kept):
+        if entry.tb_next is rest:
+            rest = entry
+        else:
+            rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest
+
+
+# --8<-- [end:hide]
+
+
+def _mark_frames(error: Exception) -> None:
+    """Marks our frames as IPython and pytest understand it.
+
+    The first one is removed: it is still running, and what is asked for its variables would keep
+    the exception that is one of them.
+    """
+    traceback = error.__traceback__
+    if traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
+        error.with_traceback(traceback.tb_next)
+    for each in _with_chained(error):
+        for frame, _ in walk_tb(each.__traceback__):
+            if _is_ours(frame.f_code.co_filename):
+                frame.f_locals["__tracebackhide__"] = True
+
+
+def _with_chained(error: BaseException) -> Iterator[BaseException]:
+    """The exception, and those that are its cause, its context or its parts, each once."""
+    seen: set[int] = set()
+    found: list[BaseException | None] = [error]
+    while found:
+        each = found.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            found += each.__cause__, each.__context__
+            if isinstance(each, BaseExceptionGroup):
+                found += each.exceptions
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def hiding_frames(function: Function) -> Function:
+    """Decorator: a function that hides our frames in what is raised in it.
+
+    An error of the insides becomes one that names the argument to blame, where there is one. It
+    costs a call. Functions for which that is much catch exceptions themselves.
+    """
+
+    @functools.wraps(function)
+    def hiding(*args: Any, **kwargs: Any) -> Any:
+        _require_room()
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            try:
+                blame_argument(function, args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
+            hide_frames(error)
+            raise
+
+    return hiding  # type: ignore[return-value]
+
+
+def _require_room() -> None:
+    """Raises RecursionError where there is no room on the stack for a call, such as this."""

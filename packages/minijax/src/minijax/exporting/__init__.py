@@ -1,0 +1,1 @@
+"""Exported programs: writing, reading and calling them."""

@@ -1,1 +1,0 @@
-"""Looking into programs: what is run as Python, logged, searched for NaN and leaks, forgotten."""

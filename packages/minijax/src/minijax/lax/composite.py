@@ -1,0 +1,41 @@
+"""`composite`: functions with a name, by which a compiler could know them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.named_scope import named_call
+from minijax_stage2.flat_function import require_function
+
+
+@hiding_frames
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A function that computes what `decomposition` does, under a name.
+
+    What compiles for CPUs knows no such name, so that it is the decomposition that is compiled. It
+    is differentiated and mapped as such, too, which JAX refuses.
+
+    Arguments:
+        decomposition: a function whose positional arguments are arrays, and pytrees of these; its
+            keyword arguments are its attributes.
+        name: its name, with which operations are marked in the program.
+        version: a number that changes with what it computes.
+
+    Raises:
+        TypeError: `decomposition` is no function, `name` no string, or `version` no int.
+
+    >>> import minijax.numpy as jnp
+    >>> from minijax import lax
+    >>> tangent = composite(lambda x: lax.sin(x) / lax.cos(x), name="my.tangent")
+    >>> print(tangent(0.0))
+    0.0
+    """
+    for role, given, kind in (("name", name, str), ("version", version, int)):
+        if not isinstance(given, kind):
+            raise TypeError(f"composite: {role} must be of type {kind.__name__}, found {given!r}")
+    require_function("composite", decomposition)
+    return evaluated_by_library(named_call(decomposition, name=name))
+
+
+__all__ = ["composite"]

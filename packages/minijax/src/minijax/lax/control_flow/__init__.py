@@ -1,0 +1,1 @@
+"""Loops, conditionals, and solvers that hold functions."""

@@ -1,0 +1,237 @@
+"""`cond` and `switch`: one of several functions, chosen when the program runs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage4 as stage4
+from minijax.errors.classes import BranchTypeError
+from minijax.lax.control_flow.disabled_jit import known_number, known_truth
+from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.primitives.loops import stage_body, stage_to_jaxpr
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.debugging import jit_is_disabled
+from minijax.settings.promotion import result_type
+from minijax_stage1.source import name_and_place_of
+from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.tree import (
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+from minijax_stage3 import ClosedJaxpr, Jaxpr, eval_jaxpr
+from minijax_stage3.staging import abstractify
+from minijax_stage4.cond import join_consts
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_not_given = _NotGiven()
+
+
+# --8<-- [start:cond]
+@evaluated_by_library
+@keeps_programs("true_fun", "false_fun")
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _not_given,
+) -> Any:
+    """Calls `true_fun` or `false_fun` on the operands, as `pred` says when the program runs.
+
+    Arguments:
+        pred: a boolean scalar; a number counts as true unless it is zero.
+        true_fun: function of the operands.
+        false_fun: function of the operands whose result has the same structure and types.
+        operands: arrays and pytrees of arrays.
+        operand: the only operand, in place of `operands`.
+
+    Returns:
+        The result of the function that is chosen. Under `vmap` over `pred` both run.
+
+    Raises:
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `pred` is no scalar.
+
+    As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function an operand of its own.
+
+    >>> @minijax.jit
+    ... def safe_root(x):
+    ...     return lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x)
+    >>> safe_root(4.0).item(), safe_root(-4.0).item(), minijax.grad(safe_root)(-4.0).item()
+    (2.0, -0.0, 0.0)
+    """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        on_true, apply_true, (on_false, apply_false) = true_fun, false_fun, operands
+        if not callable(on_true):
+            return cond(
+                pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
+            )
+    operands = tree_to_arrays(_operands("cond", operands, operand))
+    if typeof_named("cond: pred", pred).dtype.kind == "c":
+        raise TypeError(f"cond: pred must be a boolean or a real number, found {typeof(pred)}")
+    if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
+        return (true_fun if chosen else false_fun)(*operands)
+    return tree_to_arrays(stage4.cond(pred, true_fun, false_fun, *operands))
+
+
+# --8<-- [end:cond]
+
+
+def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _not_given:
+        return operands
+    if operands:
+        raise TypeError(
+            f"{caller}: operands are given by position, or one as `operand`; found "
+            f"{len(operands)} by position besides `operand`"
+        )
+    return (operand,)
+
+
+# --8<-- [start:switch]
+@evaluated_by_library
+@keeps_programs("branches")
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _not_given,
+) -> Any:
+    """Calls one of several functions on the operands, as `index` says when the program runs.
+
+    Arguments:
+        index: an integer scalar. One below 0 chooses the first function, one that is too large
+            the last.
+        branches: functions of the operands whose results have the same structure and types.
+        operands: arrays and pytrees of arrays.
+        operand: the only operand, in place of `operands`.
+
+    Returns:
+        The result of the function that is chosen. Under `vmap` over `index` all of them run.
+
+    Raises:
+        ValueError: there are no functions.
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `index` is no integer scalar.
+
+    >>> switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 10)
+    Array(30, dtype=int32, weak_type=True)
+    """
+    for branch in branches:
+        require_function("switch", branch)
+    if not branches:
+        raise ValueError("switch: there must be at least one branch")
+    aval = typeof_named("switch: index", index)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise TypeError(
+            f"switch: index must be an integer scalar, found {aval}. To choose element by element "
+            "use select or where; to choose for each example of a batch use vmap."
+        )
+    operands = tree_to_arrays(_operands("switch", operands, operand))
+    if jit_is_disabled() and (known := known_number(index)) is not None:
+        return branches[min(max(known, 0), len(branches) - 1)](*operands)
+    if len(branches) == 1:
+        return branches[0](*operands)
+    leaves, in_tree = tree_flatten(operands)
+
+    def names() -> list[str]:
+        return argument_names(branches[0], operands, {})
+
+    in_avals = abstractify("switch", branches[0], names, leaves)
+    functions = [FlatFunction(f, in_tree) for f in branches]
+    closed = [stage_body(f, in_avals, "switch", f.fun, names) for f in functions]
+    target = _common_types(functions, closed)
+    programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
+    index = astype(where(lt(index, len(branches)), index, len(branches) - 1), np.int32)
+    outs = _choose(index, list(programs), 0, target, [*consts, *leaves])
+    return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
+
+
+def _choose(
+    index: Any,
+    programs: Sequence[Jaxpr],
+    first: int,
+    target: Sequence[ShapedArray],
+    operands: Sequence[Any],
+) -> list[Any]:
+    """The result of the program of number `index`, where numbers begin with `first`.
+
+    A choice among many is a choice between two halves.
+    """
+    if len(programs) == 1:
+        outs = eval_jaxpr(programs[0], [], *operands)
+        return [
+            x if typeof(x) == aval else astype(x, aval.dtype)
+            for x, aval in zip(outs, target, strict=True)
+        ]
+    half = len(programs) // 2
+    middle = first + half
+
+    def branch(programs: Sequence[Jaxpr], first: int) -> Jaxpr:
+        def chosen(index: Any, *operands: Any) -> list[Any]:
+            return _choose(index, programs, first, target, operands)
+
+        return stage_to_jaxpr(chosen, list(map(typeof, (index, *operands))), "switch")[0]
+
+    branches = branch(programs[half:], middle), branch(programs[:half], first)
+    return bind(stage4.cond_p, lt(index, middle), index, *operands, branches=branches)
+
+
+# --8<-- [end:switch]
+
+
+def _common_types(
+    functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
+) -> list[ShapedArray]:
+    """The types that the results of all branches can have; Python numbers adapt."""
+    first = functions[0]
+    for other in functions[1:]:
+        if other.out_tree != first.out_tree:
+            raise BranchTypeError(
+                f"switch: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
+                "return the same tree structure: "
+                f"{explain_mismatch(first.out_tree, other.out_tree)}. Return the "
+                "same tree from all, with zeros where one has nothing."
+            )
+    columns = list(zip(*(c.out_avals for c in closed), strict=True))
+    target = [_meeting_type(avals) for avals in columns]
+    if None in target:
+        numbered = tree_unflatten(first.out_tree, range(len(columns)))
+        rows = [
+            f"    {'result' + keystr(path):<24} {', '.join(map(str, columns[i]))}"
+            for path, i in tree_flatten_with_path(numbered)[0]
+            if target[i] is None
+        ]
+        table = "\n".join(rows)
+        raise BranchTypeError(
+            f"switch: all branches, {', '.join(name_and_place_of(f.fun) for f in functions)}, must "
+            f"return the same types\n{table}\n"
+            "Convert what differs, by astype or reshape."
+        )
+    return [aval for aval in target if aval is not None]
+
+
+def _meeting_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
+    if len(set(avals)) == 1:
+        return avals[0]
+    meeting = result_type(*avals)
+    fits = all(
+        aval.shape == avals[0].shape and (aval.weak_type or aval.dtype == meeting.dtype)
+        for aval in avals
+    )
+    return ShapedArray(avals[0].shape, meeting.dtype) if fits else None
+
+
+__all__ = ["cond", "switch"]

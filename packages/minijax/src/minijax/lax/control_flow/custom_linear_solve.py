@@ -1,0 +1,356 @@
+"""`custom_linear_solve`: a solution of linear equations, differentiated as such.
+
+Whatever finds x with A x = b, its derivative follows from the equation: A x' = b' - A' x. So the
+solver is never differentiated, and reverse mode is a solution of the transposed equations.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.errors.classes import TreeMismatchError
+from minijax.lax.control_flow.implicit import (
+    Program,
+    check_structure,
+    check_types,
+    stage_part,
+    without_aux,
+)
+from minijax.primitives.loops import Avals, Flags, call_text, cut, evaluate_compiled, until_stable
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.promotion import result_type
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    astype,
+    bind,
+    explain_mismatch,
+    impl_rules,
+    jvp_rules,
+    neg,
+    sub,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.tangent import instantiate
+from minijax_stage2.tree import (
+    PyTreeDef,
+    tree_flatten,
+    tree_unflatten,
+    treedef_tuple,
+)
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3.jit_rules import vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.staging import abstractify
+from minijax_stage4.errors import NonlinearError
+from minijax_stage4.jit_rules import transpose_jaxpr
+from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
+
+
+class Equations(NamedTuple):
+    """The parts of linear equations: two maps, and what solves for either of them.
+
+    They are programs, or what belongs to each, such as its constants. Where nobody says how to
+    solve the transposed equations, their two parts have no program.
+    """
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+    def transposed(self) -> "Equations":
+        return Equations(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+
+# Operands: the constants of each program, in the order of `Equations`, then the right-hand side.
+# Each program takes its constants first.
+linear_solve_p = Primitive("linear_solve", holds_programs=True)
+
+
+# --8<-- [start:custom_linear_solve]
+@evaluated_by_library
+def custom_linear_solve(
+    matvec: Callable[..., Any],
+    b: Any,
+    solve: Callable[..., Any],
+    transpose_solve: Callable[..., Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """Solves `matvec(x) == b` by a solver that is not differentiated: the equation is.
+
+    Arguments:
+        matvec: linear function from arrays like `b`, a pytree, to arrays like `b`.
+        b: the right-hand side, a pytree of arrays.
+        solve: function of `matvec` and a right-hand side that returns the solution.
+        transpose_solve: function of the transpose of `matvec` and a right-hand side that returns
+            the solution of the transposed equations, which reverse mode needs.
+        symmetric: whether `matvec` is its own transpose. Then `solve` solves for both, unless
+            `transpose_solve` is given.
+        has_aux: whether both solvers return a pair, of the solution and what else is to be
+            known, which has no derivative.
+
+    Returns:
+        What `solve` returns.
+
+    Raises:
+        TypeError: a function returns another structure or other dtypes than those of `b`; or, in
+            reverse mode, nothing says how to solve the transposed equations.
+        ValueError: a function returns other shapes than those of `b`, or a solver no pair
+            where `has_aux` promises one.
+        NonlinearError: `matvec` is not linear, and its transpose is needed.
+
+    >>> import minijax
+    >>> f = lambda a: custom_linear_solve(lambda x: a * x, 6.0, lambda _, b: b / a, symmetric=True)
+    >>> f(2.0), minijax.grad(f)(2.0)
+    (Array(3., dtype=float32, weak_type=True), Array(-1.5, dtype=float32, weak_type=True))
+    """
+    caller = "custom_linear_solve"
+    for fun in (matvec, solve, *(() if transpose_solve is None else (transpose_solve,))):
+        require_function(caller, fun)
+    if transpose_solve is None and symmetric:
+        transpose_solve = solve
+    b = tree_to_arrays(b)
+    leaves, tree = tree_flatten(b)
+    abstractify(caller, matvec, lambda: argument_names(matvec, (b,), {}), leaves)
+    of_matvec, leaves = _stage_matvec(matvec, leaves, tree)
+    avals = list(map(typeof, leaves))
+
+    def stage_solver(solver: Callable[..., Any], role: str, of: Callable[..., Any]) -> Program:
+        what = f"{caller}: {role}"
+        program = stage_part(
+            caller, lambda b: solver(of, b), avals, treedef_tuple([tree]), named=solver
+        )
+        found = without_aux(what, solver, program.out_tree, has_aux)
+        check_structure(what, solver, "b", tree, found)
+        check_types(what, solver, "b", tree, avals, program.jaxpr.out_avals[: len(avals)])
+        return program
+
+    of_solve = stage_solver(solve, "solve", matvec)
+    of_vecmat = of_transpose = None
+    if transpose_solve is not None:
+        vecmat = matvec
+        of_vecmat = of_matvec
+        if not symmetric:
+            of_vecmat = _transposed(of_matvec)
+            vecmat = _function(of_vecmat)
+        of_transpose = stage_solver(transpose_solve, "transpose_solve", vecmat)
+    parts = (of_matvec, of_vecmat, of_solve, of_transpose)
+    consts = [[] if part is None else part.consts for part in parts]
+    outs = bind(
+        linear_solve_p,
+        *(x for of_part in consts for x in of_part),
+        *leaves,
+        programs=Equations(*[None if part is None else part.jaxpr for part in parts]),
+        counts=Equations(*map(len, consts)),
+    )
+    return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
+
+
+# --8<-- [end:custom_linear_solve]
+
+
+def _stage_matvec(
+    matvec: Callable[..., Any], b: Sequence[Any], tree: PyTreeDef
+) -> tuple[Program, list[Any]]:
+    """The program of `matvec`, and the right-hand side, promoted to the dtypes that it returns."""
+    what = "custom_linear_solve: matvec"
+    b = list(b)
+    while True:
+        avals = list(map(typeof, b))
+        program = stage_part("custom_linear_solve", matvec, avals, treedef_tuple([tree]))
+        check_structure(what, matvec, "b", tree, program.out_tree)
+        found = program.jaxpr.out_avals
+        promoted = [
+            x if aval.dtype == out.dtype else astype(x, result_type(aval, out).dtype)
+            for x, aval, out in zip(b, avals, found, strict=True)
+        ]
+        if [typeof(x).dtype for x in promoted] == [aval.dtype for aval in avals]:
+            check_types(what, matvec, "b", tree, avals, found)
+            return program, b
+        b = promoted
+
+
+def _transposed(part: Program) -> Program:
+    """The transpose of a linear map."""
+    is_const = [True] * len(part.consts)
+    linear = (*[False] * len(is_const), *[True] * (len(part.jaxpr.invars) - len(is_const)))
+    cts_nonzero = (True,) * len(part.jaxpr.outvars)
+    program, consts, _ = transpose_jaxpr(part.jaxpr, linear, cts_nonzero, linear)
+    return Program(program, [*consts, *part.consts], part.out_tree)
+
+
+def _function(part: Program) -> Callable[[Any], Any]:
+    """A staged map as a function of pytrees, which a solver can call."""
+
+    def apply(x: Any) -> Any:
+        leaves, tree = tree_flatten(x)
+        if tree != part.out_tree:
+            raise TreeMismatchError(
+                "custom_linear_solve: the transpose of matvec takes an argument of the structure "
+                f"of b: {explain_mismatch(part.out_tree, tree, name='argument')}"
+            )
+        return tree_unflatten(part.out_tree, eval_jaxpr(part.jaxpr, [], *part.consts, *leaves))
+
+    return apply
+
+
+def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
+    """The constants of each program, and the right-hand side."""
+    *consts, b = cut(operands, *counts)
+    return Equations(*consts), b
+
+
+# --8<-- [start:types]
+def _abstract_eval(
+    *in_avals: ShapedArray, programs: Equations, counts: Equations
+) -> list[ShapedArray]:
+    consts, b = split_operands(in_avals, counts)
+    for jaxpr, of_program in zip(programs, consts, strict=True):
+        if jaxpr is None:
+            continue
+        expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
+        found = [aval.strip_weak_type() for aval in (*of_program, *b)]
+        if found != expected:
+            raise TypeError(f"custom_linear_solve: a program takes {expected}, found {found}")
+    return programs.solve.out_avals  # type: ignore[no-any-return]
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Avals, *args: Value, programs: Equations, counts: Equations
+) -> list[Value]:
+    consts, right_hand_side = split_operands(args, counts)
+    return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
+
+
+impl_rules[linear_solve_p] = evaluate_compiled(linear_solve_p)
+abstract_eval_rules[linear_solve_p] = _abstract_eval
+lowering_rules[linear_solve_p] = _lower
+# --8<-- [end:types]
+
+
+# --8<-- [start:jvp]
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, programs: Equations, counts: Equations
+) -> tuple[list[Any], list[Any]]:
+    """A x' = b' - A' x."""
+    outs = bind(linear_solve_p, *primals, programs=programs, counts=counts)
+    consts, b = split_operands(primals, counts)
+    const_dots, rhs = split_operands(tangents, counts)
+    if any(type(t) is not Zero for t in const_dots.matvec):
+
+        def matvec_at_solution(*params: Any) -> list[Any]:
+            return eval_jaxpr(programs.matvec, [], *params, *outs[: len(b)])
+
+        _, changes = jvp_flat(matvec_at_solution, consts.matvec, const_dots.matvec, None)
+        rhs = [_difference(t, change) for t, change in zip(rhs, changes, strict=True)]
+    zeros = [Zero.like(x) for x in outs]
+    if all(type(t) is Zero for t in rhs):
+        return outs, zeros
+    operands = [x for of_program in consts for x in of_program]
+    dots = bind(linear_solve_p, *operands, *map(instantiate, rhs), programs=programs, counts=counts)
+    return outs, [*dots[: len(b)], *zeros[len(b) :]]
+
+
+def _difference(x: Any, y: Any) -> Any:
+    if type(y) is Zero:
+        return x
+    return neg(y) if type(x) is Zero else sub(x, y)
+
+
+jvp_rules[linear_solve_p] = _jvp
+# --8<-- [end:jvp]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    programs: Equations,
+    counts: Equations,
+) -> tuple[list[Any], list[BatchDim]]:
+    """Where examples differ in the solution they differ in the right-hand side, and vice versa."""
+    consts, b = split_operands(values, counts)
+    const_dims, b_dims = split_operands(dims, counts)
+
+    def program_for(part: int, batched: Flags, must: Flags | None) -> Any:
+        in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
+        return vmap_jaxpr(programs[part], axis_size, in_dims, must)
+
+    parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
+
+    def becomes_batched(batched: Flags) -> list[bool]:
+        rows = [program_for(part, batched, None)[2][: len(b)] for part in parts]
+        return [any(dim is not None for dim in column) for column in zip(*rows, strict=True)]
+
+    batched = until_stable(tuple(dim is not None for dim in b_dims), becomes_batched)
+    batched_programs: list[Jaxpr | None] = [None] * len(programs)
+    batched_consts: list[list[Any]] = [[]] * len(programs)
+    out_dims = Equations(*[None] * len(programs))._asdict()
+    for part, name in enumerate(Equations._fields):
+        if part not in parts:
+            continue
+        num_aux = len(programs[part].outvars) - len(b)
+        program, more, out_dims[name] = program_for(part, batched, (*batched, *[False] * num_aux))
+        batched_programs[part] = program
+        batched_consts[part] = [*more, *consts[part]]
+    b = [
+        move_batch_dim(x, axis_size, dim, 0) if flag else x
+        for x, dim, flag in zip(b, b_dims, batched, strict=True)
+    ]
+    outs = bind(
+        linear_solve_p,
+        *(x for of_program in batched_consts for x in of_program),
+        *b,
+        programs=Equations(*batched_programs),
+        counts=Equations(*map(len, batched_consts)),
+    )
+    return outs, out_dims["solve"]
+
+
+vmap_rules[linear_solve_p] = _vmap
+# --8<-- [end:vmap]
+
+
+# --8<-- [start:transpose]
+def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations) -> list[Any]:
+    """The solution is linear in the right-hand side: of the transposed equations."""
+    consts, b = split_operands(args, counts)
+    known = [x for of_program in consts for x in of_program]
+    linear_in = [i for i, x in enumerate(known) if isinstance(x, UndefPrimal)]
+    if linear_in:
+        raise nonlinear_in(linear_solve_p, linear_in)
+    if programs.transpose_solve is None:
+        raise TypeError(
+            "custom_linear_solve is differentiated in reverse mode, which solves the transposed "
+            "equations: give transpose_solve, or symmetric=True where matvec is its own transpose"
+        )
+    x_cts, aux_cts = cut(cts, len(b))
+    if any(type(ct) is not Zero for ct in aux_cts):
+        raise NonlinearError(
+            "custom_linear_solve: what solve returns besides the solution is not linear in b"
+        )
+    outs = bind(
+        linear_solve_p,
+        *(x for of_program in consts.transposed() for x in of_program),
+        *map(instantiate, x_cts),
+        programs=programs.transposed(),
+        counts=counts.transposed(),
+    )
+    in_cts = [ct if isinstance(x, UndefPrimal) else None for ct, x in zip(outs, b, strict=False)]
+    return [*[None] * len(known), *in_cts]
+
+
+transpose_rules[linear_solve_p] = _transpose
+# --8<-- [end:transpose]
+
+__all__ = ["custom_linear_solve"]

@@ -1,0 +1,176 @@
+"""Programs of loops and choices that are called outside of transformations, kept for the next call.
+
+Tracing takes longer than most such programs run. A program is good for another call if the types of
+the operands and the settings are the same, and the functions have the same contents. These are
+looked at anew at each call, so that a variable that has another value since is seen. A call is
+traced anew where something cannot be told, such as a set or a large array of numpy.
+"""
+
+import functools
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from minijax.lax.control_flow.function_contents import Contents
+from minijax.primitives.loops import compile_once, stage_body
+from minijax.runtime.array import Array
+from minijax.settings.config import Switch, config
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import ShapedArray, Tracer, typeof
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.shaped_array import number_types
+from minijax_stage2.tree import tree_structure
+from minijax_stage3.array import executor, to_buffer
+from minijax_stage3.flatten import fast_flatten
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit import Executor
+from minijax_stage3.lowering import lower_to_module
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class KeptPrograms:
+    """What executes calls, by all that their programs depend on: those that were used last.
+
+    Of two generations the older one is dropped when the younger is full, without looking at
+    entries: those of which a referent dies are forgotten at any moment, in any thread.
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self.young: dict[Any, _Kept] = {}
+        self.old: dict[Any, _Kept] = {}
+
+    def find(self, key: Any) -> Executor | None:
+        kept = self.young.get(key)
+        if kept is None:
+            kept = self.old.get(key)
+            if kept is None:
+                return None
+            self._put(key, kept)
+        return kept.execute
+
+    def keep(self, key: Any, referents: Iterable[Any], execute: Executor) -> None:
+        """Keeps an entry for as long as all of the referents live."""
+
+        def forget(_: Any) -> None:
+            self.young.pop(key, None)
+            self.old.pop(key, None)
+
+        try:
+            references = [weakref.ref(x, forget) for x in referents]
+        except TypeError:  # something that nobody tells the end of
+            return
+        self._put(key, _Kept(execute, references))
+
+    def _put(self, key: Any, kept: "_Kept") -> None:
+        if len(self.young) >= self.size:
+            self.old, self.young = self.young, {}
+        self.young[key] = kept
+        if any(reference() is None for reference in kept.references):  # in the meantime
+            self.young.pop(key, None)
+
+    def clear(self) -> None:
+        self.young, self.old = {}, {}
+
+
+class _Kept(NamedTuple):
+    execute: Executor
+    references: list[Any]
+
+
+kept_programs = KeptPrograms(512)
+
+
+# --8<-- [start:keep]
+def keeps_programs(*static: str) -> Callable[[Function], Function]:
+    """Decorator: keeps the programs of calls of a loop or a choice outside of transformations.
+
+    Arguments:
+        static: the parameters that are functions, or values that the program depends on. All others
+            are pytrees of arrays.
+    """
+
+    def decorate(function: Function) -> Function:
+        parameters = list(inspect.signature(function).parameters)
+        positions = frozenset(parameters.index(name) for name in static)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not is_evaluating() or _is_watched():
+                return function(*args, **kwargs)
+            contents = Contents()
+            try:
+                for position in positions:
+                    if position < len(args):
+                        contents.add(args[position])
+                for name, x in kwargs.items():
+                    contents.add(name)
+                    if name in static:
+                        contents.add(x)
+                operands = (
+                    [x for position, x in enumerate(args) if position not in positions],
+                    {name: x for name, x in kwargs.items() if name not in static},
+                )
+                leaves, tree = fast_flatten(operands)
+                avals = tuple([x.aval if type(x) is Array else typeof(x) for x in leaves])
+                key = function, tree, avals, number_types(), len(args), *contents.key
+                execute = kept_programs.find(key)
+            except Exception:  # contents are unknown, or the function says better what is wrong
+                execute = key = None
+            if key is None:
+                return function(*args, **kwargs)
+            if execute is None:
+
+                def of_operands(operands: Any, named: Any) -> Any:
+                    rest = iter(operands)
+                    given = [x if i in positions else next(rest) for i, x in enumerate(args)]
+                    return function(*given, **kwargs | named)
+
+                flat = FlatFunction(of_operands, tree_structure(operands))
+                execute, is_reusable = _trace(flat, avals, function.__name__, contents)
+                if execute is None:
+                    return function(*args, **kwargs)
+                if is_reusable:
+                    kept_programs.keep(key, contents.referents, execute)
+            return execute(list(map(to_buffer, leaves, avals)))
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _trace(
+    f: FlatFunction, avals: tuple[ShapedArray, ...], name: str, contents: Contents
+) -> tuple[Executor | None, bool]:
+    """What executes the program of a call, None where tracers are in it; and whether it is kept."""
+    closed = stage_body(f, avals, name, None)
+    consts = closed.consts
+    if any(isinstance(x, Tracer) for x in consts):
+        return None, False
+    is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
+    jaxpr = consts_as_invars(closed.jaxpr)
+    text = lower_to_module(jaxpr, name)
+    compiled = compile_once(text, tuple(jaxpr.in_avals), tuple(jaxpr.out_avals))
+    return executor(compiled, consts, f.out_tree, Array), is_reusable
+
+
+def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
+    """The constants that something else refers to, and may change: not those made while tracing."""
+    everything = [*consts, np.empty(())]
+    *counts, of_new = [sys.getrefcount(x) for x in everything]
+    return [x for x, count in zip(consts, counts, strict=True) if count > of_new + 1]
+
+
+# --8<-- [end:keep]
+
+
+def _is_watched() -> bool:
+    """Whether a setting is on that has calls do more than they must."""
+    return Switch.used and any(
+        option.value for option in config.options.values() if isinstance(option, Switch)
+    )

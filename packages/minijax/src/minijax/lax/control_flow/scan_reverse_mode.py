@@ -1,0 +1,271 @@
+"""Reverse mode of `scan`: its partial evaluation, and its transpose, a scan the other way."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.lax.control_flow.scan import scan_p
+from minijax.lax.control_flow.scan_rules import carry_through, scan_type, split_operands
+from minijax.primitives.dependence import cotangent_ins, unknown_outs
+from minijax.primitives.loops import Flags, cut, until_stable
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import (
+    ShapedArray,
+    Zero,
+    bind,
+)
+from minijax_stage2.primitives import add_p
+from minijax_stage2.tangent import instantiate
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    eval_jaxpr,
+    jit_p,
+)
+from minijax_stage3.dce import has_effects
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    PartialJaxprs,
+    merge,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+    without_dead_code,
+)
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+
+# --8<-- [start:partial_eval]
+class _Halves(NamedTuple):
+    """A scan split into the part that can run at once and the part that has to wait.
+
+    `known` takes the operands that are known, and returns the results that are, then what the
+    other half needs of it. That scan has the parameters `unknown`.
+    """
+
+    known: Jaxpr
+    unknown: dict[str, Any]
+    unknown_ins: Flags
+    unknown_outs: Flags
+    sources: list[tuple[str, int]]  # of each residual: among "ins" or "outs" of `known`
+    constant: list[bool]  # whether a residual is the same in every round
+
+    def operands(
+        self, known_ins: Sequence[Any], known_outs: Sequence[Any], unknown_ins: Sequence[Any]
+    ) -> list[Any]:
+        """The operands of the scan that waits."""
+        residuals = [
+            known_ins[number] if where == "ins" else known_outs[number]
+            for where, number in self.sources
+        ]
+        stacked, constant = partition(self.constant, residuals)
+        num_carry = self.unknown["num_carry"]
+        num_consts = self.unknown["num_consts"] - len(constant)
+        consts, carry, xs = cut(unknown_ins, num_consts, num_carry)
+        return [*constant, *consts, *carry, *stacked, *xs]
+
+
+def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    of_consts, _, of_xs = split_operands(unknown_ins, params)
+    num_results = len(jaxpr.outvars) - num_carry
+
+    of_carry = carry_through(unknown_outs, unknown_ins, params)
+    must = (*of_carry, *[False] * num_results)
+    parts: PartialJaxprs = split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    all_outs = parts.known.outvars
+    outs, residuals = cut(all_outs, len(all_outs) - parts.num_residuals)
+    consts, carry, elements = cut(parts.known.invars, of_consts.count(False), of_carry.count(False))
+    results = outs[len(carry) :]
+
+    # Only what differs from round to round is stacked. The rest is computed once, before the loop.
+    same: set[Any] = set(consts)
+    before_loop = []
+    for eqn in parts.known.eqns:
+        is_same = all(type(x) is not Var or x in same for x in eqn.invars)
+        if is_same and not has_effects(eqn):
+            same.update(eqn.outvars)
+            before_loop.append(eqn)
+    constant = [x in same for x in residuals]
+    there_already = {*same, *elements, *results}
+    stacked = [x for x in residuals if x not in there_already]
+    hoisted = [x for x in residuals if x in same and x not in consts]
+    body = without_dead_code(Jaxpr([], parts.known.invars, parts.known.eqns, [*outs, *stacked]))
+    known_params = {**params, "jaxpr": body, "num_consts": len(consts), "num_carry": len(carry)}
+    known = _known_program(known_params, consts, before_loop, hoisted)
+
+    places: dict[Any, tuple[str, int]] = {}
+    for number, var in enumerate([*results, *stacked, *hoisted], len(carry)):
+        places[var] = "outs", number
+    for number, var in enumerate(parts.known.invars):
+        if var in same or var in elements:
+            places[var] = "ins", number
+    waiting = parts.unknown
+    in_residuals, in_consts, in_carry, in_xs = cut(
+        waiting.invars, len(residuals), sum(of_consts), sum(of_carry)
+    )
+    in_stacked, in_constant = partition(constant, in_residuals)
+    invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
+    eqns = waiting.eqns
+    if params["length"] > params["unroll"]:
+        eqns = list(map(_in_a_loop_of_its_own, eqns))
+    unknown = {
+        **params,
+        "jaxpr": Jaxpr([], invars, eqns, waiting.outvars),
+        "num_consts": len(in_constant) + len(in_consts),
+        "num_carry": len(in_carry),
+    }
+    return _Halves(
+        known,
+        unknown,
+        (*of_consts, *of_carry, *of_xs),
+        tuple(parts.unknown_outs),
+        [places[x] for x in residuals],
+        constant,
+    )
+
+
+def _in_a_loop_of_its_own(eqn: JaxprEqn) -> JaxprEqn:
+    """An equation that waits. XLA merges nothing of it with what the other loop computed."""
+    if "prevent_cse" not in eqn.params:
+        return eqn
+    params = {**eqn.params, "prevent_cse": False}
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+def _known_program(
+    params: dict[str, Any],
+    consts: Sequence[Var],
+    before_loop: Sequence[JaxprEqn],
+    hoisted: Sequence[Var],
+) -> Jaxpr:
+    """Runs the known scan, and computes beside it what is the same in all rounds."""
+    _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
+    length = params["length"]
+    rest = [*map(Var, carry)]
+    rest += [Var(ShapedArray((length, *x.shape), x.dtype)) for x in elements]
+    in_avals = [var.aval for var in (*consts, *rest)]
+    outvars = list(map(Var, scan_type(*in_avals, **params)))
+    eqns = list(before_loop)
+    if outvars or has_effects(params["jaxpr"]):
+        eqns.append(JaxprEqn(scan_p, [*consts, *rest], outvars, params))
+    return without_dead_code(Jaxpr([], [*consts, *rest], eqns, [*outvars, *hoisted]))
+
+
+def _partial_eval(
+    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """Runs the known half, and stages the other."""
+    halves = _halves(tuple(map(trace.is_unknown, args)), params)
+    known_ins, unknown_ins = partition(halves.unknown_ins, args)
+    with set_interpreter(trace.parent):
+        known_outs = eval_jaxpr(halves.known, [], *known_ins)
+    unknown_outs: list[Any] = []
+    if any(halves.unknown_outs):
+        operands = halves.operands(known_ins, known_outs, unknown_ins)
+        unknown_outs = trace.stage(scan_p, operands, halves.unknown)
+    return merge(halves.unknown_outs, known_outs, unknown_outs)
+
+
+def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    halves = _halves(tuple(unknown_ins), eqn.params)
+    known_ins, waiting_ins = partition(halves.unknown_ins, eqn.invars)
+    known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
+    program = halves.known
+    more = [Var(aval) for aval in program.out_avals[len(known_outs) :]]
+    known_outs = [*known_outs, *more]
+    known = JaxprEqn(
+        jit_p, known_ins, known_outs, {"jaxpr": program, "name": "known_scan"}, eqn.source
+    )
+    operands = halves.operands(known_ins, known_outs, waiting_ins)
+    return PartialEqns(
+        known if known_outs else None,
+        JaxprEqn(scan_p, operands, waiting_outs, halves.unknown, eqn.source),
+    )
+
+
+partial_eval_rules[scan_p] = _partial_eval
+partial_eval_jaxpr_rules[scan_p] = _partial_eval_eqn
+# --8<-- [end:partial_eval]
+
+
+# --8<-- [start:transpose]
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    """A scan in the other direction, over the cotangents."""
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    if all(carry_through(unknown_outs, linear, params)):
+        return _transpose_linear(cts, args, params)
+    # Something is carried that is not linear, such as a counter. It runs ahead.
+    halves = _halves(linear, params)
+    known_ins, waiting_ins = partition(halves.unknown_ins, args)
+    known_outs = eval_jaxpr(halves.known, [], *known_ins)
+    operands = halves.operands(known_ins, known_outs, waiting_ins)
+    _, waiting_cts = partition(halves.unknown_outs, cts)
+    in_cts = _transpose_linear(waiting_cts, operands, halves.unknown)
+    num_stacked = halves.constant.count(False)
+    consts, carry, xs = split_operands(in_cts, halves.unknown)
+    waiting = [*consts[halves.constant.count(True) :], *carry, *xs[num_stacked:]]
+    return merge(halves.unknown_ins, [None] * len(known_ins), waiting)
+
+
+def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The transpose of a scan that is linear in all that it carries."""
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    consts, _, xs = split_operands(args, params)
+    of_consts, of_xs = (
+        tuple(isinstance(x, UndefPrimal) for x in operands) for operands in (consts, xs)
+    )
+    linear = (*of_consts, *[True] * num_carry, *of_xs)
+    carry_cts, ys_cts = cut(cts, num_carry)
+    of_ys = tuple(type(ct) is not Zero for ct in ys_cts)
+    of_carry = until_stable(
+        tuple(type(ct) is not Zero for ct in carry_cts),
+        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *of_ys)), params)[1],
+    )
+    must = (*[False] * len(consts), *of_carry, *[False] * len(xs))
+    program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*of_carry, *of_ys), must)
+    known_consts, known_xs = (
+        [x for x in operands if not isinstance(x, UndefPrimal)] for operands in (consts, xs)
+    )
+    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, of_carry, strict=True) if keep]
+    ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
+
+    # The program takes constants, elements, cotangents. What it returns for constants adds up
+    # from round to round.
+    in_consts, in_xs, in_carry, in_ys = cut(
+        program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
+    )
+    sizes = [sum(part) for part in split_operands(nonzero_ins, params)]
+    to_consts, to_carry, to_xs = cut(program.outvars, *sizes[:2])
+    in_sums, out_sums = ([Var(x.aval) for x in to_consts] for _ in range(2))
+    additions = [
+        JaxprEqn(add_p, [total, x], [out], {})
+        for total, x, out in zip(in_sums, to_consts, out_sums, strict=True)
+    ]
+    body = Jaxpr(
+        [],
+        [*in_consts, *in_carry, *in_sums, *in_ys, *in_xs],
+        [*program.eqns, *additions],
+        [*to_carry, *out_sums, *to_xs],
+    )
+    sums = [instantiate(Zero(x.aval)) for x in in_sums]
+    outs = bind(
+        scan_p,
+        *(*more, *known_consts, *carry_cts, *sums, *ys_cts, *known_xs),
+        **{
+            **params,
+            "jaxpr": body,
+            "num_consts": len(in_consts),
+            "num_carry": len(carry_cts) + len(sums),
+            "reverse": not params["reverse"],
+        },
+    )
+    found_carry, found_sums, found_xs = cut(outs, len(carry_cts), len(sums))
+    found = iter([*found_sums, *found_carry, *found_xs])
+    return [next(found) if nonzero else None for nonzero in nonzero_ins]
+
+
+transpose_rules[scan_p] = _transpose
+# --8<-- [end:transpose]

@@ -1,0 +1,295 @@
+"""What interpreters make of `scan`: they transform the program of the body."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.control_flow.scan import scan_p
+from minijax.primitives.dependence import Depends, tangent_outs, through
+from minijax.primitives.loops import (
+    Avals,
+    Flags,
+    call_text,
+    cut,
+    evaluate_compiled,
+    until_stable,
+    while_text,
+)
+from minijax_stage2 import (
+    ShapedArray,
+    Zero,
+    bind,
+    impl_rules,
+    jvp_rules,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.shown import counted
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    abstract_eval_rules,
+    dce_jaxpr,
+    lowering_rules,
+)
+from minijax_stage3.dce import dce_rules
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage4.partial_eval import (
+    merge,
+    partition,
+)
+
+
+def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Constants, carry, elements."""
+    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
+    return items[:first], items[first:last], items[last:]
+
+
+def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """What of the carry depends on the operands chosen, at the start or from a later round on."""
+    of_consts, of_carry, of_xs = split_operands(ins, params)
+
+    def after_a_round(flags: Flags) -> Flags:
+        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+
+    return until_stable(of_carry, after_a_round)
+
+
+def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    of_consts, _, of_xs = split_operands(ins, params)
+    of_carry = carry_through(depends, ins, params)
+    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
+    return (*of_carry, *outs[len(of_carry) :])
+
+
+through[scan_p] = _through
+
+
+# --8<-- [start:types]
+def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+    jaxpr, length, num_carry = params["jaxpr"], params["length"], params["num_carry"]
+    consts, carry, xs = split_operands(in_avals, params)
+    for x in xs:
+        if x.shape[:1] != (length,):
+            raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
+    elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
+    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
+    found = [aval.strip_weak_type() for aval in (*consts, *carry, *elements)]
+    if found != expected:
+        raise TypeError(f"scan: the body takes {expected}, found {found}")
+    results = jaxpr.out_avals[num_carry:]
+    return [
+        *jaxpr.out_avals[:num_carry],
+        *(ShapedArray((length, *y.shape), y.dtype, y.weak_type) for y in results),
+    ]
+
+
+def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
+    """A loop over a counter, the carry, and the results, in which each round writes its element."""
+    jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
+    consts, init, xs = split_operands(args, params)
+    num_carry = len(init)
+    counter = ShapedArray((), np.int32)
+
+    def number(value: int) -> Value:
+        return b.constant(value, counter)
+
+    def binary(operation: str, x: Value, y: Value) -> Value:
+        return b.emit(f"stablehlo.{operation} {x.name}, {y.name} : tensor<i32>", counter)[0]
+
+    def one_round(i: Value, state: Sequence[Value]) -> list[Value]:
+        position = binary("subtract", number(length - 1), i) if params["reverse"] else i
+        zero = number(0)
+        elements = [_element(b, x, position, zero) for x in xs]
+        outs = call_text(b, jaxpr, "scan_body", [*consts, *state[:num_carry], *elements])
+        ys = [
+            _with_element(b, ys, y, position, zero)
+            for ys, y in zip(state[num_carry:], outs[num_carry:], strict=True)
+        ]
+        return [*outs[:num_carry], *ys]
+
+    def body(state: list[Value]) -> list[Value]:
+        i, *rest = state
+        for _ in range(rounds):
+            rest = one_round(i, rest)
+            i = binary("add", i, number(1))
+        return [i, *rest]
+
+    def goes_on(state: list[Value]) -> Value:
+        compared = f"stablehlo.compare LT, {state[0].name}, {number(in_loop).name}"
+        types = f"(tensor<i32>, tensor<i32>) -> {mlir_type(ShapedArray((), np.bool_))}"
+        return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
+
+    in_loop = length - length % rounds
+    # Results begin with what their type cannot tell from any other array: zeros.
+    state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
+    if in_loop > rounds:
+        state = while_text(b, state, goes_on, body)
+    elif in_loop:
+        state = body(state)
+    i, *rest = state
+    for _ in range(length % rounds):
+        rest = one_round(i, rest)
+        i = binary("add", i, number(1))
+    return rest
+
+
+def _element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Value:
+    """The element of `x` at a position along its first axis."""
+    shape = x.aval.shape
+    starts = [position, *[zero] * (len(shape) - 1)]
+    names = ", ".join(start.name for start in starts)
+    part = ShapedArray((1, *shape[1:]), x.aval.dtype)
+    sizes = list(part.shape)
+    (piece,) = b.emit(
+        f"stablehlo.dynamic_slice {x.name}, {names}, sizes = {sizes} : "
+        f"{signature([x, *starts], [part])}",
+        part,
+    )
+    element = ShapedArray(shape[1:], x.aval.dtype)
+    return b.emit(f"stablehlo.reshape {piece.name} : {signature([piece], [element])}", element)[0]
+
+
+def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero: Value) -> Value:
+    """`ys` with `y` at a position along its first axis."""
+    part = ShapedArray((1, *y.aval.shape), y.aval.dtype)
+    (piece,) = b.emit(f"stablehlo.reshape {y.name} : {signature([y], [part])}", part)
+    operands = [ys, piece, position, *[zero] * y.aval.ndim]
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f"stablehlo.dynamic_update_slice {names} : {signature(operands, [ys.aval])}", ys.aval
+    )[0]
+
+
+impl_rules[scan_p] = evaluate_compiled(scan_p)
+abstract_eval_rules[scan_p] = scan_type
+lowering_rules[scan_p] = _lower
+# --8<-- [end:types]
+
+
+# --8<-- [start:jvp]
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    of_consts, _, of_xs = split_operands(nonzero, params)
+    num_results = len(jaxpr.outvars) - num_carry
+
+    of_carry = carry_through(tangent_outs, nonzero, params)
+    must = (*of_carry, *[False] * num_results)
+    program, more, out_nonzero = jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    consts, init, xs = split_operands(primals, params)
+    const_dots, carry_dots, xs_dots = split_operands(tangents, params)
+    const_dots = [t for t in const_dots if type(t) is not Zero]
+    xs_dots = [t for t in xs_dots if type(t) is not Zero]
+    carry_dots = [instantiate(t) for t, keep in zip(carry_dots, of_carry, strict=True) if keep]
+
+    # The program takes constants, primals, tangents. Each tangent goes beside its primal.
+    num_dots = len(carry_dots)
+    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = cut(
+        program.invars, len(more), len(consts), len(init), len(xs), len(const_dots), num_dots
+    )
+    out_carry, out_ys, out_dots, out_ys_dots = cut(
+        program.outvars, num_carry, num_results, num_dots
+    )
+    ordered = Jaxpr(
+        [],
+        [*in_more, *in_consts, *dot_consts, *in_carry, *dot_carry, *in_xs, *dot_xs],
+        program.eqns,
+        [*out_carry, *out_dots, *out_ys, *out_ys_dots],
+    )
+    outs = bind(
+        scan_p,
+        *(*more, *consts, *const_dots, *init, *carry_dots, *xs, *xs_dots),
+        **{
+            **params,
+            "jaxpr": ordered,
+            "num_consts": len(more) + len(consts) + len(const_dots),
+            "num_carry": num_carry + num_dots,
+        },
+    )
+    out_carry, out_dots, out_ys, out_ys_dots = cut(outs, num_carry, num_dots, num_results)
+    results = [*out_carry, *out_ys]
+    zero_outs, _ = partition(out_nonzero, results)
+    zeros = [Zero(tangent_type(typeof(x))) for x in zero_outs]
+    return results, merge(out_nonzero, zeros, [*out_dots, *out_ys_dots])
+
+
+jvp_rules[scan_p] = _jvp
+# --8<-- [end:jvp]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    consts, init, xs = split_operands(values, params)
+    const_dims, init_dims, xs_dims = split_operands(tuple(dims), params)
+    num_results = len(jaxpr.outvars) - num_carry
+    element_dims = tuple(None if dim is None else 0 for dim in xs_dims)
+
+    def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
+        carry_dims = tuple(0 if b else None for b in batched)
+        must = (*batched, *[False] * num_results)
+        return vmap_jaxpr(jaxpr, axis_size, (*const_dims, *carry_dims, *element_dims), must)  # type: ignore[no-any-return]
+
+    batched = until_stable(
+        tuple(dim is not None for dim in init_dims),
+        lambda flags: [dim is not None for dim in program_for(flags)[2][:num_carry]],
+    )
+    program, more, out_dims = program_for(batched)
+    init = [
+        move_batch_dim(x, axis_size, dim, 0) if b else x
+        for x, dim, b in zip(init, init_dims, batched, strict=True)
+    ]
+    xs = [
+        x if dim is None else move_batch_dim(x, axis_size, dim, 1)
+        for x, dim in zip(xs, xs_dims, strict=True)
+    ]
+    num_consts = len(more) + len(consts)
+    outs = bind(
+        scan_p, *more, *consts, *init, *xs, **{**params, "jaxpr": program, "num_consts": num_consts}
+    )
+    ys_dims = [None if dim is None else dim + 1 for dim in out_dims[num_carry:]]
+    return outs, [*out_dims[:num_carry], *ys_dims]
+
+
+vmap_rules[scan_p] = _vmap
+# --8<-- [end:vmap]
+
+
+# --8<-- [start:dce]
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    """Without results that nothing uses, and carry that only itself uses."""
+    params = eqn.params
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    used_carry, used_results = tuple(used_outs[:num_carry]), tuple(used_outs[num_carry:])
+    used_carry = until_stable(
+        used_carry,
+        lambda flags: split_operands(dce_jaxpr(jaxpr, [*flags, *used_results])[1], params)[1],
+    )
+    program, used = dce_jaxpr(jaxpr, [*used_carry, *used_results])
+    of_consts, _, of_xs = split_operands(used, params)
+    used_ins = [*of_consts, *used_carry, *of_xs]
+    if all(used_ins) and all(used_outs) and program is jaxpr:
+        return used_ins, eqn
+    smaller = {
+        **params,
+        "jaxpr": Jaxpr([], partition(used_ins, jaxpr.invars)[1], program.eqns, program.outvars),
+        "num_consts": sum(of_consts),
+        "num_carry": sum(used_carry),
+    }
+    _, invars = partition(used_ins, eqn.invars)
+    _, outvars = partition([*used_carry, *used_results], eqn.outvars)
+    return used_ins, JaxprEqn(scan_p, invars, outvars, smaller, eqn.source)
+
+
+dce_rules[scan_p] = _dce
+# --8<-- [end:dce]

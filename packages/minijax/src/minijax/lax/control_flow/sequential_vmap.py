@@ -1,0 +1,41 @@
+"""`sequential_vmap`: a function that `vmap` runs in a loop, one example after the other."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.lax.control_flow.scan import map as map_elements
+from minijax.transforms.custom_vmap import custom_vmap
+from minijax_stage2 import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from minijax_stage4.partial_eval import merge, partition
+
+
+# --8<-- [start:sequential_vmap]
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """Decorator: a function that `vmap` calls for one example after the other, in a loop.
+
+    Arguments:
+        f: function of arrays and pytrees of arrays.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> minijax.vmap(sequential_vmap(lambda x: x + 1))(jnp.arange(3))
+    Array([1, 2, 3], dtype=int32)
+    """
+    one_by_one = custom_vmap(f)
+
+    @one_by_one.def_vmap
+    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
+        leaves, tree = tree_flatten(args)
+        batched = tree_leaves(in_batched)
+        shared, examples = partition(batched, leaves)
+
+        def of_one(example: list[Any]) -> Any:
+            return one_by_one(*tree_unflatten(tree, merge(batched, shared, example)))
+
+        out = map_elements(of_one, examples)
+        return out, tree_map(lambda _: True, out)
+
+    return one_by_one
+
+
+# --8<-- [end:sequential_vmap]

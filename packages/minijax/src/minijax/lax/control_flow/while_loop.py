@@ -1,0 +1,104 @@
+"""`while_loop`: a body that runs as long as a condition holds, decided when the program runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.control_flow.disabled_jit import while_in_python
+from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.debugging import jit_is_disabled
+from minijax_stage1.source import name_of
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind,
+    typeof,
+)
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.tree import tree_flatten, tree_unflatten, treedef_tuple
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import abstractify
+
+# Operands: constants of the condition, constants of the body, carry. Both programs take their
+# constants first.
+while_p = Primitive("while", holds_programs=True)
+
+
+# --8<-- [start:while_loop]
+@evaluated_by_library
+@keeps_programs("cond_fun", "body_fun")
+def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+    """Calls `body_fun` on what it returned before, as long as `cond_fun` of that holds.
+
+    Arguments:
+        cond_fun: function of the carry that returns a boolean scalar.
+        body_fun: function of the carry that returns the next one, of the same structure and
+            types.
+        init_val: the carry at the start, a pytree of arrays.
+
+    Returns:
+        The carry of which `cond_fun` no longer holds.
+
+    Raises:
+        TypeError: `cond_fun` returns no boolean scalar, or the carry changes its type.
+        ValueError: it is differentiated in reverse mode, which needs to know in advance how
+            often the body runs: `scan`, and `fori_loop` with bounds that are no tracers, do.
+
+    >>> import minijax.numpy as jnp
+    >>> while_loop(lambda x: x < 100, lambda x: x * 3, jnp.int32(1))
+    Array(243, dtype=int32)
+    """
+    for function in (cond_fun, body_fun):
+        require_function("while_loop", function)
+    if jit_is_disabled():
+        done = while_in_python(cond_fun, body_fun, tree_to_arrays(init_val))
+        if done:
+            return tree_to_arrays(done[0])
+
+    def names() -> list[str]:
+        return argument_names(body_fun, (init_val,), {})
+
+    init, tree = tree_flatten(init_val)
+    abstractify("while_loop", body_fun, names, init)
+    in_tree = treedef_tuple([tree])
+    body = FlatFunction(body_fun, in_tree)
+    closed, init = stage_with_carry(
+        "while_loop",
+        body_fun,
+        lambda avals: stage_body(body, avals, "while_loop", body_fun, names),
+        lambda: body.out_tree,
+        tree,
+        init,
+    )
+    condition = FlatFunction(cond_fun, in_tree)
+    closed_cond = stage_body(condition, [typeof(x) for x in init], "while_loop", cond_fun, names)
+    if condition.out_tree.num_nodes != 1 or [
+        a.strip_weak_type() for a in closed_cond.out_avals
+    ] != [ShapedArray((), np.bool_)]:
+        is_leaf = condition.out_tree.num_nodes == 1 and closed_cond.out_avals
+        found = closed_cond.out_avals[0] if is_leaf else condition.out_tree
+        raise TypeError(
+            f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found {found}. "
+            "Compare numbers; make one boolean of several by all or any."
+        )
+    outs = bind(
+        while_p,
+        *closed_cond.consts,
+        *closed.consts,
+        *init,
+        cond_jaxpr=consts_as_invars(closed_cond.jaxpr),
+        body_jaxpr=consts_as_invars(closed.jaxpr),
+        cond_consts=len(closed_cond.consts),
+        body_consts=len(closed.consts),
+    )
+    return tree_unflatten(tree, map(to_array, outs))
+
+
+# --8<-- [end:while_loop]
+
+__all__ = ["while_loop"]

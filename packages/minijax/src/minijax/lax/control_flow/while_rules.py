@@ -1,0 +1,368 @@
+"""What interpreters make of `while_loop`: they transform its two programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.lax.control_flow.while_loop import while_p
+from minijax.lax.reductions.standard import reduce_or
+from minijax.primitives.dependence import Depends, tangent_outs, through, unknown_outs
+from minijax.primitives.loops import (
+    Avals,
+    Flags,
+    call_text,
+    cut,
+    evaluate_compiled,
+    stage_to_jaxpr,
+    until_stable,
+    while_text,
+)
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import (
+    ShapedArray,
+    Zero,
+    bind,
+    broadcast_in_dim,
+    impl_rules,
+    jvp_rules,
+    select_n,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    abstract_eval_rules,
+    dce_jaxpr,
+    eval_jaxpr,
+    lowering_rules,
+)
+from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    merge,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+)
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+
+def _split(items: Sequence[Any], cond_consts: int, body_consts: int) -> tuple[Any, Any, Any]:
+    """Constants of the condition, constants of the body, carry."""
+    begin = cond_consts + body_consts
+    return items[:cond_consts], items[cond_consts:begin], items[begin:]
+
+
+# --8<-- [start:types]
+def _abstract_eval(
+    *in_avals: ShapedArray,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> list[ShapedArray]:
+    of_cond, of_body, carry = _split(in_avals, cond_consts, body_consts)
+    for jaxpr, found in ((cond_jaxpr, [*of_cond, *carry]), (body_jaxpr, [*of_body, *carry])):
+        expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
+        if [aval.strip_weak_type() for aval in found] != expected:
+            raise TypeError(f"while: a program takes {expected}, found {found}")
+    return body_jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    *args: Value,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> list[Value]:
+    of_cond, of_body, init = _split(args, cond_consts, body_consts)
+
+    def condition(carry: list[Value]) -> Value:
+        return call_text(b, cond_jaxpr, "while_condition", [*of_cond, *carry])[0]
+
+    def body(carry: list[Value]) -> list[Value]:
+        return call_text(b, body_jaxpr, "while_body", [*of_body, *carry])
+
+    return while_text(b, init, condition, body)
+
+
+impl_rules[while_p] = evaluate_compiled(while_p)
+abstract_eval_rules[while_p] = _abstract_eval
+lowering_rules[while_p] = _lower
+# --8<-- [end:types]
+
+
+def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """What of the carry depends on the operands chosen; all of it where the condition does."""
+    of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
+    of_carry = until_stable(
+        of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
+    )
+    (of_condition,) = depends(params["cond_jaxpr"], (*of_cond, *of_carry))
+    return tuple([of_condition or flag for flag in of_carry])
+
+
+through[while_p] = _through
+
+
+# --8<-- [start:jvp]
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """The carry and those of its tangents that are not zero in some round, side by side."""
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+    of_cond, of_body, init = _split(primals, cond_consts, body_consts)
+    _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
+    consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
+    nonzero = _through(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
+    program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
+    dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
+    const_dots = [t for t in body_dots if type(t) is not Zero]
+    # The program takes constants, primals, tangents; of both the constants of the body first.
+    size, count = len(init), len(consts) + body_consts
+    in_consts, in_carry, in_const_dots, in_dots = cut(program.invars, count, size, len(const_dots))
+    invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
+    ordered = Jaxpr([], invars, program.eqns, program.outvars)
+    condition = Jaxpr(
+        [],
+        [*cond_jaxpr.invars, *(Var(typeof(t)) for t in dots)],
+        cond_jaxpr.eqns,
+        cond_jaxpr.outvars,
+    )
+    outs = bind(
+        while_p,
+        *of_cond,
+        *consts,
+        *of_body,
+        *const_dots,
+        *init,
+        *dots,
+        cond_jaxpr=condition,
+        body_jaxpr=ordered,
+        cond_consts=cond_consts,
+        body_consts=count + len(const_dots),
+    )
+    zeros = [
+        Zero(tangent_type(typeof(x))) for x, keep in zip(init, nonzero, strict=True) if not keep
+    ]
+    return outs[:size], merge(nonzero, zeros, outs[size:])
+
+
+jvp_rules[while_p] = _jvp
+# --8<-- [end:jvp]
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> tuple[list[Any], list[BatchDim]]:
+    """Where examples end at different times, all go on until the last; those that ended stay."""
+    of_cond, of_body, init = _split(values, cond_consts, body_consts)
+    cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
+
+    def programs_for(batched: Flags) -> tuple[Any, Any]:
+        carry_dims = tuple(0 if b else None for b in batched)
+        return (
+            vmap_jaxpr(cond_jaxpr, axis_size, (*cond_dims, *carry_dims)),
+            vmap_jaxpr(body_jaxpr, axis_size, (*body_dims, *carry_dims), batched),
+        )
+
+    def becomes_batched(batched: Flags) -> list[bool]:
+        (_, _, (goes_on_dim,)), (_, _, out_dims) = programs_for(batched)
+        return [goes_on_dim is not None or dim is not None for dim in out_dims]
+
+    batched = until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
+    init = [
+        move_batch_dim(x, axis_size, dim, 0) if b else x
+        for x, dim, b in zip(init, init_dims, batched, strict=True)
+    ]
+    condition, body = programs_for(batched)
+    (cond_program, more_cond, (goes_on_dim,)), (body_program, more_body, _) = condition, body
+    of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
+    if goes_on_dim is not None:
+        cond_program, body_program = _until_all_end(
+            cond_program, body_program, len(of_cond), len(of_body)
+        )
+        of_body = [*of_cond, *of_body]
+    outs = bind(
+        while_p,
+        *of_cond,
+        *of_body,
+        *init,
+        cond_jaxpr=cond_program,
+        body_jaxpr=body_program,
+        cond_consts=len(of_cond),
+        body_consts=len(of_body),
+    )
+    return outs, [0 if b else None for b in batched]
+
+
+def _until_all_end(
+    condition: Jaxpr, body: Jaxpr, cond_consts: int, body_consts: int
+) -> tuple[Jaxpr, Jaxpr]:
+    """The programs of a loop that goes on while the condition holds of any example.
+
+    The body takes the constants of the condition, then its own.
+    """
+
+    def any_goes_on(*args: Any) -> list[Any]:
+        return [reduce_or(eval_jaxpr(condition, [], *args)[0], (0,))]
+
+    def step(*args: Any) -> list[Any]:
+        of_cond, of_body, carry = _split(args, cond_consts, body_consts)
+        (goes_on,) = eval_jaxpr(condition, [], *of_cond, *carry)
+        return [
+            select_n(broadcast_in_dim(goes_on, typeof(x).shape, (0,)), x, new)
+            for x, new in zip(carry, eval_jaxpr(body, [], *of_body, *carry), strict=True)
+        ]
+
+    carry_avals = body.in_avals[body_consts:]
+    in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
+    return (
+        stage_to_jaxpr(any_goes_on, condition.in_avals, "vmap")[0],
+        stage_to_jaxpr(step, in_avals, "vmap")[0],
+    )
+
+
+vmap_rules[while_p] = _vmap
+# --8<-- [end:vmap]
+
+
+# --8<-- [start:partial_eval]
+def _partial_eval(
+    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """Runs the loop of what is known, and stages the whole one for the rest.
+
+    What the rest needs of each round cannot be kept: nobody knows how many rounds there will be.
+    """
+    unknown = _through(unknown_outs, tuple(map(trace.is_unknown, args)), params)
+    if all(unknown):
+        return trace.stage(while_p, args, params)
+    known_params, used = _smaller_loop(params, [not u for u in unknown])
+    _, operands = partition(used, args)
+    with set_interpreter(trace.parent):
+        known = bind(while_p, *operands, **known_params)
+    if not any(unknown):
+        return known
+    _, waiting = partition(unknown, trace.stage(while_p, args, _quiet_loop(params)))
+    return merge(unknown, known, waiting)
+
+
+def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    unknown = _through(unknown_outs, tuple(unknown_ins), eqn.params)
+    if all(unknown):
+        return PartialEqns(None, eqn)
+    known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
+    _, operands = partition(used, eqn.invars)
+    known_outs, _ = partition(unknown, eqn.outvars)
+    # The whole loop computes what is known once more; nothing reads that.
+    outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
+    return PartialEqns(
+        JaxprEqn(while_p, operands, known_outs, known_params, eqn.source),
+        JaxprEqn(while_p, eqn.invars, outvars, _quiet_loop(eqn.params), eqn.source),
+    )
+
+
+def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
+    """The loop, which runs once more, without what it has done already."""
+    return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
+
+
+def _quiet(jaxpr: Jaxpr) -> Jaxpr:
+    if not has_effects(jaxpr):
+        return jaxpr
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if not has_effects(eqn):
+            eqns.append(eqn)
+        elif inner_jaxprs(eqn):
+            params = {
+                name: tuple(map(_quiet, x)) if name == "branches" else x
+                for name, x in _quiet_loop(eqn.params).items()
+            }
+            eqns.append(JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source))
+        elif eqn.outvars:
+            raise NotImplementedError(
+                f"while_loop: to linearize it, it would have to run twice, and with it "
+                f"`{eqn.primitive}` in its body. Use scan, or forward mode (jvp, jacfwd)."
+            )
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
+
+
+partial_eval_rules[while_p] = _partial_eval
+partial_eval_jaxpr_rules[while_p] = _partial_eval_eqn
+# --8<-- [end:partial_eval]
+
+
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    if all(type(ct) is Zero for ct in cts) or not any(isinstance(x, UndefPrimal) for x in args):
+        return [None] * len(args)
+    raise ValueError(
+        "reverse-mode differentiation of while_loop, or of fori_loop with bounds that are traced, "
+        "would have to keep something of every round, and nobody knows how many there will be. "
+        "Use scan, or fori_loop with bounds that are Python ints; forward mode (jvp, jacfwd) works."
+    )
+
+
+transpose_rules[while_p] = _transpose
+
+
+# --8<-- [start:dce]
+def _smaller_loop(
+    params: dict[str, Any], used_outs: Sequence[bool]
+) -> tuple[dict[str, Any], list[bool]]:
+    """The loop without what neither the condition nor a result that is used needs."""
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+    cond_program, cond_used = dce_jaxpr(cond_jaxpr)
+    used = until_stable(
+        tuple([a or b for a, b in zip(used_outs, cond_used[cond_consts:], strict=True)]),
+        lambda flags: dce_jaxpr(body_jaxpr, flags)[1][body_consts:],
+    )
+    body_program, ins = dce_jaxpr(body_jaxpr, used)
+    cond_ins = [*cond_used[:cond_consts], *used]
+    body_ins = [*ins[:body_consts], *used]
+    smaller = {
+        "cond_jaxpr": Jaxpr(
+            [], partition(cond_ins, cond_jaxpr.invars)[1], cond_program.eqns, cond_program.outvars
+        ),
+        "body_jaxpr": Jaxpr(
+            [], partition(body_ins, body_jaxpr.invars)[1], body_program.eqns, body_program.outvars
+        ),
+        "cond_consts": sum(cond_used[:cond_consts]),
+        "body_consts": sum(ins[:body_consts]),
+    }
+    return smaller, [*cond_ins[:cond_consts], *body_ins]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    params, used_ins = _smaller_loop(eqn.params, used_outs)
+    if all(used_ins):
+        return used_ins, eqn
+    used_carry = used_ins[len(used_ins) - len(used_outs) :]
+    _, invars = partition(used_ins, eqn.invars)
+    _, outvars = partition(used_carry, eqn.outvars)
+    return used_ins, JaxprEqn(while_p, invars, outvars, params, eqn.source)
+
+
+dce_rules[while_p] = _dce
+# --8<-- [end:dce]

@@ -1,0 +1,398 @@
+"""Convolution: a kernel moves over an input, and sums of products are taken where it stands.
+
+Along one spatial axis, where `o` counts in the result, `k` in the kernel and `i` in the input,
+products are taken where
+
+    o * window_stride + k * rhs_dilation - padding = i * lhs_dilation.
+
+The three play the same part in this equation. So what an input or a kernel contributes to the
+result is again a convolution, with strides and dilations exchanged.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.lax.convolution.dimension_numbers import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    Padding,
+    Pairs,
+    conv_dimension_numbers,
+    dilated,
+    pads_of,
+    spatial_sizes,
+)
+from minijax.lax.dot import options
+from minijax.lax.precision import PrecisionLike
+from minijax.lax.shapes.structural import convert_element_type, full, reshape, rev
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
+from minijax_stage2.functions import ints
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage4 import UndefPrimal
+
+conv_general_dilated_p = Primitive("conv_general_dilated")
+
+
+@operation(
+    static=(
+        "window_strides",
+        "padding",
+        "lhs_dilation",
+        "rhs_dilation",
+        "dimension_numbers",
+        "feature_group_count",
+        "batch_group_count",
+        "precision",
+        "preferred_element_type",
+        "out_sharding",
+    )
+)
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The convolution of an input with a kernel.
+
+    Arguments:
+        lhs: the input: examples of features along spatial axes.
+        rhs: the kernel.
+        window_strides: how far the kernel moves, for each spatial axis.
+        padding: how many zeros to put before and after, for each spatial axis; or "SAME",
+            "SAME_LOWER" or "VALID".
+        lhs_dilation: how far apart the elements of the input are put, for each spatial axis.
+        rhs_dilation: how far apart those of the kernel are.
+        dimension_numbers: which axes are which, as `conv_dimension_numbers` has it.
+        feature_group_count: into how many groups the features of the input are divided, of which
+            each has its own output features.
+        batch_group_count: into how many groups the examples are divided, of which each has its own
+            output features.
+        precision: how exactly to compute, as `lax.Precision` has it.
+        preferred_element_type: the dtype in which to sum, and of the result.
+        out_sharding: must be None.
+
+    Raises:
+        TypeError, ValueError: arguments do not fit together.
+
+    >>> image, kernel = jnp.arange(16.0).reshape(1, 1, 4, 4), jnp.ones((1, 1, 2, 2))
+    >>> lax.conv_general_dilated(image, kernel, window_strides=(2, 2), padding="VALID")
+    Array([[[[10., 18.],
+             [42., 50.]]]], dtype=float32)
+    """
+    caller = "conv_general_dilated"
+    meeting = result_type(typeof(lhs), typeof(rhs))
+    lhs, rhs = cast(lhs, meeting), cast(rhs, meeting)
+    a, b = typeof(lhs), typeof(rhs)
+    numbers = conv_dimension_numbers(a.shape, b.shape, dimension_numbers)
+    sizes, windows = spatial_sizes(a.shape, numbers[0]), spatial_sizes(b.shape, numbers[1])
+    strides = _one_for_each(f"{caller}: window_strides", window_strides, sizes)
+    lhs_dilation = _one_for_each(f"{caller}: lhs_dilation", lhs_dilation, sizes)
+    rhs_dilation = _one_for_each(f"{caller}: rhs_dilation", rhs_dilation, sizes)
+    if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
+        raise ValueError(
+            f"{caller}: with lhs_dilation {lhs_dilation} padding must be pairs of ints, found "
+            f"{padding!r}; `conv_transpose` works it out"
+        )
+    windows = tuple(map(dilated, windows, rhs_dilation))
+    return bind1(
+        conv_general_dilated_p,
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=pads_of(caller, sizes, windows, strides, padding),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        **options(caller, precision, preferred_element_type, out_sharding),
+    )
+
+
+def _one_for_each(role: str, given: Sequence[int] | None, sizes: Shape) -> Shape:
+    numbers = (1,) * len(sizes) if given is None else ints(role, given)
+    if len(numbers) != len(sizes) or any(n < 1 for n in numbers):
+        raise ValueError(
+            f"{role} must be positive, one for each of {len(sizes)} spatial axes, found {given}"
+        )
+    return numbers
+
+
+# --8<-- [start:types]
+def _type_of_convolution(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    window_strides: Shape,
+    padding: Pairs,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    preferred_element_type: Any = None,
+    **how: str,
+) -> list[ShapedArray]:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    if lhs.dtype != rhs.dtype:
+        raise TypeError(f"conv_general_dilated: dtypes differ: {lhs} and {rhs}")
+    for role, aval, spec in (("input", lhs, lhs_spec), ("kernel", rhs, rhs_spec)):
+        if sorted(spec) != list(range(aval.ndim)):
+            raise TypeError(f"conv_general_dilated: {spec} do not number the axes of {role} {aval}")
+    examples, features = lhs.shape[lhs_spec[0]], lhs.shape[lhs_spec[1]]
+    out_features, in_features = rhs.shape[rhs_spec[0]], rhs.shape[rhs_spec[1]]
+    groups = max(feature_group_count, batch_group_count)
+    if min(feature_group_count, batch_group_count) != 1:
+        raise ValueError(
+            "conv_general_dilated: feature_group_count and batch_group_count must be positive, and "
+            f"one of them 1; found {feature_group_count} and {batch_group_count}"
+        )
+    if in_features * feature_group_count != features:
+        raise ValueError(
+            f"conv_general_dilated: the input {lhs} has {features} features, but the kernel {rhs} "
+            f"takes {in_features} in each of {feature_group_count} groups (feature_group_count)"
+        )
+    if out_features % groups or examples % batch_group_count:
+        raise ValueError(
+            f"conv_general_dilated: {groups} groups must divide the output features, "
+            f"{out_features}, and those of batch_group_count the examples, {examples}"
+        )
+    shape = [0] * lhs.ndim
+    shape[out_spec[0]], shape[out_spec[1]] = examples // batch_group_count, out_features
+    for n, axis in enumerate(out_spec[2:]):
+        low, high = padding[n]
+        size = dilated(lhs.shape[lhs_spec[n + 2]], lhs_dilation[n]) + low + high
+        window = dilated(rhs.shape[rhs_spec[n + 2]], rhs_dilation[n])
+        shape[axis] = max((size - window) // window_strides[n] + 1, 0) if size >= 0 else 0
+    return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype)]
+
+
+# --8<-- [end:types]
+
+
+def _lower_convolution(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    lhs: Value,
+    rhs: Value,
+    *,
+    window_strides: Shape,
+    padding: Pairs,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: str = "[DEFAULT, DEFAULT]",
+    **preferred: Any,
+) -> list[Value]:
+    axes = [
+        _letters(spec, letters)
+        for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"), strict=True)
+    ]
+    first, second = precision[1:-1].split(", ")
+    return b.emit(
+        f"stablehlo.convolution({lhs.name}, {rhs.name}) "
+        f"dim_numbers = [{axes[0]}]x[{axes[1]}]->[{axes[2]}], "
+        f"window = {{stride = {list(window_strides)}, pad = {list(map(list, padding))}, "
+        f"lhs_dilate = {list(lhs_dilation)}, rhs_dilate = {list(rhs_dilation)}}} "
+        f"{{batch_group_count = {batch_group_count} : i64, "
+        f"feature_group_count = {feature_group_count} : i64, "
+        f"precision_config = [#stablehlo<precision {first}>, #stablehlo<precision {second}>]}} "
+        f": {signature([lhs, rhs], out_avals)}",
+        *out_avals,
+    )
+
+
+def _letters(spec: Sequence[int], letters: str) -> str:
+    """The axes in their order, as MLIR writes them: `b, f, 0, 1`."""
+    names = dict(zip(spec, [*letters, *map(str, range(len(spec) - 2))], strict=True))
+    return ", ".join(names[axis] for axis in range(len(spec)))
+
+
+# --8<-- [start:transpose]
+def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> Any:
+    """The cotangent of the result, convolved with the kernel turned round.
+
+    In each group output features are summed over, and input features come out.
+    """
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    groups = max(params["feature_group_count"], params["batch_group_count"])
+    by_examples = params["batch_group_count"] > 1
+    kernel = _move_groups(rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
+    sizes = _sizes(lhs.aval, typeof(rhs), typeof(ct), params)
+    out = _convolve(
+        ct,
+        kernel,
+        window_strides=params["lhs_dilation"],
+        lhs_dilation=params["window_strides"],
+        rhs_dilation=params["rhs_dilation"],
+        padding=tuple(
+            (window - 1 - low, size + low - result)
+            for size, window, result, (low, _) in zip(*sizes, params["padding"], strict=True)
+        ),
+        dimension_numbers=ConvDimensionNumbers(
+            out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec
+        ),
+        feature_group_count=groups,
+        batch_group_count=1,
+        **_how(params),
+    )
+    out = convert_element_type(out, lhs.aval.dtype)
+    return _move_groups(out, lhs_spec[1], lhs_spec[0], groups) if by_examples else out
+
+
+def _transpose_in_kernel(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> Any:
+    """The input convolved with the cotangent of the result.
+
+    Examples are summed over, as features are in the convolution. So groups of features are now
+    groups of what stands where examples did, and the other way round.
+    """
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    sizes = _sizes(typeof(lhs), rhs.aval, typeof(ct), params)
+    out = _convolve(
+        lhs,
+        ct,
+        window_strides=params["rhs_dilation"],
+        lhs_dilation=params["lhs_dilation"],
+        rhs_dilation=params["window_strides"],
+        padding=tuple(
+            (low, window + result - 1 - size - low)
+            for size, window, result, (low, _) in zip(*sizes, params["padding"], strict=True)
+        ),
+        dimension_numbers=ConvDimensionNumbers(
+            *((spec[1], spec[0], *spec[2:]) for spec in (lhs_spec, out_spec, rhs_spec))
+        ),
+        feature_group_count=params["batch_group_count"],
+        batch_group_count=params["feature_group_count"],
+        **_how(params),
+    )
+    return convert_element_type(out, rhs.aval.dtype)
+
+
+def _sizes(
+    lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict[str, Any]
+) -> list[list[int]]:
+    """The sizes of the spatial axes of input, kernel and result, with what is between elements."""
+    dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
+    return [
+        list(map(dilated, spatial_sizes(aval.shape, spec), dilation))
+        for aval, spec, dilation in zip(
+            (lhs, rhs, out), params["dimension_numbers"], dilations, strict=True
+        )
+    ]
+
+
+def _how(params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: params[name] for name in ("precision", "preferred_element_type") if name in params
+    }
+
+
+def _convolve(lhs: Any, rhs: Any, **params: Any) -> Any:
+    meeting = result_type(typeof(lhs), typeof(rhs))
+    return bind1(conv_general_dilated_p, cast(lhs, meeting), cast(rhs, meeting), **params)
+
+
+def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
+    """`x` with its groups no longer along the axis `source` but along `destination`."""
+    if groups == 1:
+        return x
+    return _fold(*_unfold(x, source, 1, groups), destination, 1)
+
+
+# --8<-- [end:transpose]
+
+
+# --8<-- [start:vmap]
+def _vmap_convolution(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    """A batch of inputs is more examples; one of kernels, more output features; of both, groups."""
+    (lhs, rhs), (lhs_dim, rhs_dim) = values, dims
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    by_examples, by_features = params["batch_group_count"], params["feature_group_count"]
+    if axis_size == 0:
+        return _vmap_of_nothing(values, dims, params)
+    if rhs_dim is None:
+        lhs, axis, groups = _fold(lhs, lhs_dim, lhs_spec[0], by_examples), out_spec[0], 1
+    elif lhs_dim is None:
+        groups = max(by_examples, by_features)
+        rhs, axis = _fold(rhs, rhs_dim, rhs_spec[0], groups), out_spec[1]
+    else:
+        name = "batch_group_count" if by_examples > 1 else "feature_group_count"
+        lhs = _fold(lhs, lhs_dim, lhs_spec[0 if by_examples > 1 else 1], 1)
+        rhs, axis, groups = _fold(rhs, rhs_dim, rhs_spec[0], 1), out_spec[1], 1
+        params = params | {name: params[name] * axis_size}
+    out, _ = _unfold(bind1(conv_general_dilated_p, lhs, rhs, **params), axis, groups, axis_size)
+    return [out], [0]
+
+
+def _vmap_of_nothing(
+    values: Sequence[Any], dims: Sequence[BatchDim], params: dict[str, Any]
+) -> tuple[list[Any], list[BatchDim]]:
+    avals = [
+        ShapedArray(
+            tuple(n for axis, n in enumerate(typeof(x).shape) if axis != dim), typeof(x).dtype
+        )
+        for x, dim in zip(values, dims, strict=True)
+    ]
+    (out,) = _type_of_convolution(*avals, **params)
+    return [full((0, *out.shape), 0, out.dtype)], [0]
+
+
+def _fold(x: Any, dim: Any, axis: int, groups: int) -> Any:
+    """`x` with its axis `dim` made part of the axis `axis` of what is left, inside of groups."""
+    shape = [size for n, size in enumerate(typeof(x).shape) if n != dim]
+    count = typeof(x).shape[dim]
+    rest = [n for n in range(len(shape) + 1) if n != dim]
+    split = [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]]
+    x = reshape(transpose(x, [dim, *rest]), [count, *split])
+    order = [*range(1, axis + 2), 0, *range(axis + 2, len(split) + 1)]
+    shape[axis] *= count
+    return reshape(transpose(x, order), shape)
+
+
+def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
+    """The inverse of `_fold`: an axis of size `count`, now the first, and its number, 0."""
+    shape = list(typeof(x).shape)
+    shape[axis] //= count
+    split = [*shape[:axis], groups, count, shape[axis] // groups, *shape[axis + 1 :]]
+    order = [axis + 1, *(n for n in range(len(split)) if n != axis + 1)]
+    return reshape(transpose(reshape(x, split), order), [count, *shape]), 0
+
+
+# --8<-- [end:vmap]
+
+declare(
+    conv_general_dilated_p,
+    abstract_eval=_type_of_convolution,
+    lower=_lower_convolution,
+    vmap=_vmap_convolution,
+    jvp=(
+        lambda t, out, lhs, rhs, **params: _convolve(t, rhs, **params),
+        lambda t, out, lhs, rhs, **params: _convolve(lhs, t, **params),
+    ),
+    transpose=(_transpose_in_input, _transpose_in_kernel),
+)
+
+
+__all__ = [
+    "conv_general_dilated",
+    "conv_general_dilated_p",
+]

@@ -1,0 +1,185 @@
+"""Which axis of a convolution is which, and how much padding there is."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shown import shown
+
+Padding: TypeAlias = str | Sequence[tuple[int, int]]
+Pairs = tuple[tuple[int, int], ...]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """The axes of the operands of a convolution, and of its result.
+
+    Attributes:
+        lhs_spec: the axis of the examples in the input, that of the features, the spatial ones.
+        rhs_spec: the axis of the output features in the kernel, that of the input features, the
+            spatial ones.
+        out_spec: as `lhs_spec`, for the result.
+
+    >>> numbers = lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
+    >>> isinstance(numbers, lax.ConvDimensionNumbers), numbers.lhs_spec
+    (True, (0, 2, 1))
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+ConvGeneralDilatedDimensionNumbers: TypeAlias = (
+    ConvDimensionNumbers | tuple[str | None, str | None, str | None] | None
+)
+
+
+@hiding_frames
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
+) -> ConvDimensionNumbers:
+    """The numbers of the axes that letters, or nothing at all, stand for.
+
+    Arguments:
+        lhs_shape: the shape of the input.
+        rhs_shape: the shape of the kernel.
+        dimension_numbers: three strings with a letter for each axis: of the input, with N for the
+            examples and C for the features; of the kernel, with O and I for the features; of the
+            result, again with N and C. Other letters are spatial axes, whose order is that in the
+            kernel. None stands for NC and then the spatial axes, OI and then these, NC and these.
+
+    Raises:
+        TypeError: operands differ in their number of axes, or `dimension_numbers` is no such thing:
+            letters lack, or occur twice.
+
+    >>> lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return ConvDimensionNumbers(*(tuple(spec) for spec in dimension_numbers))
+    ndim = len(lhs_shape)
+    if ndim != len(rhs_shape) or ndim < 2:
+        raise TypeError(
+            "convolution: input and kernel must have the same number of axes, at least two, found "
+            f"shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
+        )
+    if dimension_numbers is None:
+        return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
+    if not isinstance(dimension_numbers, Sequence) or len(dimension_numbers) != 3:
+        raise TypeError(
+            "convolution: dimension_numbers must be three strings, None, or a "
+            f"ConvDimensionNumbers, found {shown(dimension_numbers)}"
+        )
+    spatial = "".join(chr(ord("0") + i) for i in range(ndim - 2))
+    defaults = ("NC" + spatial, "OI" + spatial, "NC" + spatial)
+    named: Sequence[Any] = dimension_numbers
+    specs = [
+        given if given is not None else default
+        for given, default in zip(named, defaults, strict=True)
+    ]
+    return _numbered(specs, ndim)
+
+
+@hiding_frames
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimensionNumbers:
+    """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it.
+
+    >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    """
+    return _numbered(dimension_numbers, None)
+
+
+def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensionNumbers:
+    numbers = tuple(dimension_numbers)
+    if len(numbers) != 3 or not all(isinstance(spec, str) for spec in numbers):
+        raise TypeError(
+            "convolution: dimension_numbers must be three strings, of the input, the kernel and "
+            f"the result, found {shown(dimension_numbers)}"
+        )
+    lhs, rhs, out = numbers
+    names = [c for c in rhs if c not in "OI"]
+    for role, spec, features in (
+        ("input", lhs, "NC"),
+        ("kernel", rhs, "OI"),
+        ("result", out, "NC"),
+    ):
+        if sorted(spec) != sorted([*features, *names]) or len(set(spec)) != len(spec):
+            raise TypeError(
+                f"convolution: the axes of the {role} are {spec!r}; they must be {features[0]}, "
+                f"{features[1]} and the spatial axes of the kernel, each once"
+            )
+        if ndim is not None and len(spec) != ndim:
+            raise TypeError(f"convolution: {spec!r} names the axes of an array that has {ndim}")
+    return ConvDimensionNumbers(
+        *(
+            tuple(spec.index(c) for c in (*features, *names))
+            for spec, features in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+        )
+    )
+
+
+def spatial_sizes(shape: Sequence[int], spec: Sequence[int]) -> Shape:
+    """The sizes of the spatial axes."""
+    return tuple(shape[axis] for axis in spec[2:])
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The size of an axis once there are `dilation - 1` holes between its elements."""
+    return (size - 1) * dilation + 1 if size else 0
+
+
+def pads_of(
+    caller: str, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], padding: Any
+) -> Pairs:
+    """How many zeros come before and after each spatial axis.
+
+    Arguments:
+        caller: the function that an error names.
+        sizes: of the spatial axes of the input.
+        windows: those of the kernel, its holes included.
+        strides: how far the kernel moves.
+        padding: pairs; or "VALID" for none, or "SAME" for as much as makes the result as large as
+            the input divided by the strides, more of it after than before; "SAME_LOWER", before.
+
+    Raises:
+        ValueError, TypeError: it is nothing like that.
+    """
+    if not isinstance(padding, str):
+        try:
+            pairs = tuple((int(low), int(high)) for low, high in padding)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{caller}: padding must be a string or pairs of ints, found {shown(padding)}"
+            ) from None
+        if len(pairs) != len(sizes):
+            raise ValueError(
+                f"{caller}: padding must have a pair for each of {len(sizes)} spatial axes, "
+                f"found {padding}"
+            )
+        return pairs
+    name = padding.upper()
+    if name == "VALID":
+        return ((0, 0),) * len(sizes)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise ValueError(
+            f"{caller}: padding must be 'VALID', 'SAME', 'SAME_LOWER', or pairs of ints, "
+            f"found {shown(padding)}"
+        )
+    pads = []
+    for size, window, stride in zip(sizes, windows, strides, strict=True):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        less, more = total // 2, total - total // 2
+        pads.append((less, more) if name == "SAME" else (more, less))
+    return tuple(pads)
+
+
+__all__ = [
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "conv_dimension_numbers",
+    "conv_general_permutations",
+]

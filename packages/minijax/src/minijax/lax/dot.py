@@ -1,0 +1,186 @@
+"""Sums of products: of vectors, matrices, and arrays of more axes."""
+
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.selection import select
+from minijax.lax.precision import PrecisionLike, attributes_of
+from minijax.lax.reductions.cumulative import cumsum
+from minijax.lax.shapes.structural import broadcast_in_dim, broadcasted_iota, expand_dims, full_like
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.primitives import DotDimensionNumbers
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+HOW = ("precision", "preferred_element_type", "out_sharding")
+
+
+def options(
+    caller: str,
+    precision: PrecisionLike,
+    preferred_element_type: Any,
+    out_sharding: None = None,
+) -> dict[str, Any]:
+    """The parameters of a product: only those that say something."""
+    if out_sharding is not None:
+        raise NotImplementedError(
+            f"{caller}: out_sharding must be None: the result is on one device"
+        )
+    how: dict[str, Any] = dict(attributes_of(caller, precision))
+    if preferred_element_type is not None:
+        how["preferred_element_type"] = dtype_of_numbers(caller, preferred_element_type)
+    return how
+
+
+@operation(static=("dimension_numbers", *HOW))
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Any:
+    """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
+
+    Arguments:
+        lhs: the one operand.
+        rhs: the other operand.
+        dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
+            rhs_batch))`.
+        precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`.
+        preferred_element_type: the dtype in which to sum, and of the result; that of the operands
+            if not given.
+        out_sharding: must be None.
+
+    Returns:
+        An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
+
+    Raises:
+        TypeError: axes do not exist, or do not fit together.
+
+    >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 4, 3))
+    >>> contracting, batch = ((2,), (2,)), ((0,), (0,))
+    >>> lax.dot_general(x, y, (contracting, batch)).shape
+    (5, 2, 4)
+    """
+    how = options("dot_general", precision, preferred_element_type, out_sharding)
+    return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+
+
+@operation(static=("dimension_numbers", *HOW))
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """The product of vectors or matrices; with `dimension_numbers` it is `dot_general`.
+
+    Raises:
+        TypeError: without `dimension_numbers`, an operand has neither one axis nor two, or the
+            sizes of the contracted axes differ.
+
+    >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+    Array([12, 34], dtype=int32)
+    """
+    if dimension_numbers is None:
+        a, b = typeof(lhs), typeof(rhs)
+        if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2 and a.shape[-1] == b.shape[0]):
+            raise TypeError(f"dot: takes vectors and matrices that fit together, found {a} and {b}")
+        dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
+    how = options("dot", precision, preferred_element_type, out_sharding)
+    return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+
+
+@operation(static="precision")
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+    """The matrix products of the last two axes, for each index of the axes before these.
+
+    Raises:
+        TypeError: operands have less than two axes, or differ in the sizes of the leading ones.
+
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    a, b = typeof(lhs), typeof(rhs)
+    if a.ndim < 2 or a.ndim != b.ndim:
+        raise TypeError(f"batch_matmul: takes as many axes of both, at least two; found {a}, {b}")
+    lead = tuple(range(a.ndim - 2))
+    return dot_general(lhs, rhs, (((a.ndim - 1,), (a.ndim - 2,)), (lead, lead)), precision)
+
+
+@operation(static=("precision", "preferred_element_type", "group_offset", "out_sharding"))
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: None = None,
+    out_sharding: None = None,
+) -> Any:
+    """The products of the rows of a matrix, in groups, with one of several matrices for each group.
+
+    It is one product, of which each group is a part where the others are zeros: its time and its
+    memory grow with the number of groups.
+
+    Arguments:
+        lhs: the rows, of shape (m, k): first those of the first group.
+        rhs: a matrix for each group, of shape (g, k, n).
+        group_sizes: how many rows each group has, g integers. Rows after these give zeros.
+        precision: how exactly to compute, as of `dot`.
+        preferred_element_type: the dtype of the result.
+        group_offset, out_sharding: must be None.
+
+    Returns:
+        An array of shape (m, n).
+
+    Raises:
+        NotImplementedError: `group_offset` or `out_sharding` is given.
+        TypeError: the shapes do not fit, or `group_sizes` are no integers.
+
+    >>> import minijax.numpy as jnp
+    >>> scales = jnp.array([[[1.0]], [[10.0]]])
+    >>> print(ragged_dot(jnp.ones((4, 1)), scales, jnp.array([1, 2])).ravel())
+    [ 1. 10. 10.  0.]
+    """
+    if group_offset is not None:
+        raise NotImplementedError("ragged_dot: group_offset must be None")
+    a, b, sizes = typeof(lhs), typeof(rhs), typeof(group_sizes)
+    if a.ndim != 2 or b.ndim != 3 or a.shape[1] != b.shape[1]:
+        raise TypeError(
+            f"ragged_dot: lhs must have the shape (m, k) and rhs (g, k, n), found {a} and {b}"
+        )
+    if sizes.shape != b.shape[:1] or sizes.dtype.kind not in "iu":
+        raise TypeError(
+            f"ragged_dot: group_sizes must be {b.shape[0]} integers, one for each matrix of rhs; "
+            f"found {sizes}"
+        )
+    shape = (b.shape[0], *a.shape)
+    ends = expand_dims(cumsum(group_sizes), [1, 2])
+    starts = ends - expand_dims(group_sizes, [1, 2])
+    rows = broadcasted_iota(sizes.dtype, shape, 1)
+    every = broadcast_in_dim(lhs, shape, (1, 2))
+    parts = select((rows >= starts) & (rows < ends), every, full_like(every, 0))
+    return dot_general(
+        parts,
+        rhs,
+        (((0, 2), (0, 1)), ((), ())),
+        precision,
+        preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+__all__ = [
+    "DotDimensionNumbers",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "ragged_dot",
+]

@@ -1,0 +1,263 @@
+"""Arithmetic and comparisons, element by element."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.primitives.declare import declare, require_kind
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_meeting, require_one_rank, weak_if_all_are
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.primitives import div_p, pow_p
+from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+
+
+def _of_stage(function: Callable[..., Any], example: str) -> Callable[..., Any]:
+    """A function of stage 2 as an operation, with an example of what it returns here."""
+
+    @functools.wraps(function)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        require_meeting(*args)
+        return function(*args, **kwargs)
+
+    of_arrays.__doc__ = f"{function.__doc__}\n{example}"
+    return operation(of_arrays)
+
+
+neg = _of_stage(
+    stage2.neg,
+    """
+    >>> lax.neg(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """,
+)
+sin = _of_stage(
+    stage2.sin,
+    """
+    >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
+    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+    """,
+)
+cos = _of_stage(
+    stage2.cos,
+    """
+    >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
+    (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+    """,
+)
+exp = _of_stage(
+    stage2.exp,
+    """
+    >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([ 0.,  1., inf], dtype=float32)
+    """,
+)
+log = _of_stage(
+    stage2.log,
+    """
+    >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
+    Array([ nan, -inf,   0.], dtype=float32)
+    """,
+)
+reciprocal = _of_stage(
+    stage2.reciprocal,
+    """
+    >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
+    Array([0.25,  inf], dtype=float32)
+    """,
+)
+
+add = _of_stage(
+    stage2.add,
+    """
+    >>> lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
+    Array([[11, 21],
+           [12, 22]], dtype=int32)
+    """,
+)
+sub = _of_stage(
+    stage2.sub,
+    """
+    >>> lax.sub(jnp.array([5, 7]), 2)
+    Array([3, 5], dtype=int32)
+    """,
+)
+mul = _of_stage(
+    stage2.mul,
+    """
+    >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
+    Array([2.5, 5. ], dtype=float32)
+    """,
+)
+
+
+@operation
+def div(x: Any, y: Any) -> Any:
+    """`x / y`; a quotient of integers is rounded towards zero.
+
+    >>> lax.div(jnp.array([7, -7]), 2), lax.div(7.0, 2.0)
+    (Array([ 3, -3], dtype=int32), Array(3.5, dtype=float32, weak_type=True))
+    """
+    return bind1(div_p, *promote(x, y))
+
+
+@operation
+def pow(x: Any, y: Any) -> Any:
+    """`x` to the power `y`; a negative real number only to a whole power.
+
+    >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
+    Array([8., 3.], dtype=float32)
+    """
+    if typeof(y).dtype.kind in "iu":  # any number may have a whole power
+        return weak_if_all_are(bind1(pow_p, *stage2.promote(x, y)), y)
+    require_meeting(x, y)
+    return bind1(pow_p, *stage2.promote(x, y))
+
+
+eq = _of_stage(
+    stage2.eq,
+    """
+    >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+    Array([ True, False], dtype=bool)
+    """,
+)
+ne = _of_stage(
+    stage2.ne,
+    """
+    >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+lt = _of_stage(
+    stage2.lt,
+    """
+    >>> lax.lt(jnp.array([1, 2, 3]), 2)
+    Array([ True, False, False], dtype=bool)
+    """,
+)
+le = _of_stage(
+    stage2.le,
+    """
+    >>> lax.le(jnp.array([1, 2, 3]), 2)
+    Array([ True,  True, False], dtype=bool)
+    """,
+)
+gt = _of_stage(
+    stage2.gt,
+    """
+    >>> lax.gt(jnp.array([1, 2, 3]), 2)
+    Array([False, False,  True], dtype=bool)
+    """,
+)
+ge = _of_stage(
+    stage2.ge,
+    """
+    >>> lax.ge(jnp.array([1, 2, 3]), 2)
+    Array([False,  True,  True], dtype=bool)
+    """,
+)
+
+
+@operation
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Element by element `x` where `condition` holds, else `y`."""
+    require_meeting(x, y)
+    require_one_rank(condition, x, y)
+    return stage2.where(condition, x, y)
+
+
+# --8<-- [start:integer_pow]
+integer_pow_p = Primitive("integer_pow")
+
+
+@operation(static="y")
+def integer_pow(x: Any, y: int) -> Any:
+    """`x` to the power of the int `y`, by repeated multiplication.
+
+    Raises:
+        TypeError: `x` is an integer, and `y` is negative.
+
+    >>> lax.integer_pow(jnp.array([2.0, 4.0]), -2)
+    Array([0.25  , 0.0625], dtype=float32)
+    """
+    if y in (0, 1):
+        require_kind("integer_pow", "iufc", typeof(x))
+    if y == 0:
+        return stage2.functions.full_like(x, 1)
+    return x if y == 1 else bind1(integer_pow_p, x, y=y)
+
+
+def _type_of_integer_pow(x: ShapedArray, *, y: int) -> list[ShapedArray]:
+    require_kind("integer_pow", "iufc", x)
+    if y < 0 and x.dtype.kind in "iu":
+        raise TypeError(
+            f"integer_pow: {x} are integers, which have no power {y}; convert them to floats"
+        )
+    return [x]
+
+
+def _lower_integer_pow(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, y: int
+) -> list[Value]:
+    (out,) = out_avals
+
+    def emit(operation: str, first: Value, second: Value) -> Value:
+        text = f"stablehlo.{operation} {first.name}, {second.name} : {mlir_type(out)}"
+        return b.emit(text, out)[0]
+
+    power: Value | None = None
+    exponent = -y if y < 0 else y
+    while exponent:
+        if exponent & 1:
+            power = x if power is None else emit("multiply", power, x)
+        exponent >>= 1
+        if exponent:
+            x = emit("multiply", x, x)
+    if power is None:
+        return [b.constant(1, out)]
+    return [emit("divide", b.constant(1, out), power) if y < 0 else power]
+
+
+declare(
+    integer_pow_p,
+    abstract_eval=_type_of_integer_pow,
+    lower=_lower_integer_pow,
+    vmap=elementwise(integer_pow_p),
+    jvp=(lambda t, out, x, *, y: mul(t, mul(y, integer_pow(x, y - 1))),),
+)
+# --8<-- [end:integer_pow]
+
+
+@operation
+def square(x: Any) -> Any:
+    """`x * x`.
+
+    >>> lax.square(jnp.array([-2, 3]))
+    Array([4, 9], dtype=int32)
+    """
+    return integer_pow(x, 2)
+
+
+__all__ = [
+    "add",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "ge",
+    "gt",
+    "integer_pow",
+    "le",
+    "log",
+    "lt",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "reciprocal",
+    "sin",
+    "square",
+    "sub",
+]

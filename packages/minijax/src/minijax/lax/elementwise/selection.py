@@ -1,0 +1,203 @@
+"""Functions that choose among elements: by a condition, or the larger or smaller one."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import eq, le, lt, mul, where
+from minijax.lax.elementwise.complex_numbers import imag, real
+from minijax.primitives.declare import Binary, binary, declare, lower_by_primitives, require_kind
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_meeting, require_one_dtype
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3.abstract_eval import arithmetic
+
+
+def _share(x: Any, other: Any, chosen: Any) -> Any:
+    """How much of a tangent goes through operand `x`: all where it is chosen, half in a tie."""
+    weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
+    return stage2.astype(weight, typeof(chosen).dtype)
+
+
+# --8<-- [start:binary]
+larger = binary(
+    "max",
+    "The larger of `x` and `y`; not a number where one of them is not.",
+    hlo="maximum",
+    kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
+    jvp=(
+        lambda t, out, x, y: mul(t, _share(x, y, out)),
+        lambda t, out, x, y: mul(t, _share(y, x, out)),
+    ),
+)
+smaller = binary(
+    "min",
+    "The smaller of `x` and `y`; not a number where one of them is not.",
+    hlo="minimum",
+    kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
+    jvp=(
+        lambda t, out, x, y: mul(t, _share(x, y, out)),
+        lambda t, out, x, y: mul(t, _share(y, x, out)),
+    ),
+)
+# --8<-- [end:binary]
+
+
+@operation
+def max(x: Any, y: Any) -> Any:
+    """The larger of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 3.,  5., nan], dtype=float32)
+    """
+    require_meeting(x, y)
+    return _chosen(larger, False, x, y)
+
+
+@operation
+def min(x: Any, y: Any) -> Any:
+    """The smaller of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 1.,  2., nan], dtype=float32)
+    """
+    require_meeting(x, y)
+    return _chosen(smaller, True, x, y)
+
+
+def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
+    if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
+        return of_reals(x, y)
+    x, y = promote(x, y)
+    first, second = (x, y) if wants_smaller else (y, x)
+    is_first_smaller = where(
+        eq(real(first), real(second)),
+        lt(imag(first), imag(second)),
+        lt(real(first), real(second)),
+    )
+    return where(is_first_smaller, x, y)
+
+
+clamp_p = Primitive("clamp")
+
+
+@operation
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """`x`, but `min` where it is smaller, and `max` where it is larger; the derivative there is 0.
+
+    Arguments:
+        min: the lower bound, a scalar or an array that meets `x`.
+        x: the array.
+        max: the upper bound. Where it is below `min`, the result is `max`.
+
+    Of complex numbers only the real parts are compared, as XLA does.
+
+    >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    require_one_dtype(min, x, max)
+    return bind1(clamp_p, *promote(min, x, max))
+
+
+def _where_ordered(t: Any, *increasing: Any) -> Any:
+    """The tangent where each operand, or its real part, is less than the next, else 0."""
+    parts = [real(x) if typeof(x).dtype.kind == "c" else x for x in increasing]
+    for smaller_one, larger_one in itertools.pairwise(parts):
+        t = where(lt(smaller_one, larger_one), t, 0)
+    return t
+
+
+def _type_of_clamped(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list[ShapedArray]:
+    require_kind("clamp", "biufc", min, x, max)
+    (bounded,) = arithmetic(clamp_p)(min, x)
+    return arithmetic(clamp_p)(bounded, max)
+
+
+def _clamped(min: Any, x: Any, max: Any) -> Any:
+    if typeof(x).dtype.kind != "c":
+        return smaller(larger(min, x), max)
+    # XLA's simplifier ends the process over `maximum` within `minimum` of complex constants.
+    bounded = where(le(real(x), real(min)), min, x)
+    return where(le(real(bounded), real(max)), bounded, max)
+
+
+declare(
+    clamp_p,
+    abstract_eval=_type_of_clamped,
+    lower=lower_by_primitives(_clamped),
+    vmap=elementwise(clamp_p),
+    jvp=(
+        lambda t, out, min, x, max: _where_ordered(t, x, min, max),
+        lambda t, out, min, x, max: _where_ordered(t, min, x, max),
+        lambda t, out, min, x, max: _where_ordered(t, max, x),
+    ),
+)
+
+
+@operation
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Element by element `on_true` where `pred` holds, else `on_false`.
+
+    Raises:
+        TypeError: the two differ in dtype or shape, or `pred` is neither boolean nor integer.
+
+    >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([ 1, 20], dtype=int32)
+    """
+    return select_n(pred, on_false, on_true)
+
+
+@operation
+def select_n(which: Any, *cases: Any) -> Any:
+    """Element by element that one of the cases whose number is in `which`.
+
+    Arguments:
+        which: booleans, which choose between two cases, or integers, from 0 on.
+        cases: arrays of one dtype and one shape.
+
+    Raises:
+        TypeError: `which` is of another dtype, or the cases differ in dtype or shape, or booleans
+            choose among more than two.
+        ValueError: there is no case.
+
+    >>> which, ones = jnp.array([2, 0, 1]), jnp.ones(3, int)
+    >>> lax.select_n(which, 5 * ones, 6 * ones, 7 * ones)
+    Array([7, 5, 6], dtype=int32)
+    """
+    dtype = typeof(which).dtype
+    if not cases:
+        raise ValueError("select_n: expected at least one case, found none")
+    if dtype.kind not in "biu":
+        raise TypeError(f"select_n: which must be boolean or integer, found {typeof(which)}")
+    if dtype == np.bool_:
+        if len(cases) > 2:
+            raise TypeError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
+        return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]
+    return _select_by_number(which, 0, cases)
+
+
+def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
+    """Halves the cases; so few selections are needed one after the other."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    low = _select_by_number(which, first, cases[:middle])
+    high = _select_by_number(which, first + middle, cases[middle:])
+    return stage2.select_n(le(first + middle, which), low, high)
+
+
+__all__ = [
+    "clamp",
+    "max",
+    "min",
+    "select",
+    "select_n",
+]

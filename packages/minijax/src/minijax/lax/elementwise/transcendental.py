@@ -1,0 +1,258 @@
+"""Roots, exponentials, logarithms, trigonometric and hyperbolic functions."""
+
+import math
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import (
+    add,
+    div,
+    exp,
+    gt,
+    integer_pow,
+    lt,
+    mul,
+    neg,
+    square,
+    sub,
+    where,
+)
+from minijax.lax.elementwise.bits import bitwise_and
+from minijax.lax.elementwise.complex_numbers import abs
+from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax_stage2 import typeof
+from minijax_stage4 import stop_gradient
+
+# --8<-- [start:unary]
+tan = unary(
+    "tan",
+    """The tangent of `x`.
+
+    >>> f"{jnp.tan(0.0):.3f}", f"{jnp.tan(jnp.pi / 4):.3f}"
+    ('0.000', '1.000')
+    """,
+    hlo="tan",
+    jvp=lambda t, out, x: mul(t, add(1, square(out))),
+)
+tanh = unary(
+    "tanh",
+    """The hyperbolic tangent of `x`.
+
+    >>> jnp.tanh(jnp.array([-1e3, 0.0, 1e3])), f"{jnp.tanh(1.0):.3f}"
+    (Array([-1.,  0.,  1.], dtype=float32), '0.762')
+    """,
+    hlo="tanh",
+    jvp=lambda t, out, x: mul(t, sub(1, square(out))),
+)
+logistic = unary(
+    "logistic",
+    """`1 / (1 + exp(-x))`.
+
+    >>> nn.sigmoid(jnp.array([-1e3, 0.0, 1e3])), f"{nn.sigmoid(1.0):.3f}"
+    (Array([0. , 0.5, 1. ], dtype=float32), '0.731')
+    """,
+    hlo="logistic",
+    jvp=lambda t, out, x: mul(t, mul(out, sub(1, out))),
+)
+expm1 = unary(
+    "expm1",
+    """`exp(x) - 1`, exact also near 0.
+
+    >>> jnp.expm1(1e-10), jnp.exp(1e-10) - 1
+    (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+    """,
+    hlo="exponential_minus_one",
+    # Not out + 1, of which nothing is left where out is nearly -1.
+    jvp=lambda t, out, x: mul(t, exp(x)),
+)
+log1p = unary(
+    "log1p",
+    """`log(1 + x)`, exact also near 0.
+
+    >>> jnp.log1p(1e-10), jnp.log(1 + jnp.float32(1e-10))
+    (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32))
+    """,
+    hlo="log_plus_one",
+    jvp=lambda t, out, x: div(t, add(x, 1)),
+)
+sqrt = unary(
+    "sqrt",
+    """The square root of `x`.
+
+    >>> jnp.sqrt(jnp.array([4.0, -1.0])), jnp.sqrt(-1.0 + 0.0j)
+    (Array([ 2., nan], dtype=float32), Array(0.+1.j, dtype=complex64, weak_type=True))
+    """,
+    hlo="sqrt",
+    jvp=lambda t, out, x: div(t, mul(out, 2)),
+)
+rsqrt = unary(
+    "rsqrt",
+    """`1 / sqrt(x)`.
+
+    >>> lax.rsqrt(jnp.array([4.0, 0.25]))
+    Array([0.5, 2. ], dtype=float32)
+    """,
+    hlo="rsqrt",
+    jvp=lambda t, out, x: mul(t, div(mul(out, -0.5), x)),
+)
+cbrt = unary(
+    "cbrt",
+    """The cube root of a real `x`.
+
+    >>> f"{jnp.cbrt(-27.0):.3f}"
+    '-3.000'
+    """,
+    hlo="cbrt",
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, mul(1 / 3, integer_pow(out, -2))),
+)
+# --8<-- [end:unary]
+
+exp2 = unary(
+    "exp2",
+    """2 to the power `x`.
+
+    >>> jnp.exp2(jnp.array([3.0, -1.0]))
+    Array([8. , 0.5], dtype=float32)
+    """,
+    hlo=lower_by_primitives(lambda x: exp(mul(x, math.log(2)))),
+    jvp=lambda t, out, x: mul(t, mul(out, math.log(2))),
+)
+
+# 1 - x**2, and its derivatives, exact also near -1 and 1.
+_one_minus_square = unary(
+    "one_minus_square",
+    "",
+    hlo=lower_by_primitives(lambda x: mul(sub(1, x), add(1, x))),
+    jvp=lambda t, out, x: mul(t, mul(x, -2)),
+)
+
+
+def _slope_of_asinh(x: Any) -> Any:
+    """`1 / sqrt(x**2 + 1)`, where no square overflows.
+
+    By what they are scaled, numerator and denominator, changes nothing: it is held constant.
+    """
+    size = abs(stop_gradient(x))
+    is_large = bitwise_and(gt(size, 1), lt(size, math.inf))
+    scale = stage2.astype(where(is_large, size, 1), typeof(x).dtype)
+    squares = add(square(div(x, scale)), square(div(1, scale)))
+    return div(rsqrt(squares), scale)
+
+
+asin = unary(
+    "asin",
+    """The angle whose sine is `x`.
+
+    >>> f"{jnp.asin(1.0):.3f}", jnp.asin(2.0).item()
+    ('1.571', nan)
+    """,
+    hlo="chlo.asin",
+    jvp=lambda t, out, x: mul(t, rsqrt(_one_minus_square(x))),
+)
+acos = unary(
+    "acos",
+    """The angle whose cosine is `x`.
+
+    >>> f"{jnp.acos(-1.0):.3f}", f"{jnp.acos(0.0):.3f}"
+    ('3.142', '1.571')
+    """,
+    hlo="chlo.acos",
+    jvp=lambda t, out, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
+)
+atan = unary(
+    "atan",
+    """The angle whose tangent is `x`.
+
+    >>> f"{jnp.atan(1.0):.3f}", f"{jnp.atan(jnp.inf):.3f}"
+    ('0.785', '1.571')
+    """,
+    hlo="chlo.atan",
+    jvp=lambda t, out, x: div(t, add(1, square(x))),
+)
+atan2 = binary(
+    "atan2",
+    """The angle of the point `(y, x)`, where `x` is the first operand: from -pi to pi.
+
+    >>> f"{lax.atan2(1.0, -1.0):.3f}", f"{lax.atan2(-1.0, -1.0):.3f}"
+    ('2.356', '-2.356')
+    """,
+    hlo="atan2",
+    kinds="fc",
+    jvp=(
+        lambda t, out, x, y: mul(t, div(y, add(square(x), square(y)))),
+        lambda t, out, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+    ),
+)
+
+sinh = unary(
+    "sinh",
+    """The hyperbolic sine of `x`.
+
+    >>> f"{jnp.sinh(0.0):.3f}", f"{jnp.sinh(1.0):.3f}"
+    ('0.000', '1.175')
+    """,
+    hlo="chlo.sinh",
+    jvp=lambda t, out, x: mul(t, cosh(x)),
+)
+cosh: Unary = unary(
+    "cosh",
+    """The hyperbolic cosine of `x`.
+
+    >>> f"{jnp.cosh(0.0):.3f}", f"{jnp.cosh(1.0):.3f}"
+    ('1.000', '1.543')
+    """,
+    hlo="chlo.cosh",
+    jvp=lambda t, out, x: mul(t, sinh(x)),
+)
+asinh = unary(
+    "asinh",
+    """The number whose hyperbolic sine is `x`.
+
+    >>> f"{jnp.asinh(jnp.sinh(2.0)):.3f}"
+    '2.000'
+    """,
+    hlo="chlo.asinh",
+    jvp=lambda t, out, x: mul(t, _slope_of_asinh(x)),
+)
+acosh = unary(
+    "acosh",
+    """The number from 0 on whose hyperbolic cosine is `x`.
+
+    >>> f"{jnp.acosh(1.0):.3f}", f"{jnp.acosh(jnp.cosh(2.0)):.3f}"
+    ('0.000', '2.000')
+    """,
+    hlo="chlo.acosh",
+    jvp=lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
+)
+atanh = unary(
+    "atanh",
+    """The number whose hyperbolic tangent is `x`.
+
+    >>> f"{jnp.atanh(jnp.tanh(0.5)):.3f}", jnp.atanh(1.0).item()
+    ('0.500', inf)
+    """,
+    hlo="chlo.atanh",
+    jvp=lambda t, out, x: div(t, _one_minus_square(x)),
+)
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cosh",
+    "exp2",
+    "expm1",
+    "log1p",
+    "logistic",
+    "rsqrt",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]

@@ -1,0 +1,57 @@
+"""Formulas that are evaluated in a wider dtype than their operands have."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import lt, mul, neg, where
+from minijax.lax.elementwise.bits import bitcast_convert_type, bitwise_and
+from minijax.lax.elementwise.complex_numbers import abs
+from minijax.primitives.declare import Rule, lower_by_primitives
+from minijax_stage2 import typeof
+
+Formula = Callable[..., Any]
+
+
+def in_32_bits_at_least(formula: Formula) -> Rule:
+    """The lowering rule of a formula, which for operands of 16 bits is evaluated in float32."""
+
+    def widened(*operands: Any) -> Any:
+        dtype = typeof(operands[0]).dtype
+        if dtype.itemsize >= 4:
+            return formula(*operands)
+        wide = [stage2.astype(x, np.float32) for x in operands]
+        return stage2.astype(formula(*wide), dtype)
+
+    return lower_by_primitives(widened)
+
+
+def in_64_bits(formula: Formula) -> Rule:
+    """The lowering rule of a formula that is evaluated in float64.
+
+    Where a formula loses a few digits, as a difference of logarithms does, float64 has them to
+    lose: the result in float32 is the exact one, rounded.
+    """
+
+    def widened(*operands: Any) -> Any:
+        dtype = typeof(operands[0]).dtype
+        if dtype.itemsize >= 8:  # or complex
+            return formula(*operands)
+        return stage2.astype(formula(*map(to_64_bits, operands)), dtype)
+
+    return lower_by_primitives(widened)
+
+
+def to_64_bits(x: Any) -> Any:
+    """A float as float64: also a subnormal float32, which XLA's conversion takes for zero."""
+    dtype = typeof(x).dtype
+    if dtype.itemsize == 8:
+        return x
+    single = stage2.astype(x, np.float32)
+    bits = bitcast_convert_type(single, np.int32)
+    size = mul(stage2.astype(bitwise_and(bits, 0x7FFFFFFF), np.float64), 2.0**-149)
+    subnormal = where(lt(bits, 0), neg(size), size)
+    is_small = lt(abs(single), np.finfo(np.float32).tiny.item())
+    return where(is_small, subnormal, stage2.astype(single, np.float64))

@@ -1,0 +1,395 @@
+"""Gathering: slices of an array, from wherever an array of indices says.
+
+Each position of the indices, but for their last axis, is one slice; the last axis holds where it
+begins. `scatter` puts slices where they would be gathered, and is its transpose.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax.lax.elementwise.arithmetic import add, lt, where
+from minijax.lax.elementwise.rounding import rem
+from minijax.lax.indexing.dimension_numbers import (
+    Dims,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather_p,
+    scatter_add_p,
+)
+from minijax.lax.indexing.slice_pad_concatenate import concatenate
+from minijax.lax.shapes.structural import expand_dims, full
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax.settings.key_dtype import key_dtype
+from minijax_stage2 import ShapedArray, bind1, typeof
+from minijax_stage2.functions import canonical_axes, ints
+from minijax_stage2.primitives import ge_p, le_p, select_n_p
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import lowering_rules
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage4 import UndefPrimal
+
+
+# --8<-- [start:gather]
+@operation(
+    static=(
+        "dimension_numbers",
+        "slice_sizes",
+        "unique_indices",
+        "indices_are_sorted",
+        "mode",
+        "fill_value",
+    )
+)
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Slices of `operand` that begin where `start_indices` says.
+
+    Arguments:
+        operand: the array.
+        start_indices: integers; along their last axis stands where one slice begins.
+        dimension_numbers: a `GatherDimensionNumbers`.
+        slice_sizes: the size of a slice along each axis of `operand`.
+        unique_indices: a promise that no two slices overlap.
+        indices_are_sorted: a promise that they are in order.
+        mode: a `GatherScatterMode` or its name; "promise_in_bounds" by default.
+        fill_value: what slices out of bounds are filled with in mode "fill": by default not a
+            number, for integers the smallest or, unsigned, the largest, and True for booleans.
+
+    Raises:
+        TypeError: the numbers or sizes do not fit the shapes.
+        ValueError: indices are no integers.
+
+    >>> numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))
+    >>> places = jnp.array([[0, 1], [1, 2]])
+    >>> lax.gather(jnp.arange(6).reshape(2, 3), places, numbers, slice_sizes=(1, 1))
+    Array([1, 5], dtype=int32)
+    """
+    if np.ndim(fill_value):
+        raise TypeError(f"gather: fill_value must be a scalar, found {fill_value!r}")
+    return bind1(
+        gather_p,
+        operand,
+        start_indices,
+        dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
+        slice_sizes=ints("gather: slice_sizes", slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode),
+        fill_value=fill_value,
+    )
+
+
+def _gather_type(
+    x: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **options: Any,
+) -> list[ShapedArray]:
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    check_indices("gather", x, indices, start_map, collapsed, batching, indices_batching)
+    gone = {*collapsed, *batching}
+    window = [size for axis, size in enumerate(slice_sizes) if axis not in gone]
+    fits = (
+        len(slice_sizes) == x.ndim
+        and all(0 <= size <= bound for size, bound in zip(slice_sizes, x.shape, strict=True))
+        and all(slice_sizes[axis] <= 1 for axis in gone)
+        and len(offset) == len(window)
+    )
+    out_ndim = len(offset) + indices.ndim - 1
+    if not fits or not is_increasing(offset, out_ndim):
+        raise TypeError(
+            f"gather: slices of sizes {slice_sizes} from {x} at indices {indices} do not fit "
+            f"{dimension_numbers}: offset_dims name in order the axes of the result for axes that "
+            "are neither collapsed nor batched, and of those a slice has size 1"
+        )
+    sizes, batch = iter(window), iter(indices.shape[:-1])
+    shape = tuple(next(sizes if axis in offset else batch) for axis in range(out_ndim))
+    return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+
+def check_indices(
+    name: str,
+    x: ShapedArray,
+    indices: ShapedArray,
+    start_map: Dims,
+    dropped: Dims,
+    batching: Dims,
+    indices_batching: Dims,
+) -> None:
+    """Raises the error due when indices do not fit the array that they point into."""
+    if indices.dtype.kind not in "iu":
+        raise ValueError(f"{name}: indices must be integers, found {indices}")
+    if not indices.ndim or indices.shape[-1] != len(start_map):
+        raise TypeError(
+            f"{name}: the last axis of the indices holds {len(start_map)} numbers, one for each of "
+            f"the axes {start_map} of {x}; found {indices}"
+        )
+    axes = (*start_map, *batching)
+    if len(set(axes)) != len(axes) or not all(0 <= axis < x.ndim for axis in axes):
+        raise TypeError(f"{name}: {axes} are no distinct axes of {x}")
+    if not is_increasing(dropped, x.ndim) or not is_increasing(batching, x.ndim):
+        raise TypeError(
+            f"{name}: the axes {dropped}, which the slices lack, and the axes {batching} of a "
+            f"batch must be distinct axes of {x}, in order"
+        )
+    of_batch = set(indices_batching)
+    if len(of_batch) != len(indices_batching) or not of_batch <= {*range(indices.ndim - 1)}:
+        raise TypeError(
+            f"{name}: {indices_batching} are no distinct axes of the indices {indices} before "
+            "their last"
+        )
+    sizes = [x.shape[axis] for axis in batching]
+    if sizes != [indices.shape[axis] for axis in indices_batching]:
+        raise TypeError(
+            f"{name}: axes {batching} of {x} run along with axes {indices_batching} of the indices "
+            f"{indices}, and must have their sizes"
+        )
+
+
+def is_increasing(axes: Dims, ndim: int) -> bool:
+    """Whether these are distinct axes, in order, of an array of `ndim` axes."""
+    return list(axes) == sorted(set(axes)) and all(0 <= axis < ndim for axis in axes)
+
+
+def _lower_gather(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    mode: GatherScatterMode,
+    fill_value: Any,
+) -> list[Value]:
+    (out,) = out_avals
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    indices = wide_indices(b, indices)
+    numbers = (
+        f"offset_dims = {list(offset)}, collapsed_slice_dims = {list(collapsed)}, "
+        f"operand_batching_dims = {list(batching)}, "
+        f"start_indices_batching_dims = {list(indices_batching)}, "
+        f"start_index_map = {list(start_map)}, index_vector_dim = {indices.aval.ndim - 1}"
+    )
+    gathered = b.emit(
+        f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = '
+        f"#stablehlo.gather<{numbers}>, indices_are_sorted = {str(indices_are_sorted).lower()}, "
+        f"slice_sizes = {i64_array(slice_sizes)}}}> : {signature([x, indices], out_avals)}",
+        out,
+    )
+    if mode is not GatherScatterMode.FILL_OR_DROP or not start_map:
+        return gathered
+    bounds = [x.aval.shape[axis] - slice_sizes[axis] for axis in start_map]
+    inside = _is_inside(b, indices, bounds)
+    batch_dims = [axis for axis in range(out.ndim) if axis not in offset]
+    mask_type = ShapedArray(out.shape, np.bool_)
+    (mask,) = b.emit(
+        f"stablehlo.broadcast_in_dim {inside.name}, dims = {batch_dims} : "
+        f"{signature([inside], [mask_type])}",
+        mask_type,
+    )
+    fill = default_fill_value(out.dtype) if fill_value is None else fill_value
+    filling = b.constant(fill, ShapedArray((), out.dtype))
+    return lowering_rules[select_n_p](b, out_avals, mask, filling, *gathered)  # type: ignore[no-any-return]
+
+
+def wide_indices(b: FunctionBuilder, indices: Value) -> Value:
+    """Indices in a dtype that holds the size of any axis."""
+    if indices.aval.dtype.itemsize >= 4:
+        return indices
+    wide = ShapedArray(indices.aval.shape, np.int32)
+    (out,) = b.emit(f"stablehlo.convert {indices.name} : {signature([indices], [wide])}", wide)
+    return out
+
+
+def bounds_of_indices(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
+    """For each index the largest that is inside."""
+    row = ShapedArray((len(bounds),), indices.aval.dtype)
+    text = ", ".join(map(str, bounds))
+    (largest,) = b.emit(f"stablehlo.constant dense<[{text}]> : {mlir_type(row)}", row)
+    if indices.aval.ndim == 1:
+        return largest
+    (out,) = b.emit(
+        f"stablehlo.broadcast_in_dim {largest.name}, dims = [{indices.aval.ndim - 1}] : "
+        f"{signature([largest], [indices.aval])}",
+        indices.aval,
+    )
+    return out
+
+
+def _is_inside(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
+    """For each slice whether it lies inside the array."""
+    truth = ShapedArray(indices.aval.shape, np.bool_)
+    zero = b.constant(0, ShapedArray((), indices.aval.dtype))
+    (above,) = lowering_rules[ge_p](b, [truth], indices, zero)
+    (below,) = lowering_rules[le_p](b, [truth], indices, bounds_of_indices(b, indices, bounds))
+    (both,) = b.emit(f"stablehlo.and {above.name}, {below.name} : {mlir_type(truth)}", truth)
+    start = b.constant(True, ShapedArray((), np.bool_))
+    of_slice = ShapedArray(truth.shape[:-1], np.bool_)
+    (inside,) = b.emit(
+        f"stablehlo.reduce({both.name} init: {start.name}) applies stablehlo.and "
+        f"across dimensions = [{truth.ndim - 1}] : {signature([both, start], [of_slice])}",
+        of_slice,
+    )
+    return inside
+
+
+def i64_array(sizes: Sequence[int]) -> str:
+    """Sizes as an attribute of MLIR."""
+    return f"array<i64{': ' if sizes else ''}{', '.join(map(str, sizes))}>"
+
+
+def default_fill_value(dtype: np.dtype[Any]) -> Any:
+    """What stands for an element that is not there: of keys, the one whose bits are all ones."""
+    if is_inexact(dtype):
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    limits = ml_dtypes.iinfo(np.uint64 if dtype == key_dtype else dtype)
+    return limits.max if limits.min == 0 else limits.min
+
+
+def _vmap_gather(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    **options: Any,
+) -> tuple[list[Any], list[BatchDim]]:
+    """A batch of arrays has one more axis that is sliced whole, or runs along with the indices'."""
+    (x, indices), (x_dim, indices_dim) = values, dims
+    offset, collapsed, start_map, batching, indices_batching = dimension_numbers
+    offset = after(offset)
+    if x_dim is not None:
+        x = move_batch_dim(x, axis_size, x_dim, 0)
+        collapsed, start_map, batching = after(collapsed), after(start_map), after(batching)
+        slice_sizes = (axis_size if indices_dim is None else 1, *slice_sizes)
+    if indices_dim is None:
+        offset = (0, *offset)
+    else:
+        indices = move_batch_dim(indices, axis_size, indices_dim, 0)
+        indices_batching = after(indices_batching)
+        indices_are_sorted = False
+        if x_dim is None:
+            unique_indices = False  # two examples may gather the same
+        else:
+            batching, indices_batching = (0, *batching), (0, *indices_batching)
+    numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)
+    if axis_size == 0 and indices_dim is not None and x_dim is not None:
+        slice_sizes = (0, *slice_sizes[1:])
+    out = gather(
+        x,
+        indices,
+        numbers,
+        slice_sizes,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        **options,
+    )
+    return [out], [0]
+
+
+def after(axes: Dims) -> Dims:
+    """The numbers of these axes once another one stands before all of them."""
+    return tuple(axis + 1 for axis in axes)
+
+
+def _transpose_gather(
+    ct: Any,
+    x: UndefPrimal,
+    indices: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    fill_value: Any,
+    **options: Any,
+) -> Any:
+    """Adds up what belongs to each element, among zeros."""
+    zeros = full(x.aval.shape, 0, x.aval.dtype)
+    numbers = ScatterDimensionNumbers(*dimension_numbers)
+    return bind1(scatter_add_p, zeros, indices, ct, dimension_numbers=numbers, **options)
+
+
+declare(
+    gather_p,
+    abstract_eval=_gather_type,
+    lower=_lower_gather,
+    vmap=_vmap_gather,
+    jvp=[
+        lambda t, out, x, indices, *, fill_value, **params: bind1(
+            gather_p, t, indices, fill_value=0, **params
+        ),
+        None,
+    ],
+    transpose=[_transpose_gather, None],
+)
+# --8<-- [end:gather]
+
+
+@operation(static="axes")
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+    """The elements of `src` at indices along several axes, which come first in the result.
+
+    Indices out of bounds count on from the other end.
+
+    Arguments:
+        src: the array.
+        idxs: vectors of integers, one for each of the axes, or an array of them.
+        axes: the axes.
+
+    Raises:
+        ValueError: there are no such axes, or not one vector of integers for each.
+
+    >>> x = jnp.arange(6).reshape(2, 3)
+    >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([2, 0])), (0, 1))
+    Array([2, 3], dtype=int32)
+    """
+    shape, vectors = typeof(src).shape, list(idxs)
+    axes = canonical_axes("index_take", axes, len(shape))
+    if len(vectors) != len(axes):
+        raise ValueError(
+            f"index_take: idxs must be one for each of the axes {axes}, found {len(vectors)}"
+        )
+    columns = [
+        expand_dims(_counted_on(index, shape[axis]), 1)
+        for index, axis in zip(vectors, axes, strict=True)
+    ]
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
+    sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    return gather(src, concatenate(columns, 1), numbers, sizes)
+
+
+def _counted_on(indices: Any, size: int) -> Any:
+    """The remainders of indices by a size, none of them negative."""
+    remainders = rem(indices, size)
+    return where(lt(remainders, 0), add(remainders, size), remainders)
+
+
+__all__ = [
+    "gather",
+    "index_take",
+]

@@ -1,0 +1,388 @@
+"""Functions that cut arrays, and put them together.
+
+Each is the transpose of another: what `slice` cuts out, `pad` puts among zeros, and back; and
+`concatenate` is undone by slices.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.lax.elementwise.selection import select
+from minijax.lax.reductions.standard import reduce_sum
+from minijax.lax.shapes.structural import broadcast_in_dim, full, full_like, squeeze
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.functions import canonical_axis, ints, one_int
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.tangent import instantiate
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage4 import UndefPrimal
+
+slice_p = Primitive("slice")
+pad_p = Primitive("pad")
+concatenate_p = Primitive("concatenate")
+
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+Batched = tuple[list[Any], list[BatchDim]]
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+# --8<-- [start:slice]
+@operation(static=("start_indices", "limit_indices", "strides"))
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """Every `strides`-th element of `operand`, from the start to the limit, exclusive.
+
+    Arguments:
+        operand: the array.
+        start_indices: where to start, for each axis.
+        limit_indices: where to stop, for each axis; not beyond the end.
+        strides: how far to step, for each axis; 1 if not given.
+
+    Raises:
+        TypeError: they do not fit the shape of `operand`.
+
+    >>> lax.slice(jnp.arange(12).reshape(3, 4), (0, 1), (3, 4), (2, 1))
+    Array([[ 1,  2,  3],
+           [ 9, 10, 11]], dtype=int32)
+    """
+    strides = [1] * typeof(operand).ndim if strides is None else strides
+    return bind1(
+        slice_p,
+        operand,
+        start_indices=ints("slice: start_indices", start_indices),
+        limit_indices=ints("slice: limit_indices", limit_indices),
+        strides=ints("slice: strides", strides),
+    )
+
+
+def _slice_type(
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+) -> list[ShapedArray]:
+    cuts = [start_indices, limit_indices, strides]
+    if not all(len(cut) == x.ndim for cut in cuts) or not all(
+        0 <= start <= limit <= size and stride > 0
+        for start, limit, stride, size in zip(*cuts, x.shape, strict=True)
+    ):
+        raise TypeError(
+            f"slice: {x} has no elements from {start_indices} to {limit_indices} in steps of "
+            f"{strides}"
+        )
+    return [ShapedArray(tuple(map(_count, *cuts)), x.dtype, x.weak_type)]
+
+
+def _count(start: int, limit: int, stride: int) -> int:
+    return len(range(start, limit, stride))
+
+
+def _lower_slice(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape) -> list[Value]:
+    cuts = zip(params["start_indices"], params["limit_indices"], params["strides"], strict=True)
+    text = ", ".join(f"{start}:{limit}:{stride}" for start, limit, stride in cuts)
+    return b.emit(f"stablehlo.slice {x.name} [{text}] : {signature([x], out_avals)}", *out_avals)
+
+
+def _vmap_slice(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: Shape,
+) -> Batched:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return [slice(x, (0, *start_indices), (axis_size, *limit_indices), (1, *strides))], [0]
+
+
+def _unslice(
+    ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape
+) -> Any:
+    """Puts the cotangent where the elements were, among zeros."""
+    config = []
+    for size, start, count, stride in zip(
+        x.aval.shape, start_indices, typeof(ct).shape, strides, strict=True
+    ):
+        width = 1 + (count - 1) * stride if count else 0
+        config.append((start, size - start - width, stride - 1))
+    return pad(ct, full((), 0, x.aval.dtype), config)
+
+
+@operation(static=("start_index", "limit_index", "stride", "axis"))
+def slice_in_dim(
+    operand: Any,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Any:
+    """`slice` along one axis; None is its beginning or its end, from which negatives count.
+
+    >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 0, -1, stride=2, axis=1)
+    Array([[ 0,  2],
+           [ 4,  6],
+           [ 8, 10]], dtype=int32)
+    """
+    shape = typeof(operand).shape
+    axis = canonical_axis("slice_in_dim", axis, len(shape))
+    size = shape[axis]
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    if start_index is not None:
+        starts[axis] = start_index + size if start_index < 0 else start_index
+    if limit_index is not None:
+        limits[axis] = limit_index + size if limit_index < 0 else limit_index
+    strides[axis] = stride
+    return slice(operand, starts, limits, strides)
+
+
+@operation(static=("index", "axis", "keepdims"))
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """What stands at one index of an axis, which stays with size 1 if `keepdims`.
+
+    Raises:
+        ValueError: the axis has no such index.
+
+    >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=0, keepdims=False)
+    Array([3, 4], dtype=int32)
+    """
+    shape = typeof(operand).shape
+    axis = canonical_axis("index_in_dim", axis, len(shape))
+    index = one_int("index_in_dim: index", index)
+    if not -shape[axis] <= index < shape[axis]:
+        raise ValueError(
+            f"index_in_dim: index {index} is out of bounds for axis {axis} of size {shape[axis]}"
+        )
+    index %= shape[axis]
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, axis)
+
+
+declare(
+    slice_p,
+    abstract_eval=_slice_type,
+    lower=_lower_slice,
+    vmap=_vmap_slice,
+    jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
+    transpose=[_unslice],
+)
+# --8<-- [end:slice]
+
+
+# --8<-- [start:pad]
+@operation(static="padding_config")
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """`operand` with `padding_value` before, after and between its elements.
+
+    Arguments:
+        operand: the array.
+        padding_value: a scalar of its dtype.
+        padding_config: for each axis how many to add before, after, and between any two
+            elements. A negative number before or after says how many to take away.
+
+    Raises:
+        TypeError: dtypes differ.
+        ValueError: the configuration does not fit.
+
+    >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
+    Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
+    """
+    config = tuple([ints("pad: padding_config", of_axis) for of_axis in padding_config])
+    if any(len(of_axis) != 3 for of_axis in config):
+        raise ValueError(f"pad: padding_config must hold three ints for each axis, found {config}")
+    return bind1(pad_p, operand, padding_value, padding_config=config)
+
+
+def _pad_type(
+    x: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
+) -> list[ShapedArray]:
+    if padding_value.shape or padding_value.dtype != x.dtype:
+        raise TypeError(f"pad: {x} takes a scalar of its dtype, found {padding_value}")
+    if len(padding_config) != x.ndim or any(interior < 0 for *_, interior in padding_config):
+        raise ValueError(
+            f"pad: {x} takes {x.ndim} triples of ints, the last of each from 0 on; found "
+            f"{padding_config}"
+        )
+    sizes = [
+        low + high + size + interior * max(size - 1, 0)
+        for size, (low, high, interior) in zip(x.shape, padding_config, strict=True)
+    ]
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"pad: {padding_config} takes away more elements than {x} has")
+    return [ShapedArray(tuple(sizes), x.dtype, x.weak_type and padding_value.weak_type)]
+
+
+def _lower_pad(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    padding_value: Value,
+    *,
+    padding_config: PaddingConfig,
+) -> list[Value]:
+    low, high, interior = ([config[i] for config in padding_config] for i in range(3))
+    return b.emit(
+        f"stablehlo.pad {x.name}, {padding_value.name}, low = {low}, high = {high}, "
+        f"interior = {interior} : {signature([x, padding_value], out_avals)}",
+        *out_avals,
+    )
+
+
+def _vmap_pad(
+    axis_size: int, values: Values, dims: Dims, *, padding_config: PaddingConfig
+) -> Batched:
+    (x, padding_value), (x_dim, padding_dim) = values, dims
+    x = move_batch_dim(x, axis_size, x_dim, 0)
+    config = ((0, 0, 0), *padding_config)
+    if padding_dim is None:
+        return [pad(x, padding_value, config)], [0]
+    # Each example has its own value: pad with anything, and put the value in its place.
+    padded = pad(x, full((), 0, typeof(x).dtype), config)
+    shape = typeof(padded).shape
+    own = broadcast_in_dim(padding_value, shape, (0,))
+    return [select(_is_padding(typeof(x).shape, config), own, padded)], [0]
+
+
+def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
+    return pad(full(shape, False), True, padding_config)
+
+
+def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
+    """Cuts the elements out; those that were taken away have no part in the result."""
+    low, high, interior = ([config[i] for config in padding_config] for i in range(3))
+    if min([0, *low, *high]) < 0:
+        taken = [(max(-before, 0), max(-after, 0), 0) for before, after, _ in padding_config]
+        ct = pad(ct, full((), 0, typeof(ct).dtype), taken)
+        low, high = ([max(n, 0) for n in numbers] for numbers in (low, high))
+    limits = [size - n for size, n in zip(typeof(ct).shape, high, strict=True)]
+    return slice(ct, low, limits, [n + 1 for n in interior])
+
+
+def _sum_of_padding(
+    ct: Any, x: Any, padding_value: UndefPrimal, *, padding_config: PaddingConfig
+) -> Any:
+    shape = x.aval.shape if isinstance(x, UndefPrimal) else typeof(x).shape
+    padding = select(_is_padding(shape, padding_config), ct, full_like(ct, 0))
+    return reduce_sum(padding, range(typeof(ct).ndim))
+
+
+declare(
+    pad_p,
+    abstract_eval=_pad_type,
+    lower=_lower_pad,
+    vmap=_vmap_pad,
+    jvp=[
+        lambda t, out, x, padding_value, *, padding_config: pad(
+            t, full_like(padding_value, 0), padding_config
+        ),
+        lambda t, out, x, padding_value, *, padding_config: pad(full_like(x, 0), t, padding_config),
+    ],
+    transpose=[_unpad, _sum_of_padding],
+    jointly=True,
+)
+# --8<-- [end:pad]
+
+
+# --8<-- [start:concatenate]
+@operation(static="dimension")
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """The operands one after the other along an axis.
+
+    Arguments:
+        operands: arrays whose shapes differ along the axis `dimension` only; at least one.
+        dimension: the axis, counted from 0.
+
+    Raises:
+        TypeError: the shapes do not fit.
+
+    >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], 0)
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    meeting = result_type(*[typeof(x) for x in operands])
+    operands = [cast(x, meeting) for x in operands]
+    (dimension,) = ints("concatenate: dimension", dimension)
+    return bind1(concatenate_p, *operands, dimension=dimension)
+
+
+def _concatenate_type(*operands: ShapedArray, dimension: int) -> list[ShapedArray]:
+    first = operands[0]
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(f"concatenate: {first} has no axis {dimension}")
+    sizes = [_with_size(x, dimension, 0) for x in operands]
+    if any(x != sizes[0] for x in sizes):
+        found = ", ".join(map(str, operands))
+        raise TypeError(f"concatenate: operands may differ along axis {dimension} only: {found}")
+    out = _with_size(first, dimension, sum(x.shape[dimension] for x in operands))
+    return [ShapedArray(out.shape, out.dtype, all(x.weak_type for x in operands))]
+
+
+def _with_size(x: ShapedArray, axis: int, size: int) -> ShapedArray:
+    if not 0 <= axis < x.ndim:
+        return x
+    return ShapedArray((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _lower_concatenate(
+    b: FunctionBuilder, out_avals: Avals, *operands: Value, dimension: int
+) -> list[Value]:
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f"stablehlo.concatenate {names}, dim = {dimension} : {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def _vmap_concatenate(axis_size: int, values: Values, dims: Dims, *, dimension: int) -> Batched:
+    operands = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    return [concatenate(operands, dimension + 1)], [0]
+
+
+def _jvp_concatenate(
+    primals: Values, tangents: Values, *, dimension: int
+) -> tuple[list[Any], list[Any]]:
+    out_tangent = concatenate([instantiate(t) for t in tangents], dimension)
+    return [concatenate(primals, dimension)], [out_tangent]
+
+
+def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[Any]:
+    """Cuts the cotangent where the operands meet."""
+    (ct,) = cts
+    shape = typeof(ct).shape
+    in_cts = []
+    start = 0
+    for operand in operands:
+        is_linear = isinstance(operand, UndefPrimal)
+        limit = start + (operand.aval if is_linear else typeof(operand)).shape[dimension]
+        starts = [start if axis == dimension else 0 for axis in range(len(shape))]
+        limits = [limit if axis == dimension else size for axis, size in enumerate(shape)]
+        in_cts.append(slice(ct, starts, limits) if is_linear else None)
+        start = limit
+    return in_cts
+
+
+declare(
+    concatenate_p,
+    abstract_eval=_concatenate_type,
+    lower=_lower_concatenate,
+    vmap=_vmap_concatenate,
+    jvp=_jvp_concatenate,
+    transpose=_transpose_concatenate,
+)
+# --8<-- [end:concatenate]
+
+__all__ = [
+    "concatenate",
+    "index_in_dim",
+    "pad",
+    "slice",
+    "slice_in_dim",
+]

@@ -1,0 +1,199 @@
+"""Matrices reduced by Householder's reflections, and products with those, never written out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.primitives.lapack as lapack
+from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype
+from minijax.primitives.composition import leading_batch
+from minijax.primitives.declare import Rule, declare
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
+from minijax_stage2.promotion import cast
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+hessenberg_p = Primitive("hessenberg")
+tridiagonal_p = Primitive("tridiagonal")
+ormqr_p = Primitive("ormqr")
+
+Avals = Sequence[ShapedArray]
+
+
+def _no_derivative(name: str) -> Rule:
+    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+        raise NotImplementedError(f"{name} has no derivative")
+
+    return rule
+
+
+# --8<-- [start:hessenberg]
+@operation
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """Hessenberg's form of square matrices: zeros below the first subdiagonal.
+
+    Arguments:
+        a: the matrices, at least 1 by 1.
+
+    Returns:
+        Matrices with that form in their upper triangle and first subdiagonal, and what stands for
+        the reflections below; and the factors of these.
+
+    Raises:
+        ValueError: the matrices are not square, or empty.
+
+    >>> a = jnp.arange(9.0).reshape(3, 3)
+    >>> reflections, taus = lax.linalg.hessenberg(a)
+    >>> reflections.shape, taus.shape
+    ((3, 3), (2,))
+    """
+    packed, taus = bind(hessenberg_p, matrices_of("hessenberg", a, square=True))
+    return packed, taus
+
+
+def _check_reducible(name: str, a: ShapedArray) -> None:
+    check_matrices(name, a, square=True)
+    if not a.shape[-1]:
+        raise ValueError(f"{name}: takes matrices of at least one row, found {a}")
+
+
+def _types_of_hessenberg(a: ShapedArray) -> list[ShapedArray]:
+    _check_reducible("hessenberg", a)
+    return [a, ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
+
+
+def _lower_hessenberg(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Value]:
+    outs = [*out_avals, lapack.info_type(a.aval.shape[:-2])]
+    rows = {"low": 1, "high": a.aval.shape[-1]}
+    *reduced, failed = lapack.call(b, "gehrd", [a], outs, a.aval.ndim - 2, rows, in_place={0: 0})
+    return lapack.nan_unless_done(b, failed, reduced)
+
+
+declare(
+    hessenberg_p,
+    abstract_eval=_types_of_hessenberg,
+    lower=_lower_hessenberg,
+    vmap=leading_batch(hessenberg_p, (2,)),
+    jvp=_no_derivative("hessenberg"),
+)
+# --8<-- [end:hessenberg]
+
+
+# --8<-- [start:tridiagonal]
+@operation(static="lower")
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+    """The tridiagonal form of symmetric (Hermitian) matrices.
+
+    Arguments:
+        a: the matrices, at least 1 by 1.
+        lower: which triangle of them is looked at.
+
+    Returns:
+        Matrices that hold that form, and what stands for the reflections besides it in the
+        triangle that is looked at; the diagonal; the diagonal next to it; and the factors of the
+        reflections.
+
+    Raises:
+        ValueError: the matrices are not square, or empty.
+
+    >>> a = jnp.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0], [2.0, 0.0, 5.0]])
+    >>> _, diagonal, beside, _ = lax.linalg.tridiagonal(a)
+    >>> f"{jnp.sum(diagonal):.2f}", beside.shape
+    ('12.00', (2,))
+    """
+    packed, d, e, taus = bind(tridiagonal_p, matrices_of("tridiagonal", a, True), lower=lower)
+    return packed, d, e, taus
+
+
+def _types_of_tridiagonal(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
+    _check_reducible("tridiagonal", a)
+    *lead, n, _ = a.shape
+    real = real_dtype(a.dtype)
+    sides = (*lead, n - 1)
+    return [a, ShapedArray((*lead, n), real), ShapedArray(sides, real), ShapedArray(sides, a.dtype)]
+
+
+def _lower_tridiagonal(
+    b: FunctionBuilder, out_avals: Avals, a: Value, *, lower: bool
+) -> list[Value]:
+    outs = [*out_avals, lapack.info_type(a.aval.shape[:-2])]
+    letters = {"uplo": "L" if lower else "U"}
+    names = "sytrd", "hetrd"
+    *reduced, failed = lapack.call(b, names, [a], outs, a.aval.ndim - 2, letters, in_place={0: 0})
+    return lapack.nan_unless_done(b, failed, reduced)
+
+
+declare(
+    tridiagonal_p,
+    abstract_eval=_types_of_tridiagonal,
+    lower=_lower_tridiagonal,
+    vmap=leading_batch(tridiagonal_p, (2,)),
+    jvp=_no_derivative("tridiagonal"),
+)
+# --8<-- [end:tridiagonal]
+
+
+# --8<-- [start:ormqr]
+@operation(static=("left", "transpose"))
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Matrices `c` multiplied by those that a product of reflections is.
+
+    Arguments:
+        a, taus: the reflections and their factors, as `geqrf` returns them.
+        c: the matrices.
+        left: whether the product of reflections stands at the left.
+        transpose: whether it is transposed, and conjugated.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> q = lax.linalg.ormqr(reflections, taus, jnp.eye(2))
+    >>> bool(jnp.allclose(q, lax.linalg.householder_product(reflections, taus), atol=1e-5))
+    True
+    """
+    meeting = result_type(*map(typeof, (a, taus, c)))
+    a, taus, c = (cast(x, meeting) for x in (a, taus, c))
+    return bind1(ormqr_p, matrices_of("ormqr", a), taus, c, left=left, transpose=transpose)
+
+
+def _type_of_ormqr(
+    a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
+) -> list[ShapedArray]:
+    for x in (a, c):
+        check_matrices("ormqr", x)
+    *lead, m, n = a.shape
+    fits = taus.shape[:-1] == tuple(lead) == c.shape[:-2] and taus.shape[-1] <= min(m, n)
+    if not fits or c.shape[-2 if left else -1] != m:
+        raise ValueError(
+            f"ormqr: reflections {a}, their factors {taus} and matrices {c}, which stand at their "
+            f"{'right' if left else 'left'}, do not fit"
+        )
+    return [c]
+
+
+def _lower_ormqr(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    a: Value,
+    taus: Value,
+    c: Value,
+    *,
+    left: bool,
+    transpose: bool,
+) -> list[Value]:
+    flags = {"left": left, "transpose": transpose}
+    names, batch = ("ormqr", "unmqr"), a.aval.ndim - 2
+    return lapack.call(b, names, [a, taus, c], out_avals, batch, flags, in_place={2: 0})
+
+
+declare(
+    ormqr_p,
+    abstract_eval=_type_of_ormqr,
+    lower=_lower_ormqr,
+    vmap=leading_batch(ormqr_p, (2, 1, 2)),
+    jvp=_no_derivative("ormqr"),
+)
+# --8<-- [end:ormqr]
+
+__all__ = ["hessenberg", "ormqr", "tridiagonal"]

@@ -1,0 +1,175 @@
+"""Matrices in the last two axes of an array: what the decompositions have in common."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import ge, mul
+from minijax.lax.elementwise.complex_numbers import conj, real
+from minijax.lax.elementwise.selection import select
+from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from minijax.lax.indexing.gather import gather
+from minijax.lax.reductions.standard import reduce_sum
+from minijax.lax.shapes.structural import (
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert_element_type,
+    expand_dims,
+    full_like,
+    reshape,
+)
+from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.promotion import to_inexact
+
+LAPACK_DTYPES = "float32", "float64", "complex64", "complex128"
+DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # where XLA itself computes
+
+
+def matrices_of(
+    caller: str, x: Any, square: bool = False, dtypes: Sequence[str] = LAPACK_DTYPES
+) -> Any:
+    """`x` as real or complex matrices.
+
+    Raises:
+        ValueError: it has less than two axes, or the matrices are not square and should be.
+        TypeError: its dtype is none of `dtypes`.
+    """
+    x = to_inexact(x)
+    check_matrices(caller, typeof(x), square, dtypes)
+    return x
+
+
+def check_matrices(
+    caller: str, aval: ShapedArray, square: bool = False, dtypes: Sequence[str] = LAPACK_DTYPES
+) -> None:
+    if aval.ndim < 2:
+        raise ValueError(f"{caller}: takes matrices, in the last two axes; found {aval}")
+    if square and aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(f"{caller}: takes square matrices, found {aval}")
+    if aval.dtype.name not in dtypes:
+        raise TypeError(f"{caller}: found {aval}; the dtypes it takes are {', '.join(dtypes)}")
+
+
+def is_complex(x: Any) -> bool:
+    return typeof(x).dtype.kind == "c"
+
+
+def real_dtype(dtype: Any) -> np.dtype[Any]:
+    return np.finfo(dtype).dtype
+
+
+def mT(x: Any) -> Any:  # as the attribute of arrays is called
+    """The matrices transposed."""
+    ndim = typeof(x).ndim
+    return stage2.transpose(x, [*range(ndim - 2), ndim - 1, ndim - 2])
+
+
+def mH(x: Any) -> Any:
+    """The matrices transposed and conjugated."""
+    return conj(mT(x)) if is_complex(x) else mT(x)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """The product of matrices, as exactly as they are."""
+    return stage2.matmul(x, y, precision="[HIGHEST, HIGHEST]")
+
+
+def real_part(x: Any) -> Any:
+    return real(x) if is_complex(x) else x
+
+
+def index(x: Any, axis: int) -> Any:
+    """For each element its row, or for `axis` -1 its column."""
+    shape = typeof(x).shape
+    return broadcasted_iota("int32", shape, axis % len(shape))
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """The matrices with zeros above the `k`-th diagonal."""
+    below = ge(stage2.add(index(x, -2), k), index(x, -1))
+    return select(below, x, full_like(x, 0))
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """The matrices with zeros below the `k`-th diagonal."""
+    above = ge(index(x, -1), stage2.add(index(x, -2), k))
+    return select(above, x, full_like(x, 0))
+
+
+def eye_like(x: Any) -> Any:
+    """The unit matrices of the shape and dtype of `x`."""
+    return convert_element_type(stage2.eq(index(x, -2), index(x, -1)), typeof(x).dtype)
+
+
+def eye(shape: Sequence[int], dtype: Any) -> Any:
+    """Unit matrices."""
+    ndim = len(shape)
+    rows, columns = (broadcasted_iota("int32", tuple(shape), ndim - n) for n in (2, 1))
+    return convert_element_type(stage2.eq(rows, columns), dtype)
+
+
+def diagonal(x: Any) -> Any:
+    """The main diagonals of the matrices."""
+    on_it = stage2.eq(index(x, -2), index(x, -1))
+    ndim = typeof(x).ndim
+    rows, columns = typeof(x).shape[-2:]
+    axis = ndim - 2 if rows >= columns else ndim - 1
+    return reduce_sum(select(on_it, x, full_like(x, 0)), [axis])
+
+
+def trace(x: Any) -> Any:
+    """The sums of the main diagonals."""
+    ndim = typeof(x).ndim
+    on_it = stage2.eq(index(x, -2), index(x, -1))
+    return reduce_sum(select(on_it, x, full_like(x, 0)), [ndim - 2, ndim - 1])
+
+
+def times_columns(x: Any, factors: Any) -> Any:
+    """Each column of the matrices times its factor."""
+    ndim = typeof(x).ndim
+    axes = [*range(ndim - 2), ndim - 1]
+    factors = broadcast_in_dim(factors, typeof(x).shape, axes)
+    return mul(x, convert_element_type(factors, typeof(x).dtype))
+
+
+def times_rows(x: Any, factors: Any) -> Any:
+    """Each row of the matrices times its factor."""
+    ndim = typeof(x).ndim
+    factors = broadcast_in_dim(factors, typeof(x).shape, list(range(ndim - 1)))
+    return mul(x, convert_element_type(factors, typeof(x).dtype))
+
+
+def permute_rows(x: Any, permutation: Any) -> Any:
+    """The matrices with the rows that `permutation` names, in that order."""
+    *lead, _, columns = typeof(x).shape
+    if not typeof(permutation).size:
+        return x
+    n = len(lead)
+    numbers = GatherDimensionNumbers(
+        offset_dims=(n + 1,),
+        collapsed_slice_dims=(n,),
+        start_index_map=(n,),
+        operand_batching_dims=tuple(range(n)),
+        start_indices_batching_dims=tuple(range(n)),
+    )
+    indices = expand_dims(permutation, [n + 1])
+    sizes = (1,) * (n + 1) + (columns,)
+    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def inverse_permutation(permutation: Any) -> Any:
+    """Where each number stands in `permutation`."""
+    shape = typeof(permutation).shape
+    n = len(shape) - 1
+    square = (*shape, shape[-1])
+    numbers = broadcast_in_dim(permutation, square, list(range(n + 1)))
+    is_there = stage2.eq(numbers, broadcasted_iota(typeof(permutation).dtype, square, n + 1))
+    places = broadcasted_iota(typeof(permutation).dtype, square, n)
+    return reduce_sum(select(is_there, places, full_like(places, 0)), [n])
+
+
+def one_batch_axis(x: Any, ndim: int) -> Any:
+    """`x` with its leading axes, all but the last `ndim`, made one."""
+    return reshape(x, (-1, *typeof(x).shape[-ndim:]))

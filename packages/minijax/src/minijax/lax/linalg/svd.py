@@ -1,0 +1,187 @@
+"""The singular value decomposition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import minijax.primitives.lapack as lapack
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import div, eq, mul, where
+from minijax.lax.indexing.slice_pad_concatenate import slice
+from minijax.lax.linalg.matrices import (
+    check_matrices,
+    diagonal,
+    eye,
+    eye_like,
+    is_complex,
+    matmul,
+    matrices_of,
+    mH,
+    real_dtype,
+    real_part,
+    times_columns,
+    times_rows,
+)
+from minijax.lax.shapes.structural import broadcast_in_dim, full
+from minijax.primitives.composition import leading_batch
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
+from minijax_stage2.tangent import instantiate
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+svd_p = Primitive("svd")
+
+
+# --8<-- [start:svd]
+@operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: None = None,
+) -> Any:
+    """The decomposition of matrices `x` into `u @ diag(s) @ vh`, with orthonormal `u` and `vh`.
+
+    Arguments:
+        x: the matrices.
+        full_matrices: whether `u` and `vh` are square, rather than as small as suffices.
+        compute_uv: whether to return them.
+        subset_by_index: from which singular value to which, exclusive; all if not given. Needs
+            `full_matrices` to be False.
+        algorithm: must be None.
+
+    Returns:
+        `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. Not numbers where LAPACK
+        fails.
+
+    >>> u, s, vt = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]))
+    >>> [f"{x:.2f}" for x in s]
+    ['3.00', '2.00']
+    """
+    if algorithm is not None:
+        raise NotImplementedError("svd: algorithm must be None")
+    x = matrices_of("svd", x)
+    *lead, m, n = typeof(x).shape
+    if min(m, n):
+        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv)
+    else:
+        outs = _of_nothing(x, full_matrices, compute_uv)
+    s, u, vh = outs if compute_uv else (*outs, None, None)
+    if subset_by_index is not None:
+        start, stop = subset_by_index
+        zeros = [0] * len(lead)
+        if compute_uv and full_matrices and (start, stop) != (0, min(m, n)):
+            raise ValueError("svd: subset_by_index needs full_matrices=False")
+        if not 0 <= start <= stop <= min(m, n):
+            raise ValueError(f"svd: subset_by_index {subset_by_index} is not within the values")
+        s = slice(s, [*zeros, start], [*lead, stop])
+        if compute_uv:
+            u = slice(u, [*zeros, 0, start], [*lead, m, stop])
+            vh = slice(vh, [*zeros, start, 0], [*lead, stop, n])
+    return (u, s, vh) if compute_uv else s
+
+
+def _types_of_svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> list[ShapedArray]:
+    check_matrices("svd", x)
+    *lead, m, n = x.shape
+    k = min(m, n)
+    s = ShapedArray((*lead, k), real_dtype(x.dtype))
+    if not compute_uv:
+        return [s]
+    u = ShapedArray((*lead, m, m if full_matrices else k), x.dtype)
+    return [s, u, ShapedArray((*lead, n if full_matrices else k, n), x.dtype)]
+
+
+def _of_nothing(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+    """The decomposition of matrices without rows or columns, at which LAPACK fails."""
+    types = _types_of_svd(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
+
+
+def _lower_svd(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+) -> list[Value]:
+    *lead, m, n = x.aval.shape
+    square = [ShapedArray((*lead, size, size), x.aval.dtype) for size in (m, n)]
+    u, vh = out_avals[1:] if compute_uv else square
+    outs = [x.aval, out_avals[0], u, vh, lapack.info_type(lead)]
+    mode = {"mode": ("A" if full_matrices else "S") if compute_uv else "N"}
+    found = lapack.call(b, "gesdd", [x], outs, len(lead), mode, in_place={0: 0})
+    _, *factors, failed = found
+    return lapack.nan_unless_done(b, failed, factors[: len(out_avals)])
+
+
+# --8<-- [end:svd]
+
+
+# --8<-- [start:derivative]
+def _jvp_svd(
+    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool
+) -> tuple[list[Any], list[Any]]:
+    """In the basis of singular vectors the diagonal of the tangent changes the singular values.
+
+    The rest turns singular vectors into each other, the more so the closer their values are; what
+    leads out of the space that they span is divided by their values.
+    """
+    (x,) = primals
+    m, n = typeof(x).shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(
+            f"svd: has no derivative with full_matrices=True for matrices that are not square, "
+            f"found {typeof(x)}; say full_matrices=False"
+        )
+    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True)
+    t = instantiate(tangents[0])
+    v = mH(vh)
+    in_basis = matmul(mH(u), matmul(t, v))
+    s_dot = real_part(diagonal(in_basis))
+    if not compute_uv:
+        return [s], [s_dot]
+    gaps = stage2.astype(_gaps(s, in_basis), typeof(in_basis).dtype)
+    by_columns, by_rows = times_columns(in_basis, s), times_rows(in_basis, s)
+    turn_u = mul(gaps, add(by_columns, mH(by_columns)))
+    turn_v = mul(gaps, add(by_rows, mH(by_rows)))
+    inverse = where(eq(s, 0), s, div(stage2.full_like(s, 1), where(eq(s, 0), 1, s)))
+    if is_complex(x):  # the phases: only that of `u` is changed
+        half = times_columns(sub(in_basis, mH(in_basis)), mul(inverse, 0.5))
+        turn_u = add(turn_u, mul(eye_like(in_basis), half))
+    u_dot, v_dot = matmul(u, turn_u), matmul(v, turn_v)
+    if m > n:
+        rest = matmul(t, v)
+        u_dot = add(u_dot, times_columns(sub(rest, matmul(u, in_basis)), inverse))
+    if n > m:
+        rest = matmul(mH(t), u)
+        v_dot = add(v_dot, times_columns(sub(rest, matmul(v, mH(in_basis))), inverse))
+    return [s, u, vh], [s_dot, u_dot, mH(v_dot)]
+
+
+def _gaps(s: Any, like: Any) -> Any:
+    """`1 / (s[j]**2 - s[i]**2)` in row i and column j, and 0 on the diagonal."""
+    ndim, shape = typeof(like).ndim, typeof(like).shape
+    rows = broadcast_in_dim(s, shape, list(range(ndim - 1)))
+    columns = broadcast_in_dim(s, shape, [*range(ndim - 2), ndim - 1])
+    unit = eye_like(rows)
+    squares = mul(sub(columns, rows), add(columns, rows))
+    return sub(stage2.reciprocal(add(squares, unit)), unit)
+
+
+# --8<-- [end:derivative]
+
+declare(
+    svd_p,
+    abstract_eval=_types_of_svd,
+    lower=_lower_svd,
+    vmap=leading_batch(svd_p, (2,)),
+    jvp=_jvp_svd,
+)
+
+__all__ = [
+    "svd",
+]

@@ -1,0 +1,138 @@
+"""Systems of equations whose matrices have three diagonals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.primitives.lapack as lapack
+from minijax.lax.elementwise.arithmetic import add, mul, neg
+from minijax.lax.indexing.slice_pad_concatenate import pad
+from minijax.lax.linalg.matrices import check_matrices, matrices_of
+from minijax.lax.shapes.structural import expand_dims
+from minijax.primitives.composition import leading_batch
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
+from minijax_stage2.promotion import cast
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4 import UndefPrimal
+
+tridiagonal_solve_p = Primitive("tridiagonal_solve")
+
+
+# --8<-- [start:tridiagonal_solve]
+@operation(static="perturb_singular")
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+    """The solutions x of `a @ x = b`, for matrices `a` of three diagonals.
+
+    Arguments:
+        dl: the diagonal below, of as many elements as `d`: `dl[i]` is `a[i, i - 1]`, and `dl[0]`
+            counts for nothing.
+        d: the diagonal.
+        du: the diagonal above: `du[i]` is `a[i, i + 1]`, and the last element counts for nothing.
+        b: matrices, of as many rows as there are elements.
+        perturb_singular: whether pivots that are all but zero are moved away from it, so that
+            singular matrices, too, have finite solutions.
+
+    Returns:
+        The solutions. Not numbers where a matrix is singular.
+
+    Raises:
+        TypeError: shapes do not fit, or `b` is no matrix.
+
+    >>> import minijax.numpy as jnp
+    >>> ones = jnp.ones(3)
+    >>> tridiagonal_solve(0 * ones, 2 * ones, ones, jnp.array([[4.0], [5.0], [6.0]]))[:, 0]
+    Array([1.5, 1. , 3. ], dtype=float32)
+    """
+    meeting = result_type(*map(typeof, (dl, d, du, b)))
+    dl, d, du, b = (cast(x, meeting) for x in (dl, d, du, b))
+    if typeof(b).ndim < 2:
+        raise TypeError(
+            f"tridiagonal_solve: b must be a matrix, found {typeof(b)}; b[:, None] is one"
+        )
+    b = matrices_of("tridiagonal_solve", b)
+    dl, d, du = (cast(x, typeof(b)) for x in (dl, d, du))
+    return bind1(tridiagonal_solve_p, dl, d, du, b, perturb_singular=perturb_singular)
+
+
+# --8<-- [end:tridiagonal_solve]
+
+
+def _type_of_solution(
+    dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
+) -> list[ShapedArray]:
+    check_matrices("tridiagonal_solve", b)
+    if not dl.shape == d.shape == du.shape == b.shape[:-1]:
+        raise TypeError(
+            f"tridiagonal_solve: diagonals {dl}, {d}, {du} must have one shape, which is that of "
+            f"the columns of the right-hand sides, {b}"
+        )
+    return [b]
+
+
+def _lower(
+    builder: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    dl: Value,
+    d: Value,
+    du: Value,
+    b: Value,
+    *,
+    perturb_singular: bool,
+) -> list[Value]:
+    operands = [dl, d, du, b]
+    batch = b.aval.ndim - 2
+    if perturb_singular:
+        return lapack.call(builder, "tridiagonal_solve_perturbed_ffi", operands, out_avals, batch)
+    outs = [*(x.aval for x in operands), lapack.info_type(b.aval.shape[:-2])]
+    in_place = {i: i for i in range(len(operands))}
+    *_, x, failed = lapack.call(builder, "gtsv", operands, outs, batch, in_place=in_place)
+    return lapack.nan_unless_done(builder, failed, [x])
+
+
+# --8<-- [start:derivative]
+def _shifted(x: Any, axis: int, by: int) -> Any:
+    """`x` moved along an axis, counted from the end; zeros take the place of what comes from none.
+
+    `by` is 1 or -1: towards larger or smaller indices.
+    """
+    config = [(0, 0, 0)] * typeof(x).ndim
+    config[axis] = (by, -by, 0)
+    return pad(x, np.zeros((), typeof(x).dtype)[()], config)
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, perturb_singular: bool
+) -> tuple[list[Any], list[Any]]:
+    """`a x' = b' - a' x`."""
+    x = bind1(tridiagonal_solve_p, *primals, perturb_singular=perturb_singular)
+    *diagonals, _ = primals
+    *diagonal_dots, rhs = tangents
+    for t, by in zip(diagonal_dots, (1, 0, -1), strict=True):
+        if type(t) is not Zero:
+            product = mul(expand_dims(t, (-1,)), _shifted(x, -2, by) if by else x)
+            rhs = neg(product) if type(rhs) is Zero else add(rhs, neg(product))
+    return [x], [bind1(tridiagonal_solve_p, *diagonals, rhs, perturb_singular=perturb_singular)]
+
+
+def _transpose_in_sides(
+    ct: Any, dl: Any, d: Any, du: Any, b: UndefPrimal, *, perturb_singular: bool
+) -> Any:
+    below, above = _shifted(du, -1, 1), _shifted(dl, -1, -1)
+    return bind1(tridiagonal_solve_p, below, d, above, ct, perturb_singular=perturb_singular)
+
+
+declare(
+    tridiagonal_solve_p,
+    abstract_eval=_type_of_solution,
+    lower=_lower,
+    vmap=leading_batch(tridiagonal_solve_p, (1, 1, 1, 2)),
+    jvp=_jvp,
+    transpose=(None, None, None, _transpose_in_sides),
+)
+# --8<-- [end:derivative]
+
+__all__ = ["tridiagonal_solve"]

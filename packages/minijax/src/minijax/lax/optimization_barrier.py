@@ -1,0 +1,71 @@
+"""What XLA may not move operations across."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.primitives.declare import declare
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from minijax_stage4.partial_eval import merge, partition
+
+optimization_barrier_p = Primitive("optimization_barrier")
+
+
+# --8<-- [start:optimization_barrier]
+@evaluated_by_library
+def optimization_barrier(operand: Any, /) -> Any:
+    """`operand`, an array or a pytree of arrays, all of which is computed before any of it is used.
+
+    XLA neither moves operations across this barrier, nor joins them, nor finds what lies behind it
+    to be the same as something before it. So it orders computations, and keeps what is to be
+    computed twice from being computed once.
+
+    >>> optimization_barrier((1.0, 2))
+    (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
+    leaves, tree = tree_flatten(tree_to_arrays(operand))
+    return tree_to_arrays(tree_unflatten(tree, bind(optimization_barrier_p, *leaves)))
+
+
+# --8<-- [end:optimization_barrier]
+
+
+def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+    if not operands:
+        return []
+    names = ", ".join(x.name for x in operands)
+    types = ", ".join(map(mlir_type, out_avals))
+    return b.emit(f"stablehlo.optimization_barrier {names} : {types}", *out_avals)
+
+
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], Sequence[BatchDim]]:
+    return bind(optimization_barrier_p, *values), dims
+
+
+def _of_nonzero(tangents: Sequence[Any]) -> list[Any]:
+    """A barrier for what there is of tangents or cotangents."""
+    nonzero = [type(t) is not Zero for t in tangents]
+    zeros, given = partition(nonzero, tangents)
+    return merge(nonzero, zeros, bind(optimization_barrier_p, *given) if given else [])
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    return bind(optimization_barrier_p, *primals), _of_nonzero(tangents)
+
+
+declare(
+    optimization_barrier_p,
+    abstract_eval=lambda *avals: list(avals),
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=lambda cts, *operands: _of_nonzero(cts),
+)
+
+__all__ = ["optimization_barrier"]

@@ -1,0 +1,367 @@
+"""Scans: what the elements up to each element combine to.
+
+An associative scan takes all elements at once, in twice as many rounds as their number has bits.
+The functions of one operation are primitives, for which XLA does so.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.control_flow.scan import scan
+from minijax.lax.elementwise.arithmetic import add, eq, exp, ge, mul, neg, sub
+from minijax.lax.elementwise.bits import bitwise_or
+from minijax.lax.elementwise.selection import max as maximum
+from minijax.lax.elementwise.selection import min as minimum
+from minijax.lax.elementwise.selection import select
+from minijax.lax.elementwise.transcendental import log1p
+from minijax.lax.indexing.dynamic_slice import dynamic_slice_in_dim
+from minijax.lax.indexing.slice_pad_concatenate import concatenate, pad, slice
+from minijax.lax.reductions.standard import largest, smallest
+from minijax.lax.reductions.windows import lower_window
+from minijax.lax.shapes.structural import broadcasted_iota, full_like
+from minijax.primitives.computations import stage_computation
+from minijax.primitives.declare import declare
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind1,
+    tree_flatten,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shown import shown
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+Values = Sequence[Any]
+Combine = Callable[[list[Any], list[Any]], list[Any]]
+
+# Elements whose derivatives are written out: XLA takes 20 s to compile the rounds of 2,000.
+MOST_WRITTEN_OUT = 64
+
+
+# --8<-- [start:associative_scan]
+@evaluated_by_library
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """What the elements up to each element combine to, for any function that is associative.
+
+    Arguments:
+        fn: combines two pytrees of arrays, element by element along `axis`, into one.
+        elems: a pytree of arrays that have the same size along `axis`.
+        reverse: whether to scan from the last element to the first.
+        axis: the axis to scan along.
+
+    Returns:
+        A pytree of the structure and shapes of `elems`.
+
+    Raises:
+        TypeError: `fn` is no function, or returns another structure than it takes.
+        ValueError: arrays differ in size along `axis`.
+
+    >>> import minijax.numpy as jnp
+    >>> associative_scan(jnp.multiply, jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError(f"associative_scan: fn must be callable, found {shown(fn)}")
+    xs, tree = tree_flatten(elems)
+    if not xs:
+        raise ValueError(f"associative_scan: elems has no arrays, found {shown(elems)}")
+    if axis is None:
+        raise TypeError("associative_scan: axis must be an int, found None")
+    axes = [canonical_axes("associative_scan", axis, typeof(x).ndim)[0] for x in xs]
+    sizes = {typeof(x).shape[a] for x, a in zip(xs, axes, strict=True)}
+    if len(sizes) > 1:
+        found = ", ".join(str(typeof(x)) for x in xs)
+        raise ValueError(f"associative_scan: sizes along axis {axis} must be equal, found {found}")
+
+    def combine(x: list[Any], y: list[Any]) -> list[Any]:
+        if reverse:
+            x, y = y, x
+        leaves, out_tree = tree_flatten(fn(tree_unflatten(tree, x), tree_unflatten(tree, y)))
+        if out_tree != tree:
+            raise TypeError(
+                f"associative_scan: fn must return the structure of elems, {tree.described}, found "
+                f"{out_tree.described}"
+            )
+        return leaves
+
+    return tree_unflatten(tree, scan_in_rounds(combine, xs, axes, reverse))
+
+
+def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
+    """Combines neighbours, scans these pairs, and puts in what lies between their ends.
+
+    `combine` takes what lies earlier in the arrays first, also in reverse.
+    """
+    size = typeof(xs[0]).shape[axes[0]]
+    if size < 2:
+        return list(xs)
+
+    def part(arrays: Values, start: int, count: int, stride: int = 1) -> list[Any]:
+        limit = start + (count - 1) * stride + 1 if count else start
+        return [cut(x, axis, start, limit, stride) for x, axis in zip(arrays, axes, strict=True)]
+
+    first = size % 2 if reverse else 0  # in reverse, pairs are counted from the end
+    count, between_count = size // 2, (size - 1) // 2
+    pairs = combine(part(xs, first, count, 2), part(xs, first + 1, count, 2))
+    ends = scan_in_rounds(combine, pairs, axes, reverse)
+    alone = part(xs, size - 1 if reverse else 0, 1)
+    others = alone
+    if between_count:
+        known = part(ends, count - between_count if reverse else 0, between_count)
+        inner = part(xs, 1 - first if reverse else 2, between_count, 2)
+        between = combine(inner, known) if reverse else combine(known, inner)
+        joined = (between, alone) if reverse else (alone, between)
+        others = [concatenate([x, y], axis) for x, y, axis in zip(*joined, axes, strict=True)]
+    order = (ends, others) if reverse and size % 2 == 0 else (others, ends)
+    return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
+
+
+# --8<-- [end:associative_scan]
+
+
+def scan_by_doubling(
+    combine: Callable[[Any, Any], Any], x: Any, neutral: Any, axis: int, reverse: bool
+) -> Any:
+    """Combines each element with the one a distance before it, a distance that doubles.
+
+    As many rounds as the number of elements has bits, each over all of them (Hillis and Steele,
+    1986). They are steps of one loop, so that the program stays short, however many there are.
+
+    Arguments:
+        neutral: the scalar that stands before the first element.
+    """
+    shape = typeof(x).shape
+    size = shape[axis]
+    before = full_like(x, neutral)
+    index = broadcasted_iota(np.int32, shape, axis)
+    if reverse:
+        index = sub(size - 1, index)
+
+    def combine_at(x: Any, distance: Any) -> tuple[Any, None]:
+        joined = concatenate([x, before] if reverse else [before, x], axis)
+        start = distance if reverse else sub(size, distance)
+        earlier = dynamic_slice_in_dim(joined, start, size, axis)
+        # Before the first element nothing is combined: 0 times infinity is no derivative.
+        return select(ge(index, distance), combine(earlier, x), x), None
+
+    distances = 2 ** np.arange((size - 1).bit_length(), dtype=np.int32)
+    return scan(combine_at, x, distances)[0]
+
+
+def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+    """Every `stride`-th element along one axis."""
+    shape = typeof(x).shape
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice(x, starts, limits, strides)
+
+
+def _interleave(x: Any, y: Any, axis: int) -> Any:
+    """x[0], y[0], x[1], y[1], ... where `x` may have one element more than `y`."""
+    size_x, size_y = typeof(x).shape[axis], typeof(y).shape[axis]
+    join = bitwise_or if typeof(x).dtype == np.bool_ else add
+
+    def spread(z: Any, low: int, high: int) -> Any:
+        config = [(0, 0, 0)] * typeof(z).ndim
+        config[axis] = (low, high, 1)
+        return pad(z, np.zeros((), typeof(z).dtype)[()], config)
+
+    return join(spread(x, 0, 0 if size_x > size_y else 1), spread(y, 1, size_x - size_y))
+
+
+# --8<-- [start:cumulative]
+def _cumulative(
+    name: str,
+    doc: str,
+    combine: Callable[[Any, Any], Any],
+    neutral: Callable[[np.dtype[Any]], Any],
+    kinds: str,
+    example: tuple[str, str, str],
+) -> Callable[..., Any]:
+    """The function of one operation.
+
+    Arguments:
+        name, doc: its name, and what it computes.
+        combine: the operation.
+        neutral: for a dtype the number that changes nothing.
+        kinds: of dtypes that it takes.
+        example: elements, and what is made of them from either end.
+    """
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
+        kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
+        if kind not in kinds or not 0 <= axis < x.ndim:
+            raise TypeError(f"{name}: {x} has no axis {axis} of numbers to accumulate")
+        return [ShapedArray(x.shape, x.dtype)]
+
+    def lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool
+    ) -> list[Value]:
+        """As windows that end at each element and begin before the first one.
+
+        XLA writes these as a scan in few rounds. Written in rounds by ourselves, they are what it
+        fuses into each other: along the second axis it took ten times as long, or did not end.
+        """
+        count = x.aval.shape[axis]
+        if not x.aval.size:
+            return [x]
+        scalar = ShapedArray((), x.aval.dtype)
+        jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
+        start = b.constant(neutral(scalar.dtype), scalar)
+        ones = [1] * x.aval.ndim
+        sizes, padding = list(ones), [(0, 0)] * x.aval.ndim
+        sizes[axis] = count
+        padding[axis] = (0, count - 1) if reverse else (count - 1, 0)
+        window = {
+            "window_dimensions": sizes,
+            "window_strides": ones,
+            "base_dilation": ones,
+            "window_dilation": ones,
+            "padding": padding,
+        }
+        return lower_window(b, out_avals, [x, start], jaxpr, window)
+
+    def vmap(
+        axis_size: int, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, axis=axis + 1, reverse=reverse)], [0]
+
+    def tangent(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        if combine is add:
+            return bind1(primitive, t, axis=axis, reverse=reverse)
+
+        def accumulate(x: Any) -> list[Any]:
+            aval = typeof(x)
+            if combine in (mul, _logaddexp) and aval.shape[axis] > MOST_WRITTEN_OUT:
+                return [scan_by_doubling(combine, x, neutral(aval.dtype), axis, reverse)]
+            # Of elements that tie for the largest, each has the part that these rounds give it.
+            return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
+
+        return jvp_flat(accumulate, [x], [t], name)[1][0]
+
+    def cotangent(ct: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        return bind1(primitive, ct, axis=axis, reverse=not reverse)
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower,
+        vmap=vmap,
+        jvp=(tangent,),
+        transpose=(cotangent,) if combine is add else (),
+    )
+
+    def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+        axis = canonical_axis(name, axis, typeof(operand).ndim)
+        return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc}
+
+    Arguments:
+        operand: the array.
+        axis: the axis to go along.
+        reverse: whether to begin at its end.
+
+    >>> x = jnp.array({example[0]})
+    >>> lax.{name}(x)
+    Array({example[1]}, dtype=float32)
+    >>> lax.{name}(x, reverse=True)
+    Array({example[2]}, dtype=float32)
+    """
+    return operation(static=("axis", "reverse"))(function)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
+    larger, smaller = maximum(x, y), minimum(x, y)
+    gap = sub(larger, smaller)
+    is_number = eq(gap, gap)  # inf - inf is NaN
+    smooth = add(larger, log1p(exp(neg(select(is_number, gap, full_like(gap, 0))))))
+    return select(is_number, smooth, add(x, y))
+
+
+cumsum = _cumulative(
+    "cumsum",
+    """The sums of the elements up to each element.
+
+    >>> lax.cumsum(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([[1, 3],
+           [3, 7]], dtype=int32)
+    """,
+    add,
+    lambda dtype: 0,
+    "iufc",
+    ("[3.0, 1.0, 4.0]", "[3., 4., 8.]", "[8., 5., 4.]"),
+)
+cumprod = _cumulative(
+    "cumprod",
+    """The products of the elements up to each element.
+
+    >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """,
+    mul,
+    lambda dtype: 1,
+    "iufc",
+    ("[3.0, 1.0, 4.0]", "[ 3.,  3., 12.]", "[12.,  4.,  4.]"),
+)
+cummax = _cumulative(
+    "cummax",
+    """The largest of the elements up to each element.
+
+    >>> lax.cummax(jnp.array([1, 3, 2, 5]))
+    Array([1, 3, 3, 5], dtype=int32)
+    """,
+    maximum,
+    smallest,
+    "biufc",
+    ("[3.0, 1.0, 4.0]", "[3., 3., 4.]", "[4., 4., 4.]"),
+)
+cummin = _cumulative(
+    "cummin",
+    """The smallest of the elements up to each element.
+
+    >>> lax.cummin(jnp.array([5, 3, 4, 1, 2]), reverse=True)
+    Array([1, 1, 1, 1, 2], dtype=int32)
+    """,
+    minimum,
+    largest,
+    "biufc",
+    ("[3.0, 1.0, 4.0]", "[3., 1., 1.]", "[1., 1., 4.]"),
+)
+cumlogsumexp = _cumulative(
+    "cumlogsumexp",
+    """`log(sum(exp(x)))` of the elements up to each element.
+
+    >>> lax.cumlogsumexp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([-1000.,     0.,  1000.], dtype=float32)
+    """,
+    _logaddexp,
+    smallest,
+    "fc",
+    ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
+)
+# --8<-- [end:cumulative]
+
+__all__ = [
+    "associative_scan",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+]

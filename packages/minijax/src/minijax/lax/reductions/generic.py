@@ -1,0 +1,305 @@
+"""Reductions by any computation, and products, whose derivatives are found in the same way.
+
+Halves of the array are combined with each other until one element is left. That is no faster than
+what XLA does with a reduction, but it is made of primitives that have derivatives.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax.lax.elementwise.arithmetic as elementwise
+import minijax.lax.elementwise.bits as bits
+import minijax.lax.elementwise.selection as choice
+import minijax.lax.reductions.standard as reductions
+from minijax.lax.elementwise.arithmetic import mul
+from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
+from minijax.lax.shapes.structural import broadcast_in_dim, reshape, transpose
+from minijax.primitives.computations import operation_of, reduce_text, stage_computation
+from minijax.primitives.declare import declare, reduction
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    bind,
+    impl_rules,
+    tree_flatten,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.functions import canonical_axes
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage3 import Jaxpr, Var, abstract_eval_rules, eval_jaxpr
+from minijax_stage3.array import call
+from minijax_stage3.executable import CompiledJaxpr
+from minijax_stage3.jaxpr import JaxprEqn
+from minijax_stage3.jit_rules import cached_by_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module
+
+reduce_p = Primitive("reduce", holds_programs=True)
+
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+Combine = Callable[..., list[Any]]
+
+
+def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    """The function that combines arrays as the computation combines scalars."""
+
+    def on_scalars(*xs: Any) -> list[Any]:
+        return eval_jaxpr(jaxpr, [], *xs)
+
+    def combine(*operands: Any) -> list[Any]:
+        shape = typeof(operands[0]).shape
+        size = math.prod(shape)
+        flat = [reshape(x, (size,)) for x in operands]
+        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), size, None)
+        return [
+            reshape(move_batch_dim(out, size, dim, 0), shape)
+            for out, dim in zip(outs, dims, strict=True)
+        ]
+
+    return combine
+
+
+# --8<-- [start:halving]
+def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[Any]:
+    """Reduces arrays that have elements by a function that combines arrays element by element.
+
+    Arguments:
+        combine: from the one half of each array and the other halves to one half of each.
+        operands: arrays of one shape.
+        axes: the axes to reduce.
+    """
+    shape = typeof(operands[0]).shape
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    size = math.prod(shape[axis] for axis in axes)
+    rest = tuple(shape[axis] for axis in kept)
+    xs = [reshape(transpose(x, (*axes, *kept)), (size, *rest)) for x in operands]
+    while size > 1:
+        half = size // 2
+        combined = combine(
+            *(_rows(x, 0, half) for x in xs), *(_rows(x, half, 2 * half) for x in xs)
+        )
+        if size % 2:
+            last = (_rows(x, 2 * half, size) for x in xs)
+            combined = [concatenate(pair, 0) for pair in zip(combined, last, strict=True)]
+        xs, size = combined, half + size % 2
+    return [reshape(x, rest) for x in xs]
+
+
+def _rows(x: Any, start: int, limit: int) -> Any:
+    shape = typeof(x).shape
+    return slice(x, (start, *[0] * (len(shape) - 1)), (limit, *shape[1:]))
+
+
+# --8<-- [end:halving]
+
+
+def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
+    """For each element its tangent times all others, also where some are zero."""
+    if 0 in [typeof(x).shape[axis] for axis in axes]:
+        return None
+
+    def by_halving(x: Any) -> list[Any]:
+        return reduce_by_halving(lambda x, y: [mul(x, y)], [x], axes)
+
+    return jvp_flat(by_halving, [x], [t], "reduce_prod")[1][0]
+
+
+reduce_prod = reduction(
+    "reduce_prod",
+    """The product of the elements along `axes`.
+
+    >>> lax.reduce_prod(jnp.array([[1, 2], [3, 4]]), (0,))
+    Array([3, 8], dtype=int32)
+    """,
+    hlo="multiply",
+    init=lambda dtype: dtype.type(1),
+    kinds="iufc",
+    jvp=_prod_tangent,
+)
+
+# Reductions by one operation, by its name: with the element that changes nothing, and the
+# function that combines an element to begin with.
+_KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
+    "add": (reductions.reduce_sum, lambda dtype: 0, elementwise.add),
+    "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
+    "max": (reductions.reduce_max, reductions.smallest, choice.max),
+    "min": (reductions.reduce_min, reductions.largest, choice.min),
+    "and": (reductions.reduce_and, reductions.all_bits, bits.bitwise_and),
+    "or": (reductions.reduce_or, lambda dtype: 0, bits.bitwise_or),
+    "xor": (reductions.reduce_xor, lambda dtype: 0, bits.bitwise_xor),
+}
+
+
+# --8<-- [start:reduce]
+@evaluated_by_library
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Combines the elements along some axes by any function that is associative.
+
+    Arguments:
+        operands: an array, or a pytree of arrays of one shape, reduced together.
+        init_values: for each array a number to begin with, which `computation` may leave out or
+            take several times: it has to be one that changes nothing.
+        computation: from two elements, in the structure of `operands`, to one. It may be one
+            function of this module, such as `lax.add`, or any made of functions of numbers.
+        dimensions: the axes to reduce.
+
+    Raises:
+        TypeError: shapes or dtypes differ, or `computation` returns something else than it takes.
+        ValueError: `init_values` has not the structure of `operands`, or is no scalar.
+
+    >>> import minijax.numpy as jnp
+    >>> reduce(jnp.array([3.0, 4.0]), 0.0, lambda x, y: x * x + y, (0,)).shape
+    ()
+    """
+    xs, tree = tree_flatten(operands)
+    inits, init_tree = tree_flatten(init_values)
+    if tree != init_tree or not xs:
+        raise ValueError(
+            f"reduce: init_values must have the structure of operands, {tree.described}, found "
+            f"{init_tree.described}"
+        )
+    avals = [typeof(x) for x in xs]
+    axes = canonical_axes("reduce", tuple(dimensions), avals[0].ndim)
+    if axes != tuple(dimensions):
+        raise ValueError(f"reduce: dimensions must not be negative, found {tuple(dimensions)}")
+    check_inits("reduce", avals, [typeof(x) for x in inits])
+    jaxpr = stage_computation("reduce", computation, avals, tree)
+    known = _KNOWN.get(str(operation_of(jaxpr)))
+    if known is not None:
+        reduction, neutral, combine = known
+        out = reduction(xs[0], axes)
+        if not is_number(inits[0], neutral(avals[0].dtype)):
+            check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
+            out = combine(inits[0], out)
+        outs = [out]
+    else:
+        check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
+        outs = bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes)
+    return tree_unflatten(tree, outs)
+
+
+# --8<-- [end:reduce]
+
+
+def is_number(x: Any, number: Any) -> bool:
+    """Whether `x` is known, and that number."""
+    return not isinstance(x, Tracer) and bool(np.asarray(x) == number)
+
+
+def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
+    """Raises the error due when operands differ in shape, or their inits are none of them.
+
+    Where `exact` a Python number, too, must have the dtype of its operand.
+    """
+    if len({aval.shape for aval in avals}) > 1:
+        found = ", ".join(map(str, avals))
+        raise TypeError(f"{caller}: operands must have one shape, found {found}")
+    for aval, init in zip(avals, inits, strict=True):
+        if init.shape:
+            raise ValueError(f"{caller}: {aval} takes a scalar init, found {init}")
+        if init.dtype != aval.dtype and (exact or not init.weak_type):
+            raise TypeError(f"{caller}: {aval} takes an init of its dtype, found {init}")
+
+
+def halves(values: Values) -> tuple[Values, Values]:
+    """What belongs to the operands, and what belongs to the numbers that they begin with."""
+    count = len(values) // 2
+    return values[:count], values[count:]
+
+
+def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list[ShapedArray]:
+    xs, inits = halves(avals)
+    check_inits("reduce", xs, inits)
+    shape = tuple(n for i, n in enumerate(xs[0].shape) if i not in dimensions)
+    return [ShapedArray(shape, x.dtype) for x in xs]
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Avals, *operands: Value, jaxpr: Jaxpr, dimensions: Shape
+) -> list[Value]:
+    return reduce_text(b, out_avals, operands, jaxpr, dimensions)
+
+
+def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
+    """The reduction as a function of operands and inits that is made of other primitives."""
+    combine = vectorised(jaxpr)
+
+    def function(*operands: Any) -> list[Any]:
+        xs, inits = halves(operands)
+        shape = typeof(xs[0]).shape
+        kept = tuple(n for i, n in enumerate(shape) if i not in dimensions)
+        starts = [broadcast_in_dim(init, kept, ()) for init in inits]
+        if 0 in [shape[axis] for axis in dimensions]:
+            return starts
+        return combine(*starts, *reduce_by_halving(combine, xs, dimensions))
+
+    return function
+
+
+def _vmap(
+    axis_size: int,
+    values: Values,
+    dims: Sequence[BatchDim],
+    *,
+    jaxpr: Jaxpr,
+    dimensions: Shape,
+) -> tuple[list[Any], list[BatchDim]]:
+    xs, inits = halves(values)
+    x_dims, init_dims = halves(dims)
+    if any(dim is not None for dim in init_dims):  # each example begins with its own
+        return vmap_flat(_by_halving(jaxpr, dimensions), values, dims, axis_size, "reduce")
+    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
+    axes = tuple(axis + 1 for axis in dimensions)
+    return bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes), [0] * len(xs)
+
+
+def _jvp(
+    primals: Values, tangents: Values, *, jaxpr: Jaxpr, dimensions: Shape
+) -> tuple[list[Any], list[Any]]:
+    return jvp_flat(_by_halving(jaxpr, dimensions), primals, tangents, "reduce")
+
+
+declare(reduce_p, abstract_eval=_abstract_eval, lower=_lower, vmap=_vmap, jvp=_jvp)
+
+
+def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
+    """The rule of evaluation of a primitive with a computation among its parameters.
+
+    What is compiled lives as long as the computation's program.
+    """
+
+    @cached_by_jaxpr
+    def compiled(jaxpr: Jaxpr, in_avals: tuple[ShapedArray, ...], params: Any) -> CompiledJaxpr:
+        named = {"jaxpr": jaxpr, **dict(params)}
+        invars = [Var(aval) for aval in in_avals]
+        outvars = [Var(aval) for aval in abstract_eval_rules[primitive](*in_avals, **named)]
+        program = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, named)], outvars)
+        return CompiledJaxpr(program, lower_to_module(program, primitive.name))
+
+    def evaluate(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        in_avals = tuple(map(typeof, operands))
+        return list(call(compiled(jaxpr, in_avals, tuple(params.items())), operands, Array))
+
+    return evaluate
+
+
+impl_rules[reduce_p] = evaluate_with_program(reduce_p)
+
+__all__ = [
+    "reduce",
+    "reduce_prod",
+]

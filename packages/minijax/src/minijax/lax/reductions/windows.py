@@ -1,0 +1,413 @@
+"""Reductions of windows that slide over an array, such as pooling is made of.
+
+The gradients of the largest and smallest elements are in `window_gradients`.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.lax.elementwise.arithmetic as elementwise
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.indexing.slice_pad_concatenate import pad, slice
+from minijax.lax.reductions.generic import (
+    check_inits,
+    evaluate_with_program,
+    halves,
+    is_number,
+    vectorised,
+)
+from minijax.lax.shapes.structural import broadcast_in_dim, full
+from minijax.primitives.computations import operation_of, region, stage_computation
+from minijax.primitives.declare import declare
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind,
+    bind1,
+    impl_rules,
+    tree_flatten,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.functions import ints
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage3 import Jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage4 import UndefPrimal
+
+reduce_window_p = Primitive("reduce_window", holds_programs=True)
+
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+Window = dict[str, Any]  # the parameters that say which elements a window holds, and where it goes
+
+
+# --8<-- [start:padding]
+@hiding_frames
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str,
+) -> list[tuple[int, int]]:
+    """How many elements to add at both ends of each axis.
+
+    Arguments:
+        in_shape: the sizes of the array.
+        window_shape: the sizes of the window.
+        window_strides: how far the window moves.
+        padding: "VALID" adds none; "SAME" as many as give one window for each stride, the odd
+            one at the end; "SAME_LOWER" has it at the beginning.
+
+    Raises:
+        RuntimeError: `padding` is none of these.
+
+    >>> padtype_to_pads((5,), (2,), (2,), "SAME")
+    [(0, 1)]
+    """
+    name = str(getattr(padding, "name", padding)).upper()
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"padtype_to_pads: padding must be 'SAME', 'SAME_LOWER' or 'VALID', found {padding!r}"
+        )
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise ValueError(
+            "padtype_to_pads: in_shape, window_shape and window_strides must be as long, found "
+            f"{in_shape}, {window_shape} and {window_strides}"
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        count = -(-size // stride)
+        total = max((count - 1) * stride + window - size, 0)
+        low = total // 2 if name == "SAME" else total - total // 2
+        pads.append((low, total - low))
+    return pads
+
+
+# --8<-- [end:padding]
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The size of an axis with gaps between its elements."""
+    return max((size - 1) * dilation + 1, 0)
+
+
+def windowed_shape(shape: Shape, window: Window) -> Shape:
+    """How often a window fits, along each axis."""
+    return tuple(
+        max((dilated(n, base) + low + high - dilated(size, dilation)) // stride + 1, 0)
+        for n, size, stride, (low, high), base, dilation in zip(
+            shape, *window.values(), strict=True
+        )
+    )
+
+
+# --8<-- [start:reduce_window]
+@evaluated_by_library
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Combines the elements in each window of an array.
+
+    Arguments:
+        operand: an array, or a pytree of arrays of one shape, reduced together.
+        init_value: for each array the number that stands for what is not there; one that
+            `computation` leaves as it is.
+        computation: from two elements, in the structure of `operand`, to one; often `lax.add`,
+            `lax.max` or `lax.min`.
+        window_dimensions: the size of the window along each axis.
+        window_strides: how far apart windows are along each axis; 1 if not given.
+        padding: "VALID", "SAME" or "SAME_LOWER", as `padtype_to_pads` has them, or for each axis
+            how many elements to add before and after.
+        base_dilation: the distance of the elements of `operand`, with gaps between them.
+        window_dilation: the distance of the elements that a window takes.
+
+    Raises:
+        TypeError: arrays, numbers and `computation` do not fit each other.
+        ValueError: there is not one number for each axis, or one is out of range.
+        RuntimeError: `padding` is a string that is not known.
+
+    >>> import minijax.numpy as jnp
+    >>> from minijax import lax
+    >>> reduce_window(jnp.arange(6.0), -jnp.inf, lax.max, (2,), (2,))
+    Array([1., 3., 5.], dtype=float32)
+    """
+    xs, tree = tree_flatten(operand)
+    inits, init_tree = tree_flatten(init_value)
+    if tree != init_tree or not xs:
+        raise TypeError(
+            f"reduce_window: init_value must have the structure of operand, {tree.described}, "
+            f"found {init_tree.described}"
+        )
+    avals = [typeof(x) for x in xs]
+    check_inits("reduce_window", avals, [typeof(x) for x in inits])
+    window = _window(
+        avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
+    jaxpr = stage_computation("reduce_window", computation, avals, tree)
+    known = _KNOWN.get(str(operation_of(jaxpr)))
+    if known and is_number(inits[0], known[1](avals[0].dtype)):
+        return tree_unflatten(tree, [known[0](xs[0], **window)])
+    check_inits("reduce_window", avals, [typeof(x) for x in inits], exact=True)
+    return tree_unflatten(tree, bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **window))
+
+
+# --8<-- [end:reduce_window]
+
+
+def _window(
+    shape: Shape, dimensions: Any, strides: Any, padding: Any, base: Any, dilation: Any
+) -> Window:
+    """The parameters, each with a value for each axis."""
+
+    def of_each_axis(name: str, given: Any, least: int) -> Shape:
+        sizes = (1,) * len(shape) if given is None else ints(f"reduce_window: {name}", given)
+        if len(sizes) != len(shape) or any(size < least for size in sizes):
+            raise TypeError(
+                f"reduce_window: {name} must be {len(shape)} ints from {least} on, one for each "
+                f"axis of shape {shape}, found {given}"
+            )
+        return sizes
+
+    dimensions = of_each_axis("window_dimensions", dimensions, 1)
+    strides = of_each_axis("window_strides", strides, 1)
+    base = of_each_axis("base_dilation", base, 1)
+    dilation = of_each_axis("window_dilation", dilation, 1)
+    if isinstance(padding, str):
+        padding = padtype_to_pads(
+            [dilated(*pair) for pair in zip(shape, base, strict=True)],
+            [dilated(*pair) for pair in zip(dimensions, dilation, strict=True)],
+            strides,
+            padding,
+        )
+    pads = tuple(tuple(ints("reduce_window: padding", pair)) for pair in padding)
+    if len(pads) != len(shape) or any(len(pair) != 2 for pair in pads):
+        raise ValueError(
+            f"reduce_window: padding must be {len(shape)} pairs of ints, found {padding}"
+        )
+    return {
+        "window_dimensions": dimensions,
+        "window_strides": strides,
+        "padding": pads,
+        "base_dilation": base,
+        "window_dilation": dilation,
+    }
+
+
+def for_examples(window: Window) -> Window:
+    """The window that leaves one more axis, the first, alone."""
+    one: dict[str, Any] = {"padding": (0, 0)}
+    return {name: (one.get(name, 1), *value) for name, value in window.items()}
+
+
+# --8<-- [start:lower]
+def lower_window(
+    b: FunctionBuilder, out_avals: Avals, operands: Sequence[Value], jaxpr: Jaxpr, window: Window
+) -> list[Value]:
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f'"stablehlo.reduce_window"({names}) <{{window_dimensions = '
+        f"{int_array(window['window_dimensions'])}, "
+        f"window_strides = {int_array(window['window_strides'])}, "
+        f"base_dilations = {int_array(window['base_dilation'])}, "
+        f"window_dilations = {int_array(window['window_dilation'])}, "
+        f"padding = {int_pairs(window['padding'])}}}> ({region(b, jaxpr)}) "
+        f": {signature(operands, out_avals)}",
+        *out_avals,
+    )
+
+
+def int_array(sizes: Sequence[int]) -> str:
+    return f"array<i64: {', '.join(map(str, sizes))}>" if sizes else "array<i64>"
+
+
+def int_pairs(pairs: Sequence[Sequence[int]]) -> str:
+    rows = ", ".join(f"[{low}, {high}]" for low, high in pairs)
+    return f"dense<{f'[{rows}]' if pairs else ''}> : tensor<{len(pairs)}x2xi64>"
+
+
+# --8<-- [end:lower]
+
+
+def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
+    xs, inits = halves(avals)
+    check_inits("reduce_window", xs, inits)
+    return [ShapedArray(windowed_shape(x.shape, window), x.dtype) for x in xs]
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Avals, *operands: Value, jaxpr: Jaxpr, **window: Any
+) -> list[Value]:
+    return lower_window(b, out_avals, operands, jaxpr, window)
+
+
+def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
+    """The reduction made of slices, one for each element of a window."""
+    combine = vectorised(jaxpr)
+
+    def function(*operands: Any) -> list[Any]:
+        xs, inits = halves(operands)
+        counts = windowed_shape(typeof(xs[0]).shape, window)
+        gaps = [base - 1 for base in window["base_dilation"]]
+        config = [(*pair, gap) for pair, gap in zip(window["padding"], gaps, strict=True)]
+        xs = [pad_or_crop(x, init, config) for x, init in zip(xs, inits, strict=True)]
+        outs = [broadcast_in_dim(init, counts, ()) for init in inits]
+        strides = window["window_strides"]
+        if 0 in counts:
+            return outs
+        for offset in itertools.product(*map(range, window["window_dimensions"])):
+            starts = [i * n for i, n in zip(offset, window["window_dilation"], strict=True)]
+            limits = [
+                start + dilated(count, stride)
+                for start, count, stride in zip(starts, counts, strides, strict=True)
+            ]
+            outs = combine(*outs, *(slice(x, starts, limits, strides) for x in xs))
+        return outs
+
+    return function
+
+
+def pad_or_crop(x: Any, padding_value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
+    """`pad`, where what is to be added at an end may be negative."""
+    padded = pad(x, padding_value, [(max(a, 0), max(b, 0), gap) for a, b, gap in config])
+    shape = typeof(padded).shape
+    if all(low >= 0 and high >= 0 for low, high, _ in config):
+        return padded
+    starts = [min(max(-low, 0), n) for n, (low, _, _) in zip(shape, config, strict=True)]
+    limits = [
+        max(n + min(high, 0), start)
+        for n, start, (_, high, _) in zip(shape, starts, config, strict=True)
+    ]
+    return slice(padded, starts, limits)
+
+
+def _vmap(
+    axis_size: int, values: Values, dims: Sequence[BatchDim], *, jaxpr: Jaxpr, **window: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    xs, inits = halves(values)
+    x_dims, init_dims = halves(dims)
+    if any(dim is not None for dim in init_dims):  # each example begins with its own
+        return vmap_flat(_by_offsets(jaxpr, window), values, dims, axis_size, "reduce_window")
+    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
+    outs = bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **for_examples(window))
+    return outs, [0] * len(xs)
+
+
+def _jvp(
+    primals: Values, tangents: Values, *, jaxpr: Jaxpr, **window: Any
+) -> tuple[list[Any], list[Any]]:
+    return jvp_flat(_by_offsets(jaxpr, window), primals, tangents, "reduce_window")
+
+
+declare(reduce_window_p, abstract_eval=_abstract_eval, lower=_lower, vmap=_vmap, jvp=_jvp)
+impl_rules[reduce_window_p] = evaluate_with_program(reduce_window_p)
+
+
+# --8<-- [start:known]
+def declare_window(
+    name: str,
+    combine: Callable[[Any, Any], Any],
+    init: Callable[[Any], Any],
+    kinds: str,
+    jvp: Callable[..., Any],
+    transpose: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Declares the reduction of windows by one operation, and returns its function."""
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray, **window: Any) -> list[ShapedArray]:
+        kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
+        if kind not in kinds:
+            raise TypeError(f"{name}: found {x}, whose elements cannot be combined so")
+        return [ShapedArray(windowed_shape(x.shape, window), x.dtype)]
+
+    def lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:
+        scalar = ShapedArray((), x.aval.dtype)
+        jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
+        start = b.constant(init(scalar.dtype), scalar)
+        return lower_window(b, out_avals, [x, start], jaxpr, window)
+
+    def vmap(
+        axis_size: int, values: Values, dims: Sequence[BatchDim], **window: Any
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, **for_examples(window))], [0]
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower,
+        vmap=vmap,
+        jvp=(jvp,),
+        transpose=() if transpose is None else (transpose,),
+    )
+
+    def function(operand: Any, **window: Any) -> Any:
+        return bind1(primitive, operand, **window)
+
+    function.__name__ = name
+    return function
+
+
+def _spread_over_windows(ct: Any, x: UndefPrimal, **window: Any) -> Any:
+    """Each element gets the cotangents of all windows that it was in: again a sum of windows."""
+    config = []
+    for size, count, width, stride, (low, _), base, dilation in zip(
+        x.aval.shape, typeof(ct).shape, *window.values(), strict=True
+    ):
+        reach = dilated(width, dilation) - 1
+        before = reach - low
+        after = dilated(size, base) + reach - dilated(count, stride) - before
+        config.append((before, after, stride - 1))
+    spread = pad_or_crop(ct, full((), 0, x.aval.dtype), config)
+    ones = (1,) * len(config)
+    return reduce_window_sum(
+        spread,
+        window_dimensions=window["window_dimensions"],
+        window_strides=window["base_dilation"],
+        padding=((0, 0),) * len(config),
+        base_dilation=ones,
+        window_dilation=window["window_dilation"],
+    )
+
+
+reduce_window_sum: Callable[..., Any] = declare_window(
+    "reduce_window_sum",
+    elementwise.add,
+    lambda dtype: 0,
+    kinds="iufc",
+    jvp=lambda t, out, x, **window: reduce_window_sum(t, **window),
+    transpose=_spread_over_windows,
+)
+# --8<-- [end:known]
+
+# The reductions by one operation, by its name, with the number that changes nothing.
+_KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "add": (reduce_window_sum, lambda dtype: 0),
+}
+
+
+def declare_known(
+    operation_name: str, reduce: Callable[..., Any], neutral: Callable[..., Any]
+) -> None:
+    _KNOWN[operation_name] = reduce, neutral
+
+
+__all__ = [
+    "padtype_to_pads",
+    "reduce_window",
+]

@@ -1,0 +1,68 @@
+"""Repeating arrays along new axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.shapes.structural import broadcast_in_dim
+from minijax.runtime.operation import operation
+from minijax_stage2 import promotion, typeof
+from minijax_stage2.functions import ints
+
+
+@hiding_frames
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape in which arrays of these shapes meet, by numpy's rule.
+
+    Raises:
+        ValueError: two sizes of one axis differ and neither is 1.
+
+    >>> lax.broadcast_shapes((3, 1), (4,), (2, 1, 1))
+    (2, 3, 4)
+    """
+    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+
+
+@operation(static="sizes")
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """`operand` repeated along new axes of these sizes, which come first.
+
+    >>> lax.broadcast(jnp.array([1, 2]), (3,))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
+    """
+    new = ints("broadcast: sizes", sizes)
+    shape = typeof(operand).shape
+    own = range(len(new), len(new) + len(shape))
+    return broadcast_in_dim(operand, (*new, *shape), tuple(own))
+
+
+@operation
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` repeated to the shape of `like_arr`, by numpy's rule.
+
+    >>> lax.broadcast_like(1.0, jnp.zeros((2, 2), jnp.int8))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32, weak_type=True)
+    """
+    return stage2.broadcast_to(arr, typeof(like_arr).shape)
+
+
+@operation(static="rank")
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """`x` with as many axes of size 1 in front as it lacks to have `rank` axes.
+
+    >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
+    (1, 1, 2, 3)
+    """
+    return broadcast(x, (1,) * (rank - typeof(x).ndim))
+
+
+__all__ = [
+    "broadcast",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+]

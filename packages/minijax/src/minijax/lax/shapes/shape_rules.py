@@ -1,0 +1,155 @@
+"""Shapes and dtypes of results, worked out without arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.convolution.conv import conv_transpose
+from minijax.lax.convolution.conv_general_dilated import conv_general_dilated
+from minijax.lax.reductions.windows import windowed_shape
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import Shape, dtype_of_numbers, is_value
+from minijax_stage3.staging import trace_to_jaxpr
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+@evaluated_by_library
+def dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of a value, or the dtype that a type or a name stands for.
+
+    It has 32 bits where numbers here have no more.
+
+    Raises:
+        TypeError: `x` neither has a dtype nor is one.
+
+    >>> dtype(1.5), dtype("int8")
+    (dtype('float32'), dtype('int8'))
+    """
+    return typeof(x).dtype if is_value(x) else dtype_of_numbers("dtype", x)
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """The sizes of a shape as an array of integers, numpy's.
+
+    >>> shape_as_value((2, 3))
+    array([2, 3], dtype=int32)
+    """
+    return np.array(ints("shape_as_value: shape", shape), np.int32)
+
+
+# --8<-- [start:windows]
+@hiding_frames
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """The shape of the result of `reduce_window`, whose arguments these are.
+
+    >>> reduce_window_shape_tuple((6,), (2,), (2,), [(0, 0)])
+    (3,)
+    """
+    ones = (1,) * len(operand_shape)
+    window = {
+        "window_dimensions": window_dimensions,
+        "window_strides": window_strides,
+        "padding": padding,
+        "base_dilation": base_dilation or ones,
+        "window_dilation": window_dilation or ones,
+    }
+    return windowed_shape(tuple(operand_shape), window)
+
+
+@hiding_frames
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Padding,
+    batch_group_count: int = 1,
+) -> Shape:
+    """The shape of the result of `conv_general_dilated`, with axes in their usual order.
+
+    Arguments:
+        lhs_shape: that of the input: examples, features, spatial axes.
+        rhs_shape: that of the kernel: output features, input features, spatial axes.
+        strides, pads, batch_group_count: as there.
+
+    >>> lax.conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), "VALID")
+    (1, 5, 6)
+    """
+
+    def convolve(lhs: Any, rhs: Any) -> Any:
+        return conv_general_dilated(lhs, rhs, strides, pads, batch_group_count=batch_group_count)
+
+    return _shape_of(convolve, lhs_shape, rhs_shape)
+
+
+@hiding_frames
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Any,
+) -> Shape:
+    """The shape of the result of `conv_general_dilated`, whose arguments these are.
+
+    >>> conv_general_shape_tuple((1, 8, 3), (3, 3, 5), (2,), "SAME", ("NHC", "HIO", "NHC"))
+    (1, 4, 5)
+    """
+
+    def convolve(lhs: Any, rhs: Any) -> Any:
+        return conv_general_dilated(
+            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
+        )
+
+    return _shape_of(convolve, lhs_shape, rhs_shape)
+
+
+@hiding_frames
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Any,
+) -> Shape:
+    """The shape of the result of `conv_transpose`, whose arguments these are.
+
+    >>> lax.conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "VALID", ("NHC", "HIO", "NHC"))
+    (1, 8, 5)
+    """
+
+    def convolve(lhs: Any, rhs: Any) -> Any:
+        return conv_transpose(
+            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
+        )
+
+    return _shape_of(convolve, lhs_shape, rhs_shape)
+
+
+def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:
+    avals = [ShapedArray(tuple(shape), np.float32) for shape in shapes]
+    closed = trace_to_jaxpr(lambda *xs: [function(*xs)], avals, "shape", function)
+    return closed.out_avals[0].shape
+
+
+# --8<-- [end:windows]
+
+__all__ = [
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
+    "conv_transpose_shape_tuple",
+    "dtype",
+    "reduce_window_shape_tuple",
+    "shape_as_value",
+]

@@ -1,0 +1,115 @@
+"""Where programs run and where arrays lie: with one device there is not much to say.
+
+The functions are those that programs for many devices are written with.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.transforms.axis_names import axis_of
+from minijax_stage2.shown import shown
+from minijax_stage2.tree import tree_leaves
+from minijax_stage3 import backend as xla
+
+
+# --8<-- [start:platform_dependent]
+@hiding_frames
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Calls the function that is meant for the kind of device that computes.
+
+    Arguments:
+        args: what the function is called with.
+        default: the function for all devices that have none.
+        per_platform: functions, by the kind of device: "cpu", "cuda", "rocm", "tpu".
+
+    Raises:
+        TypeError: one of them is no function.
+        ValueError: a kind is called "gpu", which may be "cuda" or "rocm".
+        NotImplementedError: there is none for this kind, and no default.
+
+    >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
+    4
+    """
+    named = {**per_platform, **({} if default is None else {"default": default})}
+    for name, function in named.items():
+        if not callable(function):
+            raise TypeError(
+                f"platform_dependent: {name} must be a function, found {shown(function)}"
+            )
+    if "gpu" in per_platform:
+        raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
+    chosen = per_platform.get(xla.platform(), default)
+    if chosen is None:
+        raise NotImplementedError(
+            f"platform_dependent: there is no function for {xla.platform()!r} among "
+            f"{', '.join(map(repr, per_platform)) or 'none'}, and no default"
+        )
+    return chosen(*args)
+
+
+# --8<-- [end:platform_dependent]
+
+
+# --8<-- [start:sharding]
+@evaluated_by_library
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """`x`, a pytree of arrays, which lies where it always does: on the one device.
+
+    Arguments:
+        x: the arrays.
+        shardings: how they are to be divided among devices, a pytree prefix of `x`.
+
+    Raises:
+        ValueError: a sharding is None.
+
+    >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, "anywhere"))(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    if any(leaf is None for leaf in tree_leaves(shardings, is_leaf=lambda leaf: leaf is None)):
+        raise ValueError(
+            "with_sharding_constraint: found None among the shardings, which says nothing; leave "
+            "such arrays out of x"
+        )
+    return tree_to_arrays(x)
+
+
+_WAYS_TO_VARY = ("reduced", "unreduced", "varying")
+
+
+@evaluated_by_library
+def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any:
+    """`x`, a pytree of arrays, said to vary along named axes in another way.
+
+    The axes of `vmap` need not be told how a value varies along them: nothing is changed.
+
+    Arguments:
+        x: the arrays.
+        axis_name: the name of an axis, or a tuple of names.
+        to: "varying", "reduced" or "unreduced".
+
+    Raises:
+        ValueError: `to` is none of these.
+        NameError: there is no axis of that name.
+
+    >>> minijax.vmap(lambda x: lax.pcast(x, "i", to="varying"), axis_name="i")(jnp.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
+    if isinstance(axis_name, set | frozenset):
+        raise TypeError(f"pcast: axis_name must be a name or a tuple of names, found {axis_name}")
+    if names and to not in _WAYS_TO_VARY:
+        ways = ", ".join(map(repr, _WAYS_TO_VARY))
+        raise ValueError(f"pcast: to must be one of {ways}, found {shown(to)}")
+    for name in names:
+        axis_of(name)
+    return tree_to_arrays(x)
+
+
+# --8<-- [end:sharding]
+
+__all__ = ["pcast", "platform_dependent", "with_sharding_constraint"]

@@ -1,0 +1,351 @@
+"""The incomplete gamma functions, and their derivatives by both arguments.
+
+Below `a` and below 1 the lower function P is the sum of a series, elsewhere the upper function Q is
+a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. A derivative
+by `a` goes through the same steps: what is computed of a step is its tangent, too.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import (
+    add,
+    div,
+    eq,
+    exp,
+    ge,
+    gt,
+    le,
+    log,
+    lt,
+    mul,
+    ne,
+    neg,
+    sub,
+    where,
+)
+from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
+from minijax.lax.elementwise.complex_numbers import abs
+from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.lax.special.series import converge
+from minijax.lax.special.special import digamma, lgamma
+from minijax.primitives.declare import Binary, binary, no_derivative
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+
+MOST_STEPS = 2000  # of the continued fraction
+Pair = tuple[Any, Any]
+
+
+def _epsilon(x: Any) -> float:
+    return float(np.finfo(typeof(x).dtype).eps)
+
+
+def _any(*conditions: Any) -> Any:
+    out = conditions[0]
+    for condition in conditions[1:]:
+        out = bitwise_or(out, condition)
+    return out
+
+
+# --8<-- [start:series]
+def _series(a: Any, x: Any, is_active: Any) -> Any:
+    """The sum of `x**n / ((a + 1) ... (a + n))` over n = 0, 1, 2, ... ."""
+
+    def step(n: Any, term: Any, total: Any) -> list[Any]:
+        term = mul(term, div(x, add(add(a, n), 1.0)))
+        return [term, add(total, term)]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(new[0], mul(new[1], _epsilon(x)))
+
+    one = stage2.functions.full_like(x, 1.0)
+    _, total = converge(step, [one, one], is_active, is_unconverged, 10**9)
+    return total
+
+
+def _series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+    """The same sum, and its derivative by `a`."""
+
+    def step(n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any) -> list[Any]:
+        below = add(add(a, n), 1.0)
+        ratio = div(x, below)
+        term_dot = sub(mul(term_dot, ratio), div(mul(term, ratio), below))
+        term = mul(term, ratio)
+        return [term, add(total, term), term_dot, add(total_dot, term_dot)]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(new[2]), mul(abs(new[3]), _epsilon(x)))
+
+    one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
+    start = [one, one, zero, zero]
+    _, total, _, total_dot = converge(step, start, is_active, is_unconverged, 10**9)
+    return total, total_dot
+
+
+# --8<-- [end:series]
+
+
+# --8<-- [start:fraction]
+def _first_steps(a: Any, x: Any) -> Any:
+    return sub(add(x, 1.0), a)
+
+
+def fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
+    """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Steed's method (DLMF 3.10(iii)).
+
+    There `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
+    the upper incomplete gamma function, for real and complex `x`. With another `first` it is the
+    part of this from `b(first)` on.
+    """
+
+    def denominator(n: Any) -> Any:
+        return add(_first_steps(a, x), mul(n, 2.0))
+
+    def step(n: Any, inverse: Any, change: Any, value: Any) -> list[Any]:
+        n = add(n, float(first + 1))
+        inverse = div(1.0, add(denominator(n), mul(mul(n, sub(a, n)), inverse)))
+        change = mul(change, sub(mul(denominator(n), inverse), 1.0))
+        return [inverse, change, add(value, change)]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(new[1]), mul(abs(new[2]), _epsilon(x) / 2))
+
+    start = div(1.0, denominator(float(first)))
+    return converge(step, [start, start, start], is_active, is_unconverged, MOST_STEPS)[2]
+
+
+def _start(a: Any, x: Any) -> list[Any]:
+    first = _first_steps(a, x)
+    return [first, stage2.functions.full_like(x, 0.0), div(1.0, first)]
+
+
+def _fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+    """The same fraction, and its derivative by `a`."""
+
+    def step(
+        n: Any, above: Any, below: Any, value: Any, above_dot: Any, below_dot: Any, value_dot: Any
+    ) -> list[Any]:
+        n = add(n, 1.0)
+        numerator = mul(n, sub(a, n))
+        denominator = add(_first_steps(a, x), mul(n, 2.0))
+        # The derivative of the numerator is n, that of the denominator -1.
+        ratio = div(numerator, above)
+        above_dot = sub(div(sub(n, mul(ratio, above_dot)), above), 1.0)
+        inverse_dot = sub(add(mul(n, below), mul(numerator, below_dot)), 1.0)
+        above = add(denominator, ratio)
+        below = div(1.0, add(denominator, mul(numerator, below)))
+        below_dot = neg(mul(mul(below, below), inverse_dot))
+        product = mul(above, below)
+        product_dot = add(mul(above_dot, below), mul(above, below_dot))
+        value = div(value, product)
+        value_dot = div(sub(value_dot, mul(value, product_dot)), product)
+        return [above, below, value, above_dot, below_dot, value_dot]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return gt(abs(sub(new[5], old[5])), _epsilon(x))
+
+    start = _start(a, x)
+    zero = start[1]
+    slopes = [stage2.functions.full_like(x, -1.0), zero, mul(start[2], start[2])]
+    out = converge(step, [*start, *slopes], is_active, is_unconverged, MOST_STEPS)
+    return out[2], out[5]
+
+
+# --8<-- [end:fraction]
+
+
+def _log_weight(a: Any, x: Any) -> Any:
+    return sub(sub(mul(a, log(x)), x), lgamma(a))
+
+
+def _underflows(log_weight: Any) -> Any:
+    return lt(log_weight, -math.log(float(np.finfo(typeof(log_weight).dtype).max)))
+
+
+def _is_outside(a: Any, x: Any) -> Any:
+    both_zero = bitwise_and(eq(a, 0.0), eq(x, 0.0))
+    both_infinite = bitwise_and(eq(a, math.inf), eq(x, math.inf))
+    return _any(lt(x, 0.0), lt(a, 0.0), both_zero, both_infinite, ne(a, a), ne(x, x))
+
+
+def _igamma(a: Any, x: Any) -> Any:
+    is_above = bitwise_and(ge(x, 1.0), gt(x, a))
+    log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
+    is_outside = _is_outside(a, x)
+    is_zero = bitwise_or(eq(x, 0.0), eq(a, math.inf))
+    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite)
+    is_active, weight = bitwise_not(is_special), exp(log_weight)
+    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
+    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
+    out = where(is_above, sub(1.0, upper), lower)
+    out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
+    return where(is_outside, math.nan, out)
+
+
+def _igammac(a: Any, x: Any) -> Any:
+    is_above = bitwise_and(ge(x, 1.0), ge(x, a))
+    log_weight = _log_weight(a, x)
+    is_outside, is_zero = _is_outside(a, x), bitwise_or(eq(x, math.inf), eq(a, 0.0))
+    is_one = eq(a, math.inf)
+    is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero, is_one))
+    weight = exp(log_weight)
+    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
+    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
+    out = where(is_one, 1.0, where(is_zero, 0.0, where(is_above, upper, sub(1.0, lower))))
+    return where(is_outside, math.nan, out)
+
+
+# --8<-- [start:slopes]
+def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
+    """What is made of the derivatives of the logarithms of P and Q by `a`."""
+
+    def slope(a: Any, x: Any) -> Any:
+        is_above = bitwise_and(gt(x, 1.0), gt(x, a))
+        log_weight = _log_weight(a, x)
+        is_outside = _any(lt(x, 0.0), le(a, 0.0), ne(a, a), ne(x, x))
+        is_active = bitwise_not(_any(eq(x, 0.0), is_outside))
+        if has_weight:
+            is_active = bitwise_and(is_active, bitwise_not(_underflows(log_weight)))
+        below = bitwise_and(is_active, bitwise_not(is_above))
+        total, total_dot = _series_with_slope(a, x, below)
+        value, value_dot = _fraction_with_slope(a, x, bitwise_and(is_active, is_above))
+        # The weight of the series has the gamma function of `a + 1`.
+        lower = add(mul(total, sub(log(x), digamma(add(a, 1.0)))), total_dot)
+        upper = add(mul(value, sub(log(x), digamma(a))), value_dot)
+        weight = exp(log_weight)
+        out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
+        return where(is_outside, math.nan, where(eq(x, 0.0), 0.0, out))
+
+    return slope
+
+
+_igamma_slope = _slope(
+    lambda weight, a, x, lower: mul(div(weight, a), lower),
+    lambda weight, a, x, upper: neg(mul(weight, upper)),
+    has_weight=True,
+)
+# As `a` grows, x has to grow so that P stays what it is; the weight is x times the density.
+_sample_slope = _slope(
+    lambda weight, a, x, lower: neg(mul(div(x, a), lower)),
+    lambda weight, a, x, upper: mul(x, upper),
+    has_weight=False,
+)
+# --8<-- [end:slopes]
+
+
+def _log_density(a: Any, x: Any) -> Any:
+    return sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a)))
+
+
+# In 64 bits, for an error of the logarithm is a relative one of the density.
+_density: Binary = binary(
+    "gamma_density",
+    "",
+    hlo=in_64_bits(lambda a, x: exp(_log_density(a, x))),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: mul(t, mul(out, sub(log(x), digamma(a)))),
+        lambda t, out, a, x: mul(t, mul(out, sub(div(sub(a, 1.0), x), 1.0))),
+    ),
+)
+
+
+def _slope_of_sample_slope(out: Any, a: Any, x: Any) -> Any:
+    slope_of_log_density = sub(div(sub(a, 1.0), x), 1.0)
+    return sub(sub(digamma(a), log(x)), mul(out, slope_of_log_density))
+
+
+_igamma_grad_a_of: Binary = binary(
+    "igamma_grad_a",
+    "",
+    hlo=in_32_bits_at_least(_igamma_slope),
+    kinds="f",
+    jvp=(
+        no_derivative("igamma_grad_a", "a"),
+        lambda t, out, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
+    ),
+)
+_random_gamma_grad_of: Binary = binary(
+    "random_gamma_grad",
+    "",
+    hlo=in_32_bits_at_least(_sample_slope),
+    kinds="f",
+    jvp=(
+        no_derivative("random_gamma_grad", "a"),
+        lambda t, out, a, x: mul(t, _slope_of_sample_slope(out, a, x)),
+    ),
+)
+_igamma_of: Binary = binary(
+    "igamma",
+    "",
+    hlo=in_32_bits_at_least(_igamma),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
+        lambda t, out, a, x: mul(t, _density(a, x)),
+    ),
+)
+_igammac_of: Binary = binary(
+    "igammac",
+    "",
+    hlo=in_32_bits_at_least(_igammac),
+    kinds="f",
+    jvp=(
+        lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),
+        lambda t, out, a, x: neg(mul(t, _density(a, x))),
+    ),
+)
+
+
+@operation
+def igamma(a: Any, x: Any) -> Any:
+    """The lower incomplete gamma function of `a` at `x`, as a part of the gamma function.
+
+    >>> f"{lax.igamma(1.0, 1.0):.3f}", f"{1 - lax.exp(-1.0):.3f}"
+    ('0.632', '0.632')
+    """
+    return _igamma_of(a, x)
+
+
+@operation
+def igammac(a: Any, x: Any) -> Any:
+    """The upper incomplete gamma function of `a` at `x`: `1 - igamma(a, x)`, exact also near 0.
+
+    >>> f"{lax.igammac(1.0, 1.0):.3f}", f"{lax.exp(-1.0):.3f}"
+    ('0.368', '0.368')
+    """
+    return _igammac_of(a, x)
+
+
+@operation
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """The derivative of `igamma` by `a`, which itself has a derivative by `x` only.
+
+    >>> slope = minijax.grad(lax.igamma)(2.0, 1.0)
+    >>> f"{lax.igamma_grad_a(2.0, 1.0):.3f}", f"{slope:.3f}"
+    ('-0.276', '-0.276')
+    """
+    return _igamma_grad_a_of(a, x)
+
+
+@operation
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """How fast a number `x` drawn from the gamma distribution of shape `a` grows with `a`.
+
+    >>> f"{lax.random_gamma_grad(2.0, 1.0):.3f}"
+    '0.751'
+    """
+    return _random_gamma_grad_of(a, x)
+
+
+__all__ = [
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "random_gamma_grad",
+]

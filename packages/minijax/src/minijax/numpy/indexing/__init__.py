@@ -1,0 +1,1 @@
+"""Indexing: `x[...]`, `x.at[...]`, `take` and `where`."""

@@ -1,0 +1,311 @@
+"""`x.at[...]`: a copy of an array with some of its elements changed, or a careful look at them.
+
+Arrays are never written to. Where XLA sees that nobody looks at the old array again, it writes the
+changed elements in its place.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax.numpy as jnp
+from minijax.errors.tracebacks import hide_frames, hiding_frames
+from minijax.lax import promoting as lax
+from minijax.lax.indexing.dimension_numbers import GatherScatterMode
+from minijax.numpy.indexing.getitem import get, reverse, shape_of_cut, take_window, window_of
+from minijax.numpy.indexing.parsing import (
+    Pattern,
+    Slice,
+    ints_as_operands,
+    is_inside,
+    parse_index,
+    pattern_of,
+    require_elements,
+    starts_as_operands,
+)
+from minijax.numpy.indexing.plan import indices_of, plan_index
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.promotion import as_weak_as, broadcast_to, cast
+from minijax_stage2.shaped_array import Shape
+
+CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
+Combine = Callable[[Any, Any], Any]
+
+
+class _IndexUpdateHelper:
+    """What `x.at` is: it only waits for an index."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> "_IndexUpdateRef":
+        return _IndexUpdateRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.array!r})"
+
+
+# --8<-- [start:ref]
+class _IndexUpdateRef:
+    """What `x.at[index]` is. Each method returns an array like `x`, with some elements changed.
+
+    Their options are:
+
+    - indices_are_sorted: a promise that the indices are in order.
+    - unique_indices: a promise that no index occurs twice.
+    - mode: what is done with indices out of bounds. Updates are dropped ("drop", the default) or
+      go to the nearest element ("clip"); "promise_in_bounds" says there are none.
+    - wrap_negative_indices: whether negative indices count from the end.
+
+    They raise TypeError or IndexError where the index is none, ValueError where values do not
+    broadcast to the shape of `x[index]`. Values that the dtype of `x` does not hold are
+    converted, with a FutureWarning.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any):
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.array!r}, {self.index!r})"
+
+    @hiding_frames
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+        fill_value: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """`x[index]`, where `mode` says what stands for elements out of bounds.
+
+        That is the nearest element by default and in mode "clip", and in mode "fill" `fill_value`:
+        by default not a number, for integers the smallest or, unsigned, the largest.
+
+        >>> import minijax.numpy as jnp
+        >>> jnp.arange(3.0).at[jnp.array([2, 3])].get(mode="fill", fill_value=-1)
+        Array([ 2., -1.], dtype=float32)
+        """
+        promised = GatherScatterMode.PROMISE_IN_BOUNDS
+        return get(
+            self.array,
+            self.index,
+            mode=promised if mode is None else GatherScatterMode.from_any(mode),
+            fill_value=getattr(fill_value, "item", lambda: fill_value)(),
+            wraps=wrap_negative_indices,
+            unique_indices=unique_indices,
+            indices_are_sorted=indices_are_sorted,
+        )
+
+    def set(self, values: Any, **options: Any) -> Any:
+        """With `values` in the place of `x[index]`.
+
+        >>> import minijax.numpy as jnp
+        >>> jnp.zeros(4).at[1:3].set(jnp.array([5.0, 6.0]))
+        Array([0., 5., 6., 0.], dtype=float32)
+        """
+        return _update("set", self.array, self.index, values, **options)
+
+    def add(self, values: Any, **options: Any) -> Any:
+        """With `values` added to `x[index]`, as often as an index occurs."""
+        return _update("add", self.array, self.index, values, **options)
+
+    def subtract(self, values: Any, **options: Any) -> Any:
+        """With `values` subtracted from `x[index]`, as often as an index occurs."""
+        return _update("subtract", self.array, self.index, values, **options)
+
+    def multiply(self, values: Any, **options: Any) -> Any:
+        """With `x[index]` multiplied by `values`, as often as an index occurs."""
+        return _update("multiply", self.array, self.index, values, **options)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """With `x[index]` divided by `values`, as often as an index occurs; real numbers."""
+        ones = jnp.ones_like(self.array)
+        return jnp.divide(self.array, _update("multiply", ones, self.index, values, **options))
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """With `x[index]` to the power `values`, as often as an index occurs."""
+        ones = jnp.ones_like(self.array)
+        return jnp.power(self.array, _update("multiply", ones, self.index, values, **options))
+
+    def min(self, values: Any, **options: Any) -> Any:
+        """With the smaller of `x[index]` and `values`."""
+        return _update("min", self.array, self.index, values, **options)
+
+    def max(self, values: Any, **options: Any) -> Any:
+        """With the larger of `x[index]` and `values`."""
+        return _update("max", self.array, self.index, values, **options)
+
+    @hiding_frames
+    def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
+        """With `func`, an elementwise function, applied as often as an index occurs.
+
+        There are derivatives where it is certain that each occurs once: where the index holds no
+        arrays, or with `unique_indices=True`.
+        """
+        return _update(func, self.array, self.index, 0, **options)
+
+
+# --8<-- [end:ref]
+
+SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
+    "set": (lambda old, new: new, lax.scatter),
+    "add": (lax.add, lax.scatter_add),
+    "subtract": (lax.sub, lax.scatter_sub),
+    "multiply": (lax.mul, lax.scatter_mul),
+    "min": (lax.min, lax.scatter_min),
+    "max": (lax.max, lax.scatter_max),
+}
+Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
+
+
+# --8<-- [start:update]
+def _update(
+    kind: Kind,
+    x: Any,
+    index: Any,
+    values: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    scatter_mode = GatherScatterMode.from_any(mode)
+    try:
+        if not callable(kind):
+            _warn_if_lossy(x, values)
+        shape = typeof(x).shape
+        x, entries, operands = parse_index(x, index)
+        with_axes = typeof(x).shape  # one more for each boolean scalar in the index
+        if not operands:
+            require_elements(entries, with_axes)
+        has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
+        is_bounded = is_inside(entries, with_axes, wrap_negative_indices) and not operands
+        if wrap_negative_indices and not has_steps and (is_bounded or scatter_mode is not DROP):
+            moved, known = starts_as_operands(entries, operands, with_axes)
+            pattern = pattern_of(tuple(moved))
+            if pattern.is_basic:
+                return _update_window(x, values, *known, pattern=pattern, kind=kind)
+        moved, known = ints_as_operands(entries, operands)
+        out = _scattered(
+            x,
+            values,
+            *known,
+            pattern=pattern_of(tuple(moved)),
+            kind=kind,
+            mode=scatter_mode,
+            wraps=wrap_negative_indices,
+            unique_indices=unique_indices,
+            indices_are_sorted=indices_are_sorted,
+        )
+        return out if with_axes == shape else lax.reshape(out, shape)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+@operation(static=("pattern", "kind"))
+def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: Kind) -> Any:
+    """Changes what `cut_out` with this pattern would cut out."""
+    aval = typeof(x)
+    (starts, sizes), steps = window_of(aval.shape, operands, pattern)
+    new = _spread(kind, aval, values, shape_of_cut(pattern), sizes)
+    new = reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
+    if kind != "set":
+        old = take_window(x, starts, sizes)
+        new = kind(old) if callable(kind) else SCATTERS[kind][0](old, new)
+    new = broadcast_to(cast(new, aval), tuple(sizes))
+    if tuple(sizes) == aval.shape:  # nothing of x is left but its type
+        return as_weak_as(aval, lax.convert_element_type(new, aval.dtype))
+    return lax.dynamic_update_slice(x, new, starts, allow_negative_indices=False)
+
+
+@operation(
+    static=(
+        "pattern",
+        "kind",
+        "mode",
+        "wraps",
+        "unique_indices",
+        "indices_are_sorted",
+    )
+)
+def _scattered(
+    x: Any,
+    values: Any,
+    *operands: Any,
+    pattern: Pattern,
+    kind: Kind,
+    mode: GatherScatterMode,
+    wraps: bool,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+) -> Any:
+    """Changes what `gather` with this pattern would gather."""
+    aval = typeof(x)
+    plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
+    updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
+    if 0 in plan.shape:
+        return x
+    updates = reverse(updates, plan.reversed_axes)
+    indices = indices_of(plan, aval.shape, operands, wraps)
+    numbers = lax.ScatterDimensionNumbers(*plan.numbers)
+    options: Any = {
+        "unique_indices": unique_indices or plan.is_unique,
+        "indices_are_sorted": indices_are_sorted or plan.is_unique,
+        "mode": mode,
+    }
+    if callable(kind):
+        if not options["unique_indices"]:
+            return lax.scatter_apply(
+                x, indices, kind, numbers, update_shape=plan.gathered_shape, **options
+            )
+        old = lax.gather(x, indices, plan.numbers, plan.slice_sizes, **options | {"mode": CLIP})
+        updates = broadcast_to(kind(old), plan.gathered_shape)
+        return lax.scatter(x, indices, cast(updates, aval), numbers, **options)
+    out = SCATTERS[kind][1](cast(x, typeof(updates)), indices, updates, numbers, **options)
+    return cast(out, aval)
+
+
+# --8<-- [end:update]
+
+
+def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]) -> Any:
+    """Values as an array of `sizes`, which has the elements of `shape` without new axes.
+
+    They are of the dtype in which they meet `x`, as in `x + y`; the result goes back to that of x.
+    """
+    aval = typeof(values)
+    values = cast(values, x if kind == "set" else result_type(x, aval))
+    if not aval.shape:
+        return broadcast_to(values, tuple(sizes))
+    return lax.reshape(broadcast_to(values, shape), sizes)
+
+
+@evaluated_by_library
+def _warn_if_lossy(x: Any, values: Any) -> None:
+    dtype, given = typeof(x).dtype, typeof(values).dtype
+    if result_type(typeof(x), typeof(values)).dtype != dtype:
+        warnings.warn(
+            f"values of dtype {given} are put into an array of dtype {dtype}, which does "
+            f"not hold them exactly; convert them by astype({str(dtype)!r}), or the array",
+            FutureWarning,
+            stacklevel=5,
+        )
+
+
+at = property(_IndexUpdateHelper, doc="Functional updates: `x.at[index].set(values)` and others.")
+
+__all__: list[str] = []

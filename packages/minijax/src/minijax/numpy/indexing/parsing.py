@@ -1,0 +1,331 @@
+"""What stands between the brackets of `x[...]`, taken apart.
+
+Each part of an index becomes an entry, which is known when the program is made, and what is known
+only when it runs becomes an operand. Entries of one kind make one program, whatever the operands.
+"""
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.errors.classes import (
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    NonConcreteSliceError,
+)
+from minijax.numpy.creation import array
+from minijax.numpy.shapes import expand_dims
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2 import Tracer, typeof
+from minijax_stage2.shaped_array import Shape, is_value
+from minijax_stage2.shown import counted, shown
+from minijax_stage2.tracer import unknown
+
+
+class Slice(NamedTuple):
+    """An entry: `size` elements of an axis from `start` on, in steps of `step`."""
+
+    start: int
+    size: int
+    step: int
+
+    @property
+    def lowest(self) -> int:
+        """Where the elements begin, counted forwards."""
+        return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
+
+    @property
+    def extent(self) -> int:
+        """How many elements there are from the first to the last."""
+        return _extent(self.size, self.step)
+
+
+def _extent(size: int, step: int) -> int:
+    return (size - 1) * abs(step) + 1 if size else 0
+
+
+class Moving(NamedTuple):
+    """An entry: a slice whose lowest index is an operand, known to be in bounds."""
+
+    size: int
+    step: int
+
+    @property
+    def extent(self) -> int:
+        """How many elements there are from the first to the last."""
+        return _extent(self.size, self.step)
+
+
+class Operand(NamedTuple):
+    """An entry: integers that are known only when the program runs, of so many axes."""
+
+    ndim: int
+
+
+NEW_AXIS = None
+Entry = None | int | Slice | Moving | Operand
+
+
+class Pattern:
+    """The entries of an index: one for each axis of the array, and None for each new axis.
+
+    There is one Pattern for equal entries, so that it is cheap to look up.
+    """
+
+    __slots__ = ("entries", "is_basic", "is_static")
+
+    def __init__(self, entries: tuple[Entry, ...]):
+        self.entries = entries
+        self.is_static = not any(isinstance(entry, Operand) for entry in entries)
+        self.is_basic = not any(isinstance(entry, Operand) and entry.ndim for entry in entries)
+
+
+@lru_cache(maxsize=4096)
+def pattern_of(entries: tuple[Entry, ...]) -> Pattern:
+    return Pattern(entries)
+
+
+# --8<-- [start:parse]
+def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
+    """Takes `index` apart.
+
+    Returns:
+        The array, with one more axis for each boolean scalar in the index; the entries, one for
+        each axis of it and None for each new axis; and the operands, one for each `Operand`.
+
+    Raises:
+        TypeError: the index holds something that is no index.
+        IndexError: it does not fit the array, or is not known as it has to be.
+    """
+    shape = typeof(x).shape
+    parts = _expand_ellipsis(_parts_of(index), shape)
+    entries: list[Entry] = []
+    operands: list[Any] = []
+    axis = 0  # of the array that is indexed
+    for position, part in enumerate(parts):
+        if part is None:
+            entries.append(NEW_AXIS)
+        elif isinstance(part, slice):
+            entries.append(_slice_entry(part, shape[axis], position))
+            axis += 1
+        elif type(part) is int:
+            entries.append(part)
+            axis += 1
+        elif typeof(part).dtype == np.bool_:
+            mask = _known_mask(part)
+            if not mask.ndim:
+                x = expand_dims(x, len([e for e in entries if e is not NEW_AXIS]))
+            elif not mask_fits(mask.shape, shape[axis : axis + mask.ndim]):
+                raise IndexError(
+                    f"a boolean index must have the shape of the axes that it indexes: found "
+                    f"{mask.shape} at position {position}, for axes of shape "
+                    f"{shape[axis : axis + mask.ndim]} of {typeof(x)}"
+                )
+            axis += mask.ndim
+            for numbers in np.nonzero(mask) if mask.ndim else [np.arange(int(mask))]:
+                entries.append(Operand(1))
+                operands.append(numbers)
+        else:
+            entries.append(Operand(typeof(part).ndim))
+            operands.append(part)
+            axis += 1
+    return x, entries, operands
+
+
+# --8<-- [end:parse]
+
+
+def _parts_of(index: Any) -> list[Any]:
+    if isinstance(index, list):
+        raise TypeError(
+            "a list is no index, for it could be meant as a tuple or as an array: write "
+            f"x[tuple(...)] or x[jnp.array(...)], found {shown(index)}"
+        )
+    parts = index if isinstance(index, tuple) else (index,)
+    return [_canonical(part) for part in parts]
+
+
+def _canonical(part: Any) -> Any:
+    """A part of an index: None, Ellipsis, a slice, an int, an array of integers or booleans."""
+    if part is None or part is Ellipsis or type(part) is int or isinstance(part, slice):
+        return part
+    if isinstance(part, np.integer):
+        return int(part)
+    if isinstance(part, list | tuple | range):
+        part = _array_of(part)
+    if isinstance(part, str) or not is_value(part):
+        raise TypeError(
+            "an index consists of integers, slices, arrays of integers or booleans, None and "
+            f"`...`; found {shown(part)} of type {type(part).__name__}"
+        )
+    dtype = typeof(part).dtype
+    if dtype.kind not in "biu" or dtype.itemsize == 0:
+        raise TypeError(f"an index must be of integers or booleans, found {typeof(part)}")
+    return part
+
+
+def _array_of(part: Any) -> Any:
+    if not part:
+        return np.zeros(0, np.int32)
+    if all(isinstance(item, int | np.integer | bool) for item in part):
+        return np.asarray(part)
+    return array(list(part))
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes of an array a part of an index takes up."""
+    if part is None or part is Ellipsis:
+        return 0
+    if isinstance(part, slice | int) and not isinstance(part, bool):
+        return 1
+    aval = typeof(part)
+    return aval.ndim if aval.dtype == np.bool_ else 1
+
+
+def _expand_ellipsis(parts: list[Any], shape: Shape) -> list[Any]:
+    """The parts with a whole slice for each axis that is not mentioned."""
+    taken = sum(map(_axes_of, parts))
+    if taken > len(shape):
+        raise IndexError(
+            f"too many indices: an array of shape {shape} has {counted(len(shape), 'axis')}, but "
+            f"{taken} were indexed"
+        )
+    places = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can have one ellipsis (`...`) only")
+    place = places[0] if places else len(parts)
+    whole = [slice(None)] * (len(shape) - taken)
+    return [*parts[:place], *whole, *parts[place + 1 :]]
+
+
+def _slice_entry(part: slice, size: int, position: int) -> Slice:
+    if part.start is None and part.stop is None and part.step is None:
+        return Slice(0, size, 1)
+    try:
+        bounds = slice(*[_bound(bound) for bound in (part.start, part.stop, part.step)])
+    except ConcretizationTypeError:
+        raise NonConcreteSliceError(
+            "the bounds of a slice decide a shape, so they must be known when the function is "
+            f"traced; found {part} at position {position}. Where the size is known, "
+            "lax.dynamic_slice takes a start that is not; or select by where(condition, x, y)."
+        ) from None
+    start, stop, step = bounds.indices(size)
+    count = len(range(start, stop, step))
+    return Slice(start if count else 0, count, step if count > 1 else 1)
+
+
+def _bound(bound: Any) -> int | None:
+    if bound is None:
+        return None
+    try:
+        return operator.index(bound)
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"the bounds of a slice must be integers, found {shown(bound)}") from None
+
+
+def known_value(x: Any) -> Any:
+    """The value of `x` where it is known, or None."""
+    known = x.concrete() if isinstance(x, Tracer) else x
+    return None if known is unknown or isinstance(known, Tracer) else known
+
+
+def _known_mask(part: Any) -> np.ndarray[Any, Any]:
+    known = known_value(part)
+    if known is None:
+        raise NonConcreteBooleanIndexError(
+            f"an index of booleans decides a shape, so it must be known when the function is "
+            f"traced; found {typeof(part)}, {part.why_unknown()}.\n"
+            "Use where(mask, x, y) to choose elements, x.at[...] with where, or "
+            "nonzero(mask, size=...) for a known number of indices."
+        )
+    return np.asarray(known)
+
+
+def mask_fits(mask: Shape, shape: Shape) -> bool:
+    """Whether booleans of this shape index axes of `shape`: as many along each of them, or none."""
+    return len(mask) == len(shape) and all(m in (0, n) for m, n in zip(mask, shape, strict=True))
+
+
+def bounded(index: int, size: int) -> int:
+    """A Python int as an index of an axis, moved inside; negative ones count from the end.
+
+    Raises:
+        IndexError: the axis is empty.
+    """
+    if not size:
+        raise IndexError(f"index {index} is out of bounds for an axis of size 0")
+    return min(max(index + size if index < 0 else index, 0), size - 1)
+
+
+def is_inside(entries: Sequence[Entry], shape: Shape, wraps: bool = True) -> bool:
+    """Whether all ints among the entries are in bounds."""
+    axes = [entry for entry in entries if entry is not NEW_AXIS]
+    return all(
+        (-size if wraps else 0) <= entry < size
+        for entry, size in zip(axes, shape, strict=True)
+        if isinstance(entry, int)
+    )
+
+
+def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
+    """Raises IndexError where an int indexes an axis that is empty."""
+    axes = [entry for entry in entries if entry is not NEW_AXIS]
+    for entry, size in zip(axes, shape, strict=True):
+        if isinstance(entry, int):
+            bounded(entry, size)
+
+
+# --8<-- [start:as_operands]
+def ints_as_operands(
+    entries: Sequence[Entry], operands: Sequence[Any]
+) -> tuple[list[Entry], list[Any]]:
+    """Entries that say the same, with ints among the operands, so that all share one program."""
+    if not is_evaluating():
+        return list(entries), list(operands)
+    given = iter(operands)
+    moved: list[Entry] = []
+    known: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, int):
+            moved.append(Operand(0))
+            known.append(entry)
+        else:
+            moved.append(entry)
+            if isinstance(entry, Operand):
+                known.append(next(given))
+    return moved, known
+
+
+def starts_as_operands(
+    entries: Sequence[Entry], operands: Sequence[Any], shape: Shape
+) -> tuple[list[Entry], list[Any]]:
+    """As `ints_as_operands`, with ints moved inside and the starts of slices among the operands."""
+    sizes, given = iter(shape), iter(operands)
+    moved: list[Entry] = []
+    known: list[Any] = []
+    evaluating = is_evaluating()
+    for entry in entries:
+        if entry is NEW_AXIS:
+            moved.append(entry)
+            continue
+        size = next(sizes)
+        if isinstance(entry, int):
+            index = bounded(entry, size)
+            moved.append(Operand(0) if evaluating else index)
+            known += [index] if evaluating else []
+        elif isinstance(entry, Slice) and evaluating and entry.size < size:
+            moved.append(Moving(entry.size, entry.step))
+            known.append(entry.lowest)
+        else:
+            moved.append(entry)
+            if isinstance(entry, Operand):
+                known.append(next(given))
+    return moved, known
+
+
+# --8<-- [end:as_operands]

@@ -1,0 +1,61 @@
+"""Functions that choose among elements: numbers before NaN, and `clip`."""
+
+from typing import Any
+
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise.arithmetic import where as choose
+from minijax.numpy.math.comparisons import greater, less
+from minijax.numpy.math.floating_point import isnan
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_meeting
+from minijax_stage2 import typeof
+
+
+@operation
+def fmax(x1: Any, x2: Any) -> Any:
+    """The larger of `x1` and `x2`; where one of them is not a number, the other.
+
+    >>> jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0)
+    Array([1., 0.], dtype=float32)
+    """
+    x1, x2 = promote(x1, x2)
+    return choose(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+
+
+@operation
+def fmin(x1: Any, x2: Any) -> Any:
+    """The smaller of `x1` and `x2`; where one of them is not a number, the other.
+
+    >>> jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0)
+    Array([0., 0.], dtype=float32)
+    """
+    x1, x2 = promote(x1, x2)
+    return choose(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+
+
+@operation
+def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
+    """`arr` with the elements below `min` raised to it, and those above `max` lowered to it.
+
+    Raises:
+        ValueError: one of them is complex.
+
+    >>> jnp.clip(jnp.array([-2, 0, 7]), 0, 5), jnp.clip(jnp.array([-2, 7]), max=5)
+    (Array([0, 0, 5], dtype=int32), Array([-2,  5], dtype=int32))
+    """
+    for x in (arr, min, max):
+        if x is not None and typeof(x).dtype.kind == "c":
+            raise ValueError(f"clip: complex numbers have no order, found {typeof(x)}")
+    for bound in (min, max):
+        if bound is not None:
+            require_meeting(arr, bound)
+    if min is not None:
+        arr = lax.max(min, arr)
+    return arr if max is None else lax.min(max, arr)
+
+
+__all__ = [
+    "clip",
+    "fmax",
+    "fmin",
+]

@@ -1,0 +1,247 @@
+"""Functions that answer yes or no: comparisons, logic, and questions about whole arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise.arithmetic import where
+from minijax.numpy.creation import asarray, zeros_like
+from minijax.numpy.math.arithmetic import abs
+from minijax.numpy.math.floating_point import isfinite, isnan
+from minijax.numpy.reductions import all
+from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, require_meeting
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import broadcast_shapes
+from minijax_stage2.shaped_array import python_scalars
+
+equal = lax.eq
+not_equal = lax.ne
+
+
+def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str, result: str) -> Any:
+    """A comparison that knows complex numbers, as numpy orders them: by their real parts first."""
+
+    def function(x: Any, y: Any) -> Any:
+        require_meeting(x, y)
+        if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
+            return compare(x, y)
+        x, y = promote(x, y)
+        is_tie = lax.eq(lax.real(x), lax.real(y))
+        by_imaginary = compare(lax.imag(x), lax.imag(y))
+        return where(is_tie, by_imaginary, compare(lax.real(x), lax.real(y)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""`x {symbol} y`, element by element; complex numbers by real parts first.
+
+    >>> jnp.{name}(jnp.array([1, 2, 3]), 2)
+    Array({result}, dtype=bool)
+    """
+    return operation(function)
+
+
+less = _ordered("less", lax.lt, "<", "[ True, False, False]")
+less_equal = _ordered("less_equal", lax.le, "<=", "[ True,  True, False]")
+greater = _ordered("greater", lax.gt, ">", "[False, False,  True]")
+greater_equal = _ordered("greater_equal", lax.ge, ">=", "[False,  True,  True]")
+
+
+def truth(x: Any) -> Any:
+    """Where `x` holds; numbers hold unless they are zero."""
+    return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
+
+
+@operation
+def logical_and(x: Any, y: Any) -> Any:
+    """Where both `x` and `y` hold; numbers hold unless they are zero.
+
+    >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
+    Array([False,  True, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_and(truth(x), truth(y))
+
+
+@operation
+def logical_or(x: Any, y: Any) -> Any:
+    """Where `x` or `y` holds; numbers hold unless they are zero.
+
+    >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True,  True, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_or(truth(x), truth(y))
+
+
+@operation
+def logical_xor(x: Any, y: Any) -> Any:
+    """Where one of `x` and `y` holds and the other does not; numbers hold unless they are zero.
+
+    >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True, False, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_xor(truth(x), truth(y))
+
+
+@operation
+def logical_not(x: Any) -> Any:
+    """Where `x` does not hold; numbers hold unless they are zero.
+
+    >>> jnp.logical_not(jnp.array([0, 2]))
+    Array([ True, False], dtype=bool)
+    """
+    return lax.bitwise_not(truth(x))
+
+
+@operation(static="equal_nan")
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
+
+    Integers are compared as floats. NaNs are close to each other with `equal_nan`.
+
+    >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.0 + 1e-7, 1.0, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
+    a, b = promote(a, b, inexact=True)
+    is_near = lax.le(abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, abs(b))))
+    is_close = lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
+    if equal_nan:
+        is_close = lax.bitwise_or(is_close, lax.bitwise_and(isnan(a), isnan(b)))
+    return is_close
+
+
+@operation(static="equal_nan")
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether `isclose` holds everywhere.
+
+    >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
+    Array(True, dtype=bool)
+    """
+    require_meeting(a, b)
+    return all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@evaluated_by_library
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and the same elements.
+
+    Arguments:
+        a1: an array, or lists of numbers.
+        a2: the other one.
+        equal_nan: whether NaN is the same as NaN.
+
+    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2])), jnp.array_equal(1, jnp.ones(3))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    if typeof(a1).shape != typeof(a2).shape:
+        return asarray(False)
+    return _all_equal(a1, a2, equal_nan)
+
+
+@made_of_operations
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays broadcast to one shape, where they have the same elements.
+
+    >>> jnp.array_equiv(jnp.array([[1, 2], [1, 2]]), jnp.array([1, 2]))
+    Array(True, dtype=bool)
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+    except ValueError:
+        return asarray(False)
+    return _all_equal(a1, a2, False)
+
+
+@operation(static="equal_nan")
+def _all_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
+    is_equal = lax.eq(*promote(a1, a2))
+    if equal_nan:
+        is_equal = lax.bitwise_or(is_equal, lax.bitwise_and(*promote(isnan(a1), isnan(a2))))
+    return all(is_equal)
+
+
+@operation
+def iscomplex(x: Any) -> Any:
+    """Where `x` has an imaginary part other than 0.
+
+    >>> jnp.iscomplex(jnp.array([1.0 + 0.0j, 1.0j]))
+    Array([False,  True], dtype=bool)
+    """
+    return lax.ne(lax.imag(x) if typeof(x).dtype.kind == "c" else zeros_like(x), 0)
+
+
+@operation
+def isreal(x: Any) -> Any:
+    """Where the imaginary part of `x` is 0.
+
+    >>> jnp.isreal(jnp.array([1.0 + 0.0j, 1.0j]))
+    Array([ True, False], dtype=bool)
+    """
+    return lax.bitwise_not(iscomplex(x))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of `x` is complex, whatever its numbers are.
+
+    >>> jnp.iscomplexobj(jnp.array([1.0 + 0.0j])), jnp.iscomplexobj(jnp.ones(2))
+    (True, False)
+    """
+    if x is None:
+        return False
+    return bool(typeof(asarray(x) if isinstance(x, list | tuple) else x).dtype.kind == "c")
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of `x` is not complex.
+
+    >>> jnp.isrealobj(jnp.array([1.0 + 0.0j])), jnp.isrealobj(jnp.ones(2))
+    (False, True)
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether `element` is a number, or an array without axes.
+
+    >>> jnp.isscalar(3.0), jnp.isscalar(jnp.float32(3)), jnp.isscalar(jnp.ones(1))
+    (True, True, False)
+    """
+    if isinstance(element, (*python_scalars, np.generic)):
+        return True
+    return hasattr(element, "dtype") and getattr(element, "ndim", None) == 0
+
+
+def iterable(y: Any) -> bool:
+    """Whether `iter(y)` goes through elements, as arrays without axes do not let it.
+
+    >>> jnp.iterable(jnp.ones(3)), jnp.iterable(jnp.float32(3))
+    (True, False)
+    """
+    return np.iterable(y)
+
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isclose",
+    "iscomplex",
+    "iscomplexobj",
+    "isreal",
+    "isrealobj",
+    "isscalar",
+    "iterable",
+    "less",
+    "less_equal",
+    "logical_not",
+    "not_equal",
+]

@@ -1,0 +1,399 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, by numpy's names."""
+
+import math
+from typing import Any
+
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote, weak_if_all_are
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axis
+from minijax_stage2.promotion import to_inexact
+
+sin = lax.sin
+cos = lax.cos
+tan = lax.tan
+arcsin = asin = lax.asin
+arccos = acos = lax.acos
+arctan = atan = lax.atan
+sinh = lax.sinh
+cosh = lax.cosh
+tanh = lax.tanh
+arcsinh = asinh = lax.asinh
+arccosh = acosh = lax.acosh
+arctanh = atanh = lax.atanh
+exp = lax.exp
+exp2 = lax.exp2
+expm1 = lax.expm1
+log = lax.log
+log1p = lax.log1p
+
+
+def real_floats(caller: str, *operands: Any) -> list[Any]:
+    """Operands as floats of one dtype; complex ones are an error."""
+    floats = promote(*operands, inexact=True)
+    if typeof(floats[0]).dtype.kind == "c":
+        raise ValueError(f"{caller}: expected real operands, found {typeof(floats[0])}")
+    return floats
+
+
+@operation
+def arctan2(x1: Any, x2: Any) -> Any:
+    """The angle of the point `(x2, x1)`, from -pi to pi.
+
+    >>> f"{jnp.arctan2(1.0, -1.0):.3f}", f"{jnp.arctan2(-1.0, -1.0):.3f}"
+    ('2.356', '-2.356')
+    """
+    return lax.atan2(*promote(x1, x2, inexact=True))
+
+
+atan2 = arctan2
+
+
+@operation
+def log2(x: Any) -> Any:
+    """The logarithm of `x` to base 2.
+
+    >>> f"{jnp.log2(8.0):.3f}"
+    '3.000'
+    """
+    return lax.div(lax.log(x), math.log(2))
+
+
+@operation
+def log10(x: Any) -> Any:
+    """The logarithm of `x` to base 10.
+
+    >>> f"{jnp.log10(1000.0):.3f}"
+    '3.000'
+    """
+    x = to_inexact(x)
+    return lax.mul(lax.log(lax.convert_element_type(x, typeof(x).dtype)), 1 / math.log(10))
+
+
+@operation
+def deg2rad(x: Any) -> Any:
+    """An angle in degrees, in radians.
+
+    >>> f"{jnp.deg2rad(180.0):.3f}"
+    '3.142'
+    """
+    return _scaled(x, math.pi / 180)
+
+
+@operation
+def rad2deg(x: Any) -> Any:
+    """An angle in radians, in degrees.
+
+    >>> f"{jnp.rad2deg(jnp.pi):.3f}"
+    '180.000'
+    """
+    return _scaled(x, 180 / math.pi)
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    """The product with a factor, which is weak, as JAX's is, of a single number only."""
+    out = lax.mul(to_inexact(x), factor)
+    return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out
+
+
+radians = deg2rad
+degrees = rad2deg
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = lax.abs(x), lax.abs(y)
+    is_infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
+    larger, smaller = lax.max(x, y), lax.min(x, y)
+    is_zero = lax.eq(larger, 0)
+    ratio = lax.div(smaller, where(is_zero, 1, larger))
+    length = where(is_zero, larger, lax.mul(larger, lax.sqrt(lax.add(1, lax.square(ratio)))))
+    return where(is_infinite, math.inf, length)
+
+
+def _slope_of_hypot(t: Any, out: Any, x: Any, other: Any) -> Any:
+    """The part of the length that `x` is, also where only the length is too large for a number."""
+    is_too_large = lax.eq(out, math.inf)
+    quarter, beside = (where(is_too_large, lax.mul(0.25, side), 1.0) for side in (x, other))
+    share = lax.div(x, where(is_too_large, 1.0, out))
+    return lax.mul(t, where(is_too_large, lax.div(quarter, _hypot_of(quarter, beside)), share))
+
+
+_hypot_of: Binary = binary(
+    "hypot",
+    "",
+    hlo=lower_by_primitives(_hypot),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: _slope_of_hypot(t, out, x, y),
+        lambda t, out, x, y: _slope_of_hypot(t, out, y, x),
+    ),
+)
+
+
+@operation
+def hypot(x1: Any, x2: Any) -> Any:
+    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way.
+
+    >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
+    (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
+    """
+    return _hypot_of(*real_floats("hypot", x1, x2))
+
+
+# --8<-- [start:logaddexp]
+def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
+    difference = lax.sub(x, y)
+    ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
+    smaller_part = lax.mul(1 / math.log(base), lax.log1p(ratio))
+    is_nan = lax.ne(difference, difference)  # also where both are infinite
+    return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
+
+
+_part_of_sum: Unary = unary(
+    "part_of_sum",
+    "",
+    hlo="logistic",
+    kinds="f",
+    # 1 minus a number of nearly 1 would say less of the other part.
+    jvp=lambda t, out, x: lax.mul(t, lax.mul(out, _part_of_sum(lax.neg(x)))),
+)
+
+
+def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
+    """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
+
+    `out` is rounded: of large numbers, only their difference says more.
+    """
+    is_finite = lax.is_finite(out)
+    difference = where(is_finite, lax.sub(x, other), 0)
+    ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
+    apart = where(is_finite, 0, lax.sub(*ends))
+    near, far = (lax.mul(math.log(base), d) for d in (difference, apart))
+    return where(is_finite, _part_of_sum(near), lax.exp(far))
+
+
+def _is_infinite(x: Any) -> Any:
+    return lax.eq(x, math.inf)
+
+
+def _logaddexp_of(name: str, base: float) -> Binary:
+    return binary(
+        name,
+        "",
+        hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
+        kinds="f",
+        jvp=(
+            lambda t, out, x, y: lax.mul(t, _share(x, y, out, base)),
+            lambda t, out, x, y: lax.mul(t, _share(y, x, out, base)),
+        ),
+    )
+
+
+_logaddexp = _logaddexp_of("logaddexp", math.e)
+_logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
+# --8<-- [end:logaddexp]
+
+
+@operation
+def logaddexp(x1: Any, x2: Any) -> Any:
+    """`log(exp(x1) + exp(x2))`, without overflow on the way.
+
+    >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
+    (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
+    """
+    x1, x2 = promote(x1, x2, inexact=True)
+    if typeof(x1).dtype.kind == "c":
+        return _log_of_complex_sum(x1, x2)
+    return _logaddexp(x1, x2)
+
+
+def _log_of_complex_sum(x: Any, y: Any) -> Any:
+    is_first_larger = lax.gt(lax.real(x), lax.real(y))
+    larger, smaller = where(is_first_larger, x, y), where(is_first_larger, y, x)
+    return lax.add(larger, lax.log1p(lax.exp(lax.sub(smaller, larger))))
+
+
+@operation
+def logaddexp2(x1: Any, x2: Any) -> Any:
+    """`log2(2**x1 + 2**x2)`, without overflow on the way.
+
+    >>> jnp.logaddexp2(1000.0, 1000.0)
+    Array(1001., dtype=float32, weak_type=True)
+    """
+    x, y = promote(x1, x2, inexact=True)
+    if typeof(x).dtype.kind != "c":
+        return _logaddexp2(x, y)
+    scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
+    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
+
+
+# --8<-- [start:sinc]
+def _nearest_whole(x: Any) -> tuple[Any, Any]:
+    """What the nearest whole number leaves of `x`, exactly, and 1 or -1: whether that is even."""
+    whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    sign = where(lax.ne(lax.rem(whole, 2.0), 0), -1.0, 1.0)
+    return where(lax.is_finite(x), lax.sub(x, whole), 0.0), sign
+
+
+def _sin_of_half_turns(x: Any) -> Any:
+    """`sin(pi * x)`, exact also near the whole numbers; of infinity 0."""
+    if typeof(x).dtype.kind == "c":
+        return lax.sin(lax.mul(math.pi, x))
+    rest, sign = _nearest_whole(x)
+    return lax.mul(sign, lax.sin(lax.mul(math.pi, rest)))
+
+
+def _cos_of_half_turns(x: Any) -> Any:
+    """`cos(pi * x)`, exact also near its zeros; of infinity 1."""
+    if typeof(x).dtype.kind == "c":
+        return lax.cos(lax.mul(math.pi, x))
+    rest, sign = _nearest_whole(x)
+    return lax.mul(sign, lax.sin(lax.mul(math.pi, lax.sub(0.5, lax.abs(rest)))))
+
+
+def _sinc(x: Any) -> Any:
+    is_zero = lax.eq(x, 0)
+    ratio = lax.div(_sin_of_half_turns(x), lax.mul(math.pi, where(is_zero, 1, x)))
+    return where(is_zero, 1, where(lax.eq(x, x), ratio, math.nan))
+
+
+def _sinc_slope(x: Any) -> Any:
+    """`(cos(pi * x) - sinc(x)) / x`; near 0, where little is left of that, its series."""
+    is_near = lax.lt(lax.abs(x), 0.5)
+    near, far = where(is_near, x, 0), where(is_near, 1, x)
+    square, series = lax.square(lax.mul(math.pi, near)), 0.0
+    for k in range(12, 0, -1):
+        series = lax.add((-1) ** k * 2 * k / math.factorial(2 * k + 1), lax.mul(square, series))
+    slope = lax.div(lax.sub(_cos_of_half_turns(far), _sinc(far)), far)
+    return where(is_near, lax.mul(lax.mul(math.pi**2, near), series), slope)
+
+
+def _sinc_curvature(x: Any) -> Any:
+    """The second derivative, by the differential equation that `sinc` solves."""
+    is_zero = lax.eq(x, 0)
+    slope = where(is_zero, -(math.pi**2) / 3, lax.div(_sinc_slope_of(x), where(is_zero, 1, x)))
+    return lax.sub(lax.mul(-(math.pi**2), _sinc_of(x)), lax.mul(2, slope))
+
+
+_sinc_slope_of: Unary = unary(
+    "sinc_slope",
+    "",
+    hlo=in_64_bits(_sinc_slope),
+    jvp=lambda t, out, x: lax.mul(t, _sinc_curvature(x)),
+)
+_sinc_of: Unary = unary(
+    "sinc",
+    "",
+    hlo=in_32_bits_at_least(_sinc),
+    jvp=lambda t, out, x: lax.mul(t, _sinc_slope_of(x)),
+)
+# --8<-- [end:sinc]
+
+
+@operation
+def sinc(x: Any) -> Any:
+    """`sin(pi * x) / (pi * x)`, and 1 at 0.
+
+    >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
+    (Array(1., dtype=float32, weak_type=True), '0.637')
+    """
+    return _sinc_of(to_inexact(x))
+
+
+_i0 = unary(
+    "i0",
+    "",
+    hlo=lower_by_primitives(lambda x: lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))),
+)
+
+
+@operation
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0.
+
+    >>> f"{jnp.i0(1.0):.3f}"
+    '1.266'
+    """
+    return _i0(*real_floats("i0", x))
+
+
+@operation(static="axis")
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+    """Phases, of which neighbours differ by at most half a period, made so by adding periods.
+
+    Arguments:
+        p: the phases.
+        discont: neighbours that differ by less stay as they are; half a period if not given.
+        axis: along which axis they are neighbours.
+        period: the period.
+
+    Raises:
+        ValueError: `p` has no axis.
+
+    >>> jnp.unwrap(jnp.array([0.0, 170.0, -170.0]), period=360.0)
+    Array([  0., 170., 190.], dtype=float32)
+    """
+    from minijax.numpy.cumulative import cumsum
+    from minijax.numpy.math.arithmetic import mod
+
+    if not typeof(p).ndim:
+        raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
+    p = to_inexact(p) if isinstance(period, float) else p
+    half = lax.div(period, 2)
+    axis = canonical_axis("unwrap", axis, typeof(p).ndim)
+    if not typeof(p).size:
+        return p
+    after = lax.slice_in_dim(p, 1, None, axis=axis)
+    step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
+    wrapped = lax.sub(mod(lax.add(step, half), period), half)
+    is_half = lax.bitwise_and(lax.eq(wrapped, lax.neg(half)), lax.gt(step, 0))
+    correction = lax.sub(where(is_half, half, wrapped), step)
+    is_small = lax.lt(lax.abs(step), half if discont is None else discont)
+    total = cumsum(where(is_small, 0, correction), axis)
+    first = lax.slice_in_dim(p, 0, 1, axis=axis)
+    return lax.concatenate([first, lax.add(after, total)], axis)
+
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "hypot",
+    "i0",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "tan",
+    "tanh",
+    "unwrap",
+]

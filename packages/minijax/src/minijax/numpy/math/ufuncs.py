@@ -1,0 +1,531 @@
+"""Functions of elements that also go through the elements of an array: the class of `jnp.add`.
+
+Called, such a function is an operation like any other. Its methods combine the elements of one
+array with it: all along an axis, those up to each, those between indices.
+"""
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise.arithmetic import where as choose
+from minijax.lax.shapes.structural import broadcast_to
+from minijax.numpy.creation import asarray
+from minijax.numpy.cumulative import cumprod, cumsum
+from minijax.numpy.indexing.take import take
+from minijax.numpy.math.comparisons import logical_and as are_both
+from minijax.numpy.math.comparisons import logical_or as is_either
+from minijax.numpy.math.comparisons import logical_xor as is_one
+from minijax.numpy.math.transcendental import logaddexp as log_of_two
+from minijax.numpy.math.transcendental import logaddexp2 as log2_of_two
+from minijax.numpy.reductions import max, min, prod, sum
+from minijax.numpy.vectorize import vectorize
+from minijax.runtime.conversion import require_no_out
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import Operation, operation
+from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints, moveaxis
+from minijax_stage2.promotion import cast, to_inexact
+
+
+# --8<-- [start:ufunc]
+class ufunc(Operation):
+    """A function of arrays, element by element, with methods that go through those of one array.
+
+    Arguments:
+        func: a function of elements.
+        nin: how many arguments it has.
+        nout: how many results.
+        name: its name, if it is not that of `func`.
+        nargs: `nin` if not given.
+        identity: what changes nothing that it is combined with, if there is such a number.
+        call: the function of arrays, if it is known.
+        reduce, accumulate, at, reduceat: what does the work of these methods faster.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.array([3, 1, 2])
+    >>> jnp.maximum.reduce(x), jnp.subtract.outer(x, x[:2])
+    (Array(3, dtype=int32), Array([[ 0,  2],
+           [-2,  0],
+           [-1,  1]], dtype=int32))
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ):
+        require_function("ufunc", func)
+        counts = ints("ufunc: nin, nout and nargs", (nin, nout, nin if nargs is None else nargs))
+        self.nin, self.nout, self.nargs = counts
+        of_arrays = vectorize(func) if call is None else call
+        if isinstance(of_arrays, Operation):  # whose function need not be wrapped twice
+            of_arrays = of_arrays._fun
+        super().__init__(of_arrays, ())
+        self._own_name = name_of(func) if name is None else name
+        self._take_own_name()
+        self.identity = identity
+        self._reduce = reduce or functools.partial(_reduce, self)
+        self._accumulate = accumulate or functools.partial(_accumulate, self)
+        self._reduceat = reduceat or functools.partial(_reduceat, self)
+        self._at = at or functools.partial(_at, self)
+
+    def _make_ready(self) -> None:
+        super()._make_ready()  # which takes the name of the function
+        self._take_own_name()
+
+    def _take_own_name(self) -> None:
+        """Also in its examples, if they are those of a function of `lax`."""
+        called = f"lax.{self._fun.__name__}("
+        self.__doc__ = (self.__doc__ or "").replace(called, f"jnp.{self._own_name}(")
+        self.__name__ = self._own_name
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc {self.__name__!r}>"
+
+    # --8<-- [end:ufunc]
+
+    @evaluated_by_library
+    def reduce(
+        self,
+        a: Any,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """All elements of `a` along an axis combined, from the first to the last.
+
+        Arguments:
+            a: the array.
+            axis: the axis; None: all elements in one row.
+            dtype: the dtype of the result.
+            out: must be None.
+            keepdims: whether the axis stays, with size 1.
+            initial: what to begin with.
+            where: which elements take part, booleans that broadcast to `a`.
+
+        Raises:
+            ValueError: the function does not take two arguments and return one result; there
+                are no elements, or `where` might leave none, and there is nothing to begin with.
+        """
+        self._require_pairs("reduce")
+        require_no_out(f"{self.__name__}.reduce", out)
+        if where is not None and self.identity is None and initial is None:
+            raise ValueError(
+                f"{self.__name__}.reduce: where may leave no elements, and nothing is known to "
+                "begin with; give initial"
+            )
+        if where is not None and typeof(where).dtype != np.bool_:
+            raise ValueError(
+                f"{self.__name__}.reduce: where must be boolean, found {typeof(where)}"
+            )
+        return self._reduce(
+            a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+        )
+
+    @evaluated_by_library
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """The elements of `a` along an axis up to each element combined.
+
+        Arguments:
+            a: the array.
+            axis: the axis.
+            dtype: the dtype of the result.
+            out: must be None.
+
+        Raises:
+            ValueError: the function does not take two arguments and return one result; `axis` is
+                not one axis.
+        """
+        self._require_pairs("accumulate")
+        require_no_out(f"{self.__name__}.accumulate", out)
+        return self._accumulate(a, axis=_one_axis(f"{self.__name__}.accumulate", axis), dtype=dtype)
+
+    @evaluated_by_library
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+        """`a` with the function applied to its elements at indices, as often as one occurs.
+
+        Arguments:
+            a: the array.
+            indices: an index of it.
+            b: the second arguments, where the function takes two.
+            inplace: must be False: an Array is never written to.
+
+        Raises:
+            NotImplementedError: `inplace` is True.
+            TypeError: `b` is not given to a function of two arguments, or given to one of one.
+        """
+        if inplace:
+            raise NotImplementedError(
+                f"{self.__name__}.at: an Array is never written to; with inplace=False the result "
+                "is another one"
+            )
+        if (b is None) == (self.nin == 2):
+            needs = "an argument b" if b is None else "no argument b"
+            raise TypeError(f"{self.__name__}.at: a function of {self.nin} takes {needs}")
+        a = asarray(a)
+        return self._at(a, indices) if b is None else self._at(a, indices, b)
+
+    @evaluated_by_library
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """The elements of `a` along an axis from each index up to the next one combined.
+
+        Where the next index is not larger, that is the element at the index.
+
+        Arguments:
+            a: the array.
+            indices: a sequence of indices; behind the last stands the end of the axis.
+            axis: the axis.
+            dtype: the dtype of the result; that of `a` if not given.
+            out: must be None.
+
+        Raises:
+            ValueError: the function does not take two arguments and return one result; `axis` is
+                not one axis, or `indices` no sequence.
+        """
+        self._require_pairs("reduceat")
+        require_no_out(f"{self.__name__}.reduceat", out)
+        indices = asarray(indices)
+        if not typeof(a).ndim or typeof(indices).ndim != 1:
+            raise ValueError(
+                f"{self.__name__}.reduceat: expected an array and a sequence of indices, found "
+                f"{typeof(a)} and {typeof(indices)}"
+            )
+        axis = _one_axis(f"{self.__name__}.reduceat", axis)
+        return self._reduceat(a, indices, axis=axis, dtype=dtype)
+
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """The function of all pairs of an element of `A` and one of `B`; it has the axes of both.
+
+        Raises:
+            ValueError: the function does not take two arguments and return one result.
+        """
+        self._require_pairs("outer")
+        return _outer(self, A, B)
+
+    def _require_pairs(self, method: str) -> None:
+        if (self.nin, self.nout) != (2, 1):
+            raise ValueError(
+                f"{self.__name__}.{method}: that takes a function of two arguments with one "
+                f"result, not of {self.nin} with {self.nout}"
+            )
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A `ufunc` from a function of numbers.
+
+    Arguments:
+        func: the function.
+        nin: how many arguments it has.
+        nout: how many results.
+        identity: what changes nothing that it is combined with, if there is such a number.
+
+    >>> import minijax.numpy as jnp
+    >>> frompyfunc(lambda x, y: 10 * x + y, 2, 1).reduce(jnp.array([1, 2, 3]))
+    Array(123, dtype=int32)
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+def _one_axis(caller: str, axis: Any) -> int:
+    if not hasattr(axis, "__index__"):
+        raise ValueError(f"{caller}: axis must be one axis, found {axis!r}")
+    return operator.index(axis)
+
+
+def _dtype_of_result(function: Callable[..., Any], *args: Any) -> np.dtype[Any]:
+    avals = map(typeof, args)
+    scalars = [ShapeDtypeStruct((), aval.dtype, weak_type=aval.weak_type) for aval in avals]
+    return eval_shape(function, *scalars).dtype  # type: ignore[no-any-return]
+
+
+# --8<-- [start:reduce]
+@operation(static=("function", "axis", "dtype", "keepdims"))
+def _reduce(
+    function: ufunc,
+    a: Any,
+    *,
+    axis: int | None,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    """Goes from element to element: what is combined need not be associative."""
+    shape = typeof(a).shape
+    axes = canonical_axes(f"{function.__name__}.reduce", axis, len(shape))
+    if axis is not None and len(axes) != 1:
+        raise NotImplementedError(f"{function.__name__}.reduce: along several axes, found {axis}")
+    dtype = _dtype_of_result(function, a, a) if dtype is None else dtype
+    rows = lax.convert_element_type(_rows(a, axis), dtype)
+    initial = function.identity if initial is None else initial
+    if initial is None and not typeof(rows).shape[0]:
+        raise ValueError(f"{function.__name__}.reduce: {typeof(a)} has no elements to begin with")
+    takes_part = None if where is None else _rows(broadcast_to("reduce", where, shape), axis)
+    if initial is None:
+        start = lax.squeeze(lax.slice_in_dim(rows, 0, 1), (0,))
+        rows = lax.slice_in_dim(rows, 1, None)
+    else:
+        start = broadcast_to(
+            "reduce", lax.convert_element_type(initial, dtype), typeof(rows).shape[1:]
+        )
+
+    def step(total: Any, element: Any) -> Any:
+        x, is_part = element
+        new = lax.convert_element_type(function(total, x), dtype)
+        return new if is_part is None else choose(is_part, new, total), None
+
+    total, _ = lax.scan(step, start, (rows, takes_part))
+    return lax.expand_dims(total, axes) if keepdims else total
+
+
+def _rows(x: Any, axis: int | None) -> Any:
+    return lax.reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
+
+
+# --8<-- [end:reduce]
+
+
+@operation(static=("function", "axis", "dtype"))
+def _accumulate(function: ufunc, a: Any, *, axis: int, dtype: Any) -> Any:
+    along = canonical_axis(f"{function.__name__}.accumulate", axis, typeof(a).ndim)
+    dtype = _dtype_of_result(function, a, a) if dtype is None else dtype
+    if not typeof(a).size:
+        return lax.full(typeof(a).shape, 0, dtype)
+    rows = lax.convert_element_type(moveaxis(a, along, 0), dtype)
+    first = lax.slice_in_dim(rows, 0, 1)
+
+    def step(total: Any, x: Any) -> Any:
+        total = lax.convert_element_type(function(total, x), dtype)
+        return total, total
+
+    _, others = lax.scan(step, lax.squeeze(first, (0,)), lax.slice_in_dim(rows, 1, None))
+    return moveaxis(lax.concatenate([first, others], 0), 0, along)
+
+
+@operation(static=("function", "axis", "dtype"))
+def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -> Any:
+    along = canonical_axis(f"{function.__name__}.reduceat", axis, typeof(a).ndim)
+    dtype = typeof(a).dtype if dtype is None else dtype
+    rows = lax.convert_element_type(moveaxis(a, along, 0), dtype)
+    size, others = typeof(rows).shape[0], typeof(rows).ndim - 1
+    end = lax.full((1,), size, typeof(indices).dtype)
+    ends = lax.concatenate([lax.slice_in_dim(indices, 1, None), end], 0)
+    start = take(rows, indices, 0)
+
+    def step(totals: Any, element: Any) -> Any:
+        place, x = element
+        is_inside = lax.bitwise_and(lax.gt(place, indices), lax.lt(place, ends))
+        is_inside = lax.expand_dims(is_inside, range(1, others + 1))
+        new = lax.convert_element_type(function(totals, x), dtype)
+        return choose(is_inside, new, totals), None
+
+    totals, _ = lax.scan(step, start, (lax.iota(typeof(indices).dtype, size), rows))
+    return moveaxis(totals, 0, along)
+
+
+# --8<-- [start:at]
+def _at(function: ufunc, a: Any, indices: Any, *others: Any) -> Any:
+    dtype = _dtype_of_result(function, a, *others)
+    a = lax.convert_element_type(a, dtype)
+    if not others:
+        return a.at[indices].apply(function)
+    count = typeof(a).size
+    places = lax.reshape(lax.iota(np.int32, count), typeof(a).shape)
+    places = places.at[indices].get(mode="fill", fill_value=count)
+    return _at_places(function, a, places, lax.convert_element_type(others[0], dtype))
+
+
+@operation(static="function")
+def _at_places(function: ufunc, a: Any, places: Any, b: Any) -> Any:
+    """Goes from place to place, so that one that occurs again sees what was done there."""
+    b = broadcast_to("at", b, typeof(places).shape)
+
+    def step(elements: Any, pair: Any) -> Any:
+        place, y = pair
+        new = function(elements.at[place].get(), y)
+        return elements.at[place].set(cast(new, typeof(elements))), None
+
+    pairs = lax.reshape(places, (-1,)), lax.reshape(b, (-1,))
+    out, _ = lax.scan(step, lax.reshape(a, (-1,)), pairs)
+    return lax.reshape(out, typeof(a).shape)
+
+
+# --8<-- [end:at]
+
+
+@operation(static="function")
+def _outer(function: ufunc, a: Any, b: Any) -> Any:
+    wide = (*typeof(a).shape, *[1] * typeof(b).ndim)
+    return function(lax.reshape(a, wide), b)
+
+
+OPTIONS = ("axis", "dtype", "keepdims")
+
+
+def _in_dtype(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else lax.convert_element_type(x, dtype)
+
+
+# --8<-- [start:reduce_bits]
+OF_BITS = {
+    "and": (lax.bitwise_and, lax.reduce_and, -1),
+    "or": (lax.bitwise_or, lax.reduce_or, 0),
+    "xor": (lax.bitwise_xor, lax.reduce_xor, 0),
+}
+
+
+def _reduce_of_bits(kind: str) -> Callable[..., Any]:
+    """The method `reduce` of a function of bits."""
+    combine, reduction, neutral = OF_BITS[kind]
+
+    @operation(static=OPTIONS)
+    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        of_a = typeof(a).dtype
+        if of_a.kind not in "biu":
+            raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
+        if where is not None:
+            a = choose(where, a, np.asarray(neutral).astype(of_a)[()])
+        axes = canonical_axes("reduce", axis, typeof(a).ndim)
+        total = reduction(a, axes)
+        total = lax.expand_dims(total, axes) if keepdims else total
+        if initial is not None:
+            total = combine(lax.convert_element_type(initial, of_a), total)
+        return _in_dtype(total, dtype)
+
+    return reduce
+
+
+def _reduce_of_truths(kind: str) -> Callable[..., Any]:
+    """The method `reduce` of a function of truths; numbers hold unless they are zero."""
+    of_booleans = _reduce_of_bits(kind)
+
+    @operation(static=OPTIONS)
+    def reduce(a: Any, *, initial: Any, **options: Any) -> Any:
+        initial = None if initial is None else lax.ne(initial, 0)
+        return of_booleans(lax.ne(a, 0), initial=initial, **options)
+
+    return reduce
+
+
+# --8<-- [end:reduce_bits]
+
+
+def _reduce_of_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
+    @operation(static=OPTIONS)
+    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        return _in_dtype(extreme(a, axis, None, keepdims, initial, where), dtype)
+
+    return reduce
+
+
+@operation(static=OPTIONS)
+def _log_of_total(
+    a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    """`log(sum(exp(a)))`, without overflow."""
+    a = to_inexact(a)
+    real = lax.real(a) if typeof(a).dtype.kind == "c" else a
+    largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
+    largest = lax.stop_gradient(choose(lax.is_finite(largest), largest, 0))
+    offset = lax.convert_element_type(largest, typeof(a).dtype)
+    total = sum(lax.exp(lax.sub(a, offset)), axis, keepdims=True, where=where)
+    out = lax.add(lax.log(total), offset)
+    if not keepdims:
+        out = lax.squeeze(out, canonical_axes("reduce", axis, typeof(a).ndim))
+    out = out if initial is None else log_of_two(initial, out)
+    return _in_dtype(out, dtype)
+
+
+@operation(static=OPTIONS)
+def _log2_of_total(a: Any, *, dtype: Any, initial: Any, **options: Any) -> Any:
+    initial = None if initial is None else lax.mul(initial, math.log(2))
+    scaled = lax.mul(to_inexact(a), math.log(2))
+    total = _log_of_total(scaled, dtype=None, initial=initial, **options)
+    return _in_dtype(lax.div(total, math.log(2)), dtype)
+
+
+# --8<-- [start:at]
+def _add_at(a: Any, indices: Any, b: Any) -> Any:
+    if typeof(a).dtype == np.bool_:
+        return logical_or.at(a, indices, b, inplace=False)
+    return a.at[indices].add(b)
+
+
+def _multiply_at(a: Any, indices: Any, b: Any) -> Any:
+    if typeof(a).dtype == np.bool_:
+        return logical_and.at(a, indices, b, inplace=False)
+    return a.at[indices].multiply(b)
+
+
+def _subtract_at(a: Any, indices: Any, b: Any) -> Any:
+    return a.at[indices].subtract(b)
+
+
+# --8<-- [end:at]
+
+
+def _of_two(name: str, function: Callable[..., Any], identity: Any = None, **methods: Any) -> ufunc:
+    return ufunc(function, 2, 1, name=name, identity=identity, call=function, **methods)
+
+
+# --8<-- [start:ufuncs]
+negative = ufunc(lax.neg, 1, 1, name="negative", call=lax.neg)
+add = _of_two("add", lax.add, 0, reduce=sum, accumulate=cumsum, at=_add_at)
+subtract = _of_two("subtract", lax.sub, at=_subtract_at)
+multiply = _of_two("multiply", lax.mul, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
+maximum = _of_two("maximum", lax.max, reduce=_reduce_of_extreme(max))
+minimum = _of_two("minimum", lax.min, reduce=_reduce_of_extreme(min))
+logaddexp = _of_two("logaddexp", log_of_two, -math.inf, reduce=_log_of_total)
+logaddexp2 = _of_two("logaddexp2", log2_of_two, -math.inf, reduce=_log2_of_total)
+bitwise_and = _of_two("bitwise_and", lax.bitwise_and, -1, reduce=_reduce_of_bits("and"))
+bitwise_or = _of_two("bitwise_or", lax.bitwise_or, 0, reduce=_reduce_of_bits("or"))
+bitwise_xor = _of_two("bitwise_xor", lax.bitwise_xor, 0, reduce=_reduce_of_bits("xor"))
+logical_and = _of_two("logical_and", are_both, True, reduce=_reduce_of_truths("and"))
+logical_or = _of_two("logical_or", is_either, False, reduce=_reduce_of_truths("or"))
+logical_xor = _of_two("logical_xor", is_one, False, reduce=_reduce_of_truths("xor"))
+# --8<-- [end:ufuncs]
+
+
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "frompyfunc",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+    "ufunc",
+]

@@ -1,0 +1,95 @@
+"""A pytree of arrays as one vector, and back."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.lax import promoting as lax
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.promotion import result_type
+from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
+from minijax_stage2.promotion import cast
+from minijax_stage2.shown import counted
+from minijax_stage2.tree import PyTreeDef
+
+
+@evaluated_by_library
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The elements of all arrays of a pytree as one vector, and the function that undoes it.
+
+    Arguments:
+        pytree: arrays and numbers. Where their dtypes differ, the vector has that in which they
+            meet.
+
+    Returns:
+        The vector, and a function that makes a pytree of this structure, of arrays of these shapes
+        and dtypes, of any vector of this size.
+
+    >>> vector, unravel = ravel_pytree({"w": jnp.ones((1, 2)), "b": 3})
+    >>> vector
+    Array([3., 1., 1.], dtype=float32)
+    >>> unravel(2 * vector)
+    {'b': Array(6, dtype=int32), 'w': Array([[2., 2.]], dtype=float32)}
+    """
+    leaves, structure = tree_flatten(pytree)
+    types = [typeof(leaf) for leaf in leaves]
+    if leaves:
+        meeting = result_type(*types)
+        vector = lax.concatenate([lax.reshape(cast(leaf, meeting), (-1,)) for leaf in leaves], 0)
+    else:
+        vector = jnp.zeros(0)
+    return vector, _Unravel(structure, types, typeof(vector).dtype)
+
+
+class _Unravel:
+    """Makes a pytree of a vector; equal to others that make the same, so `jit` knows it again."""
+
+    def __init__(self, structure: PyTreeDef, types: list[ShapedArray], dtype: np.dtype[Any]):
+        self.structure, self.types, self.dtype = structure, tuple(types), dtype
+
+    def __call__(self, vector: Any) -> Any:
+        """The pytree.
+
+        Raises:
+            ValueError: the vector has another shape than that which the pytree was made into.
+            TypeError: it has another dtype, and the arrays of the pytree had several.
+        """
+        sizes = [math.prod(aval.shape) for aval in self.types]
+        given = typeof(vector)
+        if given.shape != (sum(sizes),):
+            raise ValueError(
+                f"unravel: expected a vector of {counted(sum(sizes), 'element')}, as many as the "
+                f"pytree {self.structure} has, found {given}"
+            )
+        of_one_dtype = all(aval.dtype == self.dtype for aval in self.types)
+        if given.dtype != self.dtype and not of_one_dtype:
+            raise TypeError(
+                f"unravel: expected a vector of dtype {self.dtype}, in which the dtypes of the "
+                f"pytree meet, found {given}"
+            )
+        return self._unravel(vector, sizes, of_one_dtype)
+
+    @evaluated_by_library
+    def _unravel(self, vector: Any, sizes: list[int], of_one_dtype: bool) -> Any:
+        leaves, start = [], 0
+        for aval, size in zip(self.types, sizes, strict=True):
+            leaf = lax.reshape(lax.slice_in_dim(vector, start, start + size), aval.shape)
+            leaves.append(leaf if of_one_dtype else lax.convert_element_type(leaf, aval.dtype))
+            start += size
+        return tree_unflatten(self.structure, leaves)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unravel) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.structure, self.types, self.dtype
+
+
+__all__ = ["ravel_pytree"]

@@ -1,0 +1,312 @@
+"""Changing the shape of arrays, and the order of their axes."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax import promoting as lax
+from minijax.lax.shapes import structural
+from minijax.runtime.conversion import require_the_device
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints
+
+Axes = int | Sequence[int]
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of `a`.
+
+    >>> jnp.shape(jnp.zeros((2, 3))), jnp.shape(1.0)
+    ((2, 3), ())
+    """
+    return typeof(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of `a`.
+
+    >>> jnp.ndim(jnp.zeros((2, 3))), jnp.ndim(1.0)
+    (2, 0)
+    """
+    return typeof(a).ndim
+
+
+def size(a: Any, axis: Axes | None = None) -> int:
+    """The number of elements of `a`, or how many there are along `axis`.
+
+    >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), axis=1)
+    (6, 3)
+    """
+    of_a = shape(a)
+    return math.prod([of_a[i] for i in canonical_axes("size", axis, len(of_a))])
+
+
+@operation(static=("dtype", "copy", "device"))
+def astype(
+    x: Any,
+    dtype: Any,
+    *,
+    copy: bool = False,
+    device: Any = None,
+) -> Any:
+    """`x` with another dtype. `copy` makes no difference, for an Array is never written to.
+
+    >>> jnp.astype(jnp.array([1.9, -1.9]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
+    require_the_device("astype", device)
+    return lax.convert_element_type(x, dtype)
+
+
+@operation(static=("shape", "order", "copy", "out_sharding"))
+def reshape(
+    a: Any,
+    shape: Axes,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: None = None,
+) -> Any:
+    """`a` with another shape of the same size; one size may be -1, to be worked out.
+
+    Arguments:
+        a: the array.
+        shape: the shape, as an int or a sequence of ints.
+        order: in which order elements are taken and put: "C", the last axis fastest, or "F", the
+            first.
+        copy: makes no difference, for an Array is never written to.
+
+    >>> jnp.reshape(jnp.arange(6), (2, 3)), jnp.reshape(jnp.arange(6), (3, -1)).shape
+    (Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32), (3, 2))
+    """
+    require_the_device("reshape", None, out_sharding)
+    if order == "C":
+        return stage2.reshape(a, shape)
+    if order != "F":
+        raise NotImplementedError(f"reshape: order must be 'C' or 'F', found {order!r}")
+    backwards = ints("reshape: shape", shape)[::-1]
+    return stage2.transpose(stage2.reshape(stage2.transpose(a), backwards))
+
+
+@operation(static=("order", "out_sharding"))
+def ravel(
+    a: Any,
+    order: str = "C",
+    *,
+    out_sharding: None = None,
+) -> Any:
+    """`a` with all of its axes made one.
+
+    >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])), jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
+    (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
+    """
+    require_the_device("ravel", None, out_sharding)
+    return reshape(a, -1, order)
+
+
+@operation(static="axes")
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """`a` with its axes permuted; without `axes`, in reverse order.
+
+    >>> jnp.transpose(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    >>> jnp.transpose(jnp.zeros((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
+    return stage2.transpose(a, axes)
+
+
+@hiding_frames
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """`a` with its axes permuted.
+
+    >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
+    (3, 4, 2)
+    """
+    return transpose(a, axes)
+
+
+@operation
+def matrix_transpose(x: Any, /) -> Any:
+    """`x` with its last two axes exchanged.
+
+    Raises:
+        ValueError: it has less than two axes.
+
+    >>> jnp.matrix_transpose(jnp.zeros((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    if ndim(x) < 2:
+        raise ValueError(f"matrix_transpose: expected at least two axes, found {typeof(x)}")
+    return swapaxes(x, -1, -2)
+
+
+@operation(static=("source", "destination"))
+def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
+    """`a` with some axes moved, the others in their order.
+
+    Arguments:
+        a: the array.
+        source: the axis, or axes, to move.
+        destination: where it stands, or they stand, in the result.
+
+    >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    sources = canonical_axes("moveaxis", source, ndim(a))
+    destinations = canonical_axes("moveaxis", destination, ndim(a))
+    if len(sources) != len(destinations):
+        raise ValueError(
+            f"moveaxis: source and destination must be as many, found {source} and {destination}"
+        )
+    order = [axis for axis in range(ndim(a)) if axis not in sources]
+    for to, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(to, axis)
+    return transpose(a, order)
+
+
+@operation(static=("axis", "start"))
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """`a` with one axis moved before the axis `start`.
+
+    >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    axis = canonical_axis("rollaxis", axis, ndim(a))
+    if not -ndim(a) <= start <= ndim(a):
+        raise ValueError(f"rollaxis: start {start} is out of range for {typeof(a)}")
+    start = start + ndim(a) if start < 0 else start
+    return moveaxis(a, axis, start - 1 if start > axis else start)
+
+
+@operation(static=("axis1", "axis2"))
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """`a` with two axes exchanged.
+
+    >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    axis1 = canonical_axis("swapaxes", axis1, ndim(a))
+    axis2 = canonical_axis("swapaxes", axis2, ndim(a))
+    order = list(range(ndim(a)))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transpose(a, order)
+
+
+@operation(static=("shape", "out_sharding"))
+def broadcast_to(
+    array: Any,
+    shape: Axes,
+    *,
+    out_sharding: None = None,
+) -> Any:
+    """`array` repeated to `shape`, by numpy's rule.
+
+    >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    require_the_device("broadcast_to", None, out_sharding)
+    return structural.broadcast_to("broadcast_to", array, shape)
+
+
+@hiding_frames
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """The arrays, each repeated to the shape in which they meet.
+
+    >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((3, 1)), jnp.zeros(4))]
+    [(3, 4), (3, 4)]
+    """
+    common = broadcast_shapes(*map(shape, args))
+    return tuple(broadcast_to(x, common) for x in args)
+
+
+broadcast_shapes = lax.broadcast_shapes
+
+
+@operation(static="axis")
+def expand_dims(a: Any, axis: Axes) -> Any:
+    """`a` with axes of size 1, where `axis` says they stand in the result.
+
+    >>> x = jnp.zeros((2, 3))
+    >>> jnp.expand_dims(x, 1).shape, jnp.expand_dims(x, (0, -1)).shape
+    ((2, 1, 3), (1, 2, 3, 1))
+    """
+    return lax.expand_dims(a, axis)
+
+
+@operation(static="axis")
+def squeeze(a: Any, axis: Axes | None = None) -> Any:
+    """`a` without the given axes, or all axes, of size 1.
+
+    >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape, jnp.squeeze(jnp.zeros((1, 3, 1)), axis=0).shape
+    ((3,), (3, 1))
+    """
+    if axis is None:
+        axis = [i for i, size in enumerate(shape(a)) if size == 1]
+    return lax.squeeze(a, axis)
+
+
+@operation
+def atleast_1d(*arys: Any) -> Any:
+    """The array with one axis if it had none; a list of arrays for several.
+
+    >>> jnp.atleast_1d(3.0)
+    Array([3.], dtype=float32, weak_type=True)
+    """
+    return _each(arys, lambda x: expand_dims(x, 0) if ndim(x) == 0 else x)
+
+
+@operation
+def atleast_2d(*arys: Any) -> Any:
+    """The array with new axes in front, up to two; a list of arrays for several.
+
+    >>> jnp.atleast_2d(jnp.array([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
+    return _each(arys, lambda x: expand_dims(x, range(2 - ndim(x))) if ndim(x) < 2 else x)
+
+
+@operation
+def atleast_3d(*arys: Any) -> Any:
+    """The array with new axes around its own, up to three; a list of arrays for several.
+
+    >>> jnp.atleast_3d(jnp.zeros((2, 3))).shape
+    (2, 3, 1)
+    """
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _each(arys, lambda x: expand_dims(x, new[ndim(x)]) if ndim(x) < 3 else x)
+
+
+def _each(arrays: Sequence[Any], change: Callable[[Any], Any]) -> Any:
+    changed = [change(x) for x in arrays]
+    return changed[0] if len(changed) == 1 else changed
+
+
+__all__ = [
+    "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "rollaxis",
+    "shape",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]

@@ -1,0 +1,234 @@
+"""Functions of parts of an array, applied to all parts at once."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.tracebacks import hiding_frames
+from minijax.numpy.shapes import expand_dims, ndim, shape, squeeze
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.promotion import require_one_count
+from minijax.transforms.transformations import vmap
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
+from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.promotion import broadcast_shapes
+from minijax_stage2.shown import counted
+
+Names = tuple[str, ...]
+
+
+# --8<-- [start:vectorize]
+@checking_arguments
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """A function of arrays from a function of their elements, or of their last axes.
+
+    Arguments:
+        pyfunc: the function.
+        excluded: positions and names of arguments that are passed on as they are.
+        signature: the last axes that `pyfunc` takes and returns, such as "(n,m),(m)->(n)"; sizes of
+            axes of one name are equal. Without it `pyfunc` takes and returns scalars.
+
+    Returns:
+        A function of arrays, whose other axes broadcast. Arguments by name are excluded.
+
+    Raises:
+        TypeError, ValueError: the signature is none; or, when called, arguments do not fit it.
+
+    >>> import minijax.numpy as jnp
+    >>> vectorize(jnp.dot, signature="(n),(n)->()")(jnp.ones((2, 3)), jnp.arange(3.0))
+    Array([3., 3.], dtype=float32)
+    """
+    if any(not isinstance(item, str | int) for item in excluded):
+        raise TypeError(f"vectorize: excluded must hold positions and names, found {excluded!r}")
+    if any(isinstance(item, int) and item < 0 for item in excluded):
+        raise ValueError(f"vectorize: positions in excluded count from 0, found {excluded!r}")
+    name = name_of(pyfunc)
+
+    @evaluated_by_library
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        places = [i for i in range(len(args)) if i not in excluded]
+
+        def core(*given: Any) -> Any:
+            whole = list(args)
+            for place, x in zip(places, given, strict=True):
+                whole[place] = x
+            return pyfunc(*whole, **kwargs)
+
+        missing = [place for place in places if args[place] is None]
+        if missing:
+            raise ValueError(
+                f"vectorize of `{name}`: argument {missing[0]} is None; what is no array has to be "
+                "named in excluded"
+            )
+        operands = [args[i] for i in places]
+        ins, outs = ([()] * len(operands), None) if signature is None else _parse(signature)
+        if len(ins) != len(operands):
+            raise TypeError(
+                f"vectorize of `{name}`: the signature {signature} is of "
+                f"{counted(len(ins), 'argument')}, "
+                f"found {len(operands)}"
+            )
+        sizes = _check_core(name, ins, operands)
+        leads = [shape(x)[: ndim(x) - len(names)] for x, names in zip(operands, ins, strict=True)]
+        if outs is not None:
+            core = _checked(core, name, signature, outs, sizes)  # type: ignore[arg-type]
+        counts = [len(lead) for x, lead in zip(operands, leads, strict=True) if ndim(x)]
+        require_one_count(f"vectorize of `{name}`", counts)
+        return _mapped(core, leads)(*operands)
+
+    vectorized.__name__ = name
+    vectorized.__doc__ = pyfunc.__doc__
+    return vectorized
+
+
+def _mapped(core: Callable[..., Any], leads: Sequence[tuple[int, ...]]) -> Callable[..., Any]:
+    """`core` mapped over all axes of the shape in which those of the arguments meet.
+
+    An axis of size 1 that others have larger is not mapped, but left out.
+    """
+    common = broadcast_shapes(*leads)
+    aligned = [(1,) * (len(common) - len(lead)) + lead for lead in leads]
+    mapped = core
+    for axis in reversed(range(len(common))):
+        in_axes = [
+            0 if len(common) - axis <= len(lead) and sizes[axis] == common[axis] else None
+            for lead, sizes in zip(leads, aligned, strict=True)
+        ]
+        mapped = vmap(mapped, tuple(in_axes))
+
+    def squeezed(*operands: Any) -> Any:
+        ready = []
+        for x, lead in zip(operands, leads, strict=True):
+            offset = len(common) - len(lead)
+            gone = [i for i, n in enumerate(lead) if n == 1 and common[offset + i] != 1]
+            ready.append(squeeze(x, gone) if gone else x)
+        return mapped(*ready)
+
+    return squeezed
+
+
+# --8<-- [end:vectorize]
+
+_AXES = r"\((?:\w+(?:,\w+)*)?,?\)"
+_SIGNATURE = re.compile(rf"^({_AXES}(?:,{_AXES})*)?->{_AXES}(?:,{_AXES})*$")
+
+
+def _parse(signature: str) -> tuple[list[Names], list[Names]]:
+    text = re.sub(r"\s+", "", signature)
+    if not _SIGNATURE.match(text):
+        raise ValueError(f"vectorize: a signature looks like '(n,m),(m)->(n)', found {signature!r}")
+    sides = [re.findall(r"\(([^)]*)\)", side) for side in text.split("->")]
+    ins, outs = ([tuple(filter(None, axes.split(","))) for axes in side] for side in sides)
+    return ins, outs
+
+
+def _check_core(name: str, ins: Sequence[Names], operands: Sequence[Any]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for number, (names, x) in enumerate(zip(ins, operands, strict=True)):
+        if ndim(x) < len(names):
+            raise ValueError(
+                f"vectorize of `{name}`: argument {number} needs axes {names}, found {typeof(x)}"
+            )
+        for axis, size in zip(names, shape(x)[ndim(x) - len(names) :], strict=True):
+            expected = sizes.setdefault(axis, size)
+            if expected != size:
+                raise ValueError(
+                    f"vectorize of `{name}`: axis {axis} has size {expected}, but in argument "
+                    f"{number}, {typeof(x)}, it has {size}"
+                )
+    return sizes
+
+
+def _checked(
+    core: Callable[..., Any], name: str, signature: str, outs: list[Names], sizes: dict[str, int]
+) -> Callable[..., Any]:
+    """`core`, whose results have to be as many, and of such axes, as the signature says."""
+
+    def checked(*operands: Any) -> Any:
+        result = core(*operands)
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != len(outs) or (len(outs) > 1) != isinstance(result, tuple):
+            raise TypeError(
+                f"vectorize of `{name}`: the signature {signature} has "
+                f"{counted(len(outs), 'result')}, but "
+                f"the function returned {len(results)}"
+            )
+        for number, (x, axes) in enumerate(zip(results, outs, strict=True)):
+            found = shape(x)
+            fits = len(found) == len(axes) and all(
+                size == sizes.setdefault(axis, size) for axis, size in zip(axes, found, strict=True)
+            )
+            if not fits:
+                raise ValueError(
+                    f"vectorize of `{name}`: the signature {signature} gives result {number} the "
+                    f"axes {axes}, but the function returned one of shape {found}"
+                )
+        return result
+
+    return checked
+
+
+# --8<-- [start:apply_along_axis]
+@hiding_frames
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """`func1d` of each vector of `arr` along an axis; its results stand along that axis.
+
+    Arguments:
+        func1d: function of a vector, and of `args` and `kwargs`.
+        axis: the axis.
+        arr: the array.
+        args, kwargs: more arguments of `func1d`.
+
+    >>> jnp.apply_along_axis(jnp.sort, 1, jnp.array([[3, 1, 2], [6, 5, 4]]))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
+    """
+    axis = canonical_axis("apply_along_axis", axis, ndim(arr))
+
+    def apply(x: Any) -> Any:
+        return func1d(x, *args, **kwargs)
+
+    mapped = apply
+    for i in range(1, ndim(arr) - axis):
+        mapped = vmap(mapped, in_axes=i, out_axes=-1)
+    for _ in range(axis):
+        mapped = vmap(mapped, in_axes=0, out_axes=0)
+    return mapped(arr)
+
+
+# --8<-- [end:apply_along_axis]
+
+
+@hiding_frames
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]) -> Any:
+    """`func(a, axis)` applied for one axis after the other, which it may leave out.
+
+    Raises:
+        ValueError: `func` returns an array of another number of axes.
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
+    (1, 3, 1)
+    """
+    for axis in canonical_axes("apply_over_axes", axes, ndim(a)):
+        out = func(a, axis)
+        if ndim(out) == ndim(a) - 1:
+            out = expand_dims(out, axis)
+        if ndim(out) != ndim(a):
+            raise ValueError(
+                f"apply_over_axes: the function must keep or leave out axis {axis}, but returned "
+                f"{typeof(out)} for {typeof(a)}"
+            )
+        a = out
+    return a
+
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

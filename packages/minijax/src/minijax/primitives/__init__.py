@@ -1,0 +1,1 @@
+"""Declaring primitives, and the jaxprs that higher-order primitives hold."""

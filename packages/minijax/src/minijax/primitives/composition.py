@@ -1,0 +1,76 @@
+"""Primitives whose programs are made of other primitives.
+
+Such a primitive is one step to who differentiates, and has a derivative of its own, better than
+what the steps of its program would give; XLA sees the program.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.settings.number_types import types_in_function
+from minijax_stage2 import Primitive, ShapedArray, bind
+from minijax_stage2.shaped_array import set_number_types
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import ClosedJaxpr
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.staging import trace_to_jaxpr
+
+Rule = Callable[..., Any]
+
+
+def _program(
+    function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> ClosedJaxpr:
+    def of_arrays(*operands: Any) -> Sequence[Any]:
+        return function(*operands, **params)
+
+    with set_number_types(types_in_function().in_function):  # where nothing is the user's
+        return trace_to_jaxpr(of_arrays, avals, "staging", function)
+
+
+def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
+    """The rule of abstract evaluation of a primitive that computes what `function` does."""
+
+    def rule(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+        return _program(function, avals, params).jaxpr.out_avals
+
+    return rule
+
+
+def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
+    """The rule of lowering of a primitive that computes what `function`, of arrays, does.
+
+    Arguments:
+        function: takes the operands and parameters, and returns a list of results. It has no
+            constants but numbers.
+    """
+
+    def rule(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
+    ) -> list[Value]:
+        closed = _program(function, [x.aval for x in operands], params)
+        location = b.location
+        outs = b.lower_jaxpr(consts_as_invars(closed.jaxpr), operands)
+        b.location = location
+        return outs
+
+    return rule
+
+
+def leading_batch(primitive: Primitive, ndims: Sequence[int]) -> Rule:
+    """The vmap rule of a primitive whose operands may have any number of leading batch axes.
+
+    Arguments:
+        primitive: the primitive.
+        ndims: how many axes of each operand are not batch axes; all operands have the same ones.
+    """
+
+    def rule(
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    ) -> tuple[list[Any], list[BatchDim]]:
+        moved = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+        outs = bind(primitive, *moved, **params)
+        return outs, [0] * len(outs)
+
+    return rule

@@ -1,0 +1,398 @@
+"""Declaring a primitive once, with all its rules.
+
+The stages own one table of rules for each interpreter, and fill it column by column. Here a
+primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
+`reduction` know the rules that rows of one shape have in common. A factory returns the function
+that users call.
+
+In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
+`ct` is the cotangent of the result.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.runtime.array import Array
+from minijax.runtime.operation import operation
+from minijax.settings.number_types import LibraryNumberTypes, Settings
+from minijax.settings.promotion import promote
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    bind1,
+    defjvp,
+    defzero,
+    impl_rules,
+    jvp_rules,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.functions import ints
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
+from minijax_stage2.shown import shown
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.abstract_eval import arithmetic
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.lowering_rules import elementwise as lower_elementwise
+from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4 import deftranspose, transpose_rules
+
+Formula = Callable[..., Any]
+Rule = Callable[..., Any]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+
+primitives: list[Primitive] = []  # all that were declared here, in order
+
+
+# --8<-- [start:declare]
+def declare(
+    primitive: Primitive,
+    *,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule | None = None,
+    jvp: Sequence[Formula | None] | Rule = (),
+    transpose: Sequence[Formula | None] | Rule = (),
+    jointly: bool = False,
+) -> None:
+    """Enters a primitive of one result in the table of every interpreter.
+
+    Arguments:
+        primitive: the primitive.
+        abstract_eval: from the types of operands to the list of types of results.
+        lower: writes StableHLO; evaluation compiles what it writes.
+        vmap: from operands and their batch axes to results and theirs. A primitive without
+            operands needs none.
+        jvp: a formula for each operand, as `defjvp` takes them. None at all: the result is
+            piecewise constant, and its tangent zero.
+        transpose: a formula for each operand, as `deftranspose` takes them. None at all: the
+            primitive is linear in no operand, and has no transpose.
+        jointly: whether it is linear in its operands together, as a sum is, and not only in
+            each while the others stay as they are, as a product is.
+
+    Where the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
+
+    >>> from minijax.core import Primitive, bind, declare
+    >>> halve_p = Primitive("halve")
+    >>> def lower(b, out_avals, x):
+    ...     half = b.constant(0.5, x.aval)
+    ...     kind = f"tensor<{x.aval.size}xf32>"
+    ...     return b.emit(f"stablehlo.multiply {x.name}, {half.name} : {kind}", *out_avals)
+    >>> declare(
+    ...     halve_p,
+    ...     abstract_eval=lambda x: [x],
+    ...     lower=lower,
+    ...     jvp=[lambda t, out, x: bind(halve_p, t)[0]],
+    ...     transpose=[lambda ct, x: bind(halve_p, ct)[0]],
+    ... )
+    >>> minijax.jit(lambda x: bind(halve_p, x)[0])(jnp.array([1.0, 3.0]))
+    Array([0.5, 1.5], dtype=float32)
+    >>> minijax.grad(lambda x: bind(halve_p, x)[0][0])(jnp.array([1.0, 3.0]))
+    Array([0.5, 0. ], dtype=float32)
+    """
+    formulas = (("jvp", jvp), ("transpose", transpose))
+    for name, given in formulas:
+        if not (given is None or callable(given) or isinstance(given, Sequence)):
+            raise TypeError(
+                f"declare: {name} must be a rule, or a formula for each operand, found "
+                f"{shown(given)}"
+            )
+    primitives.append(primitive)
+    impl_rules[primitive] = _through_xla(primitive)
+    abstract_eval_rules[primitive] = abstract_eval
+    lowering_rules[primitive] = lower
+    if vmap is not None:
+        vmap_rules[primitive] = vmap
+    if callable(jvp):
+        jvp_rules[primitive] = jvp
+    elif jvp:
+        defjvp(primitive, *jvp)
+    else:
+        defzero(primitive)
+    if callable(transpose):
+        transpose_rules[primitive] = transpose
+    elif transpose:
+        deftranspose(primitive, *transpose, jointly=jointly)
+
+
+def _through_xla(primitive: Primitive) -> Rule:
+    def evaluate(*operands: Any, **params: Any) -> list[Any]:
+        in_avals = tuple(map(typeof, operands))
+        return list(call(compile_primitive(primitive, in_avals, params), operands, Array))
+
+    return evaluate
+
+
+# --8<-- [end:declare]
+
+
+# --8<-- [start:unary]
+def unary(
+    name: str,
+    doc: str,
+    *,
+    hlo: str | Rule,
+    kinds: str = "fc",
+    result: Callable[[np.dtype[Any]], Any] | None = None,
+    jvp: Formula | None = None,
+) -> Unary:
+    """Declares an elementwise primitive of one operand.
+
+    Arguments:
+        name: of the primitive and of the function returned.
+        doc: the docstring of that function.
+        hlo: the operation of StableHLO, or of CHLO where it begins with `chlo.`; or what writes
+            several.
+        kinds: the dtypes it takes: b(ool), i(nt), u(nsigned), f(loat), c(omplex). Where these
+            are no integers, the function converts integers to floats.
+        result: from the dtype of the operand to that of the result, where it is another.
+        jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
+
+    >>> from minijax.core import unary
+    >>> root = unary("root", "The square root.", hlo="sqrt", jvp=lambda t, out, x: t / (2 * out))
+    >>> minijax.value_and_grad(root)(jnp.float32(4))
+    (Array(2., dtype=float32), Array(0.25, dtype=float32))
+    """
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray) -> list[ShapedArray]:
+        require_kind(name, kinds, x)
+        return [x if result is None else ShapedArray(x.shape, result(x.dtype), x.weak_type)]
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=_lower(hlo, keeps_type=result is None),
+        vmap=vmap_elementwise(primitive),
+        jvp=() if jvp is None else (jvp,),
+    )
+
+    def function(x: Any) -> Any:
+        return bind1(primitive, x if "i" in kinds else to_inexact(x))
+
+    return operation(_named(function, name, doc))
+
+
+# --8<-- [end:unary]
+
+
+# --8<-- [start:binary]
+def binary(
+    name: str,
+    doc: str,
+    *,
+    hlo: str | Rule,
+    kinds: str = "iufc",
+    jvp: Sequence[Formula | None] = (),
+    transpose: Sequence[Formula | None] = (),
+    jointly: bool = False,
+) -> Binary:
+    """Declares an elementwise primitive of two operands; the arguments are those of `unary`.
+
+    The formulas come in pairs, one for each operand; `jointly` is that of `declare`. The
+    function returned promotes its operands to one dtype and shape.
+
+    >>> from minijax.core import binary
+    >>> larger = binary("larger", "The larger of two numbers.", hlo="maximum")
+    >>> larger(jnp.array([1, 5]), 3)
+    Array([3, 5], dtype=int32)
+    """
+    _require_kinds("binary", kinds)
+    primitive = Primitive(name)
+    type_of_result = arithmetic(primitive)
+
+    def abstract_eval(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
+        require_kind(name, kinds, x, y)
+        return type_of_result(x, y)
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=_lower(hlo),
+        vmap=vmap_elementwise(primitive),
+        jvp=jvp,
+        transpose=transpose,
+        jointly=jointly,
+    )
+
+    def function(x: Any, y: Any) -> Any:
+        return bind1(primitive, *promote(x, y, inexact="i" not in kinds))
+
+    return operation(_named(function, name, doc))
+
+
+# --8<-- [end:binary]
+
+
+# --8<-- [start:reduction]
+def reduction(
+    name: str,
+    doc: str,
+    *,
+    hlo: str | Rule,
+    init: Callable[[np.dtype[Any]], Any],
+    kinds: str,
+    jvp: Formula | None = None,
+) -> Callable[[Any, Sequence[int]], Any]:
+    """Declares a primitive that combines the elements along some axes.
+
+    Arguments:
+        hlo: the operation of StableHLO that combines two elements, or a lowering rule.
+        init: the element of a dtype that changes nothing when combined with another.
+        jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
+
+    The others are those of `unary`. The function returned takes an array and the axes.
+
+    >>> from minijax.core import reduction
+    >>> bits = reduction("bits", "All bits.", hlo="or", init=lambda dtype: 0, kinds="bi")
+    >>> bits(jnp.array([[1, 2], [4, 5]]), [0])
+    Array([5, 7], dtype=int32)
+    """
+    _require_kinds("reduction", kinds)
+    require_function("reduction: init", init)
+    primitive = Primitive(name)
+
+    def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
+        require_kind(name, kinds, x)
+        if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
+            raise ValueError(f"{name}: axes {axes} are no distinct axes of {x}")
+        return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
+
+    def vmap(
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
+    ) -> tuple[list[Any], list[BatchDim]]:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [bind1(primitive, x, axes=tuple(axis + 1 for axis in axes))], [0]
+
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=hlo if callable(hlo) else lower_reduction(hlo, init),
+        vmap=vmap,
+        jvp=() if jvp is None else (jvp,),
+    )
+
+    def function(operand: Any, axes: Sequence[int]) -> Any:
+        return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
+
+    return operation(static="axes")(_named(function, name, doc))
+
+
+# --8<-- [end:reduction]
+
+
+def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rule:
+    """The rule of a reduction by an operation of StableHLO, which begins with `init`."""
+
+    def rule(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
+    ) -> list[Value]:
+        (out,) = out_avals
+        start = b.constant(init(out.dtype), ShapedArray((), out.dtype))
+        return b.emit(
+            f"stablehlo.reduce({x.name} init: {start.name}) applies stablehlo.{operation} "
+            f"across dimensions = {list(axes)} : {signature([x, start], out_avals)}",
+            out,
+        )
+
+    return rule
+
+
+_KINDS = {0: "b", 1: "i", 2: "f", 3: "c", 4: "no number"}
+_KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
+
+
+def lower_by_types(operation: str) -> Rule:
+    """The rule of an elementwise primitive whose operands and result may differ in dtype."""
+
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        operands = tuple(b.spread(x, out.shape) for x in operands)
+        names = ", ".join(x.name for x in operands)
+        return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
+
+    return rule
+
+
+def _lower_chlo(operation: str) -> Rule:
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        names = ", ".join(b.spread(x, out.shape).name for x in operands)
+        types = ", ".join([mlir_type(out)] * len(operands))
+        return b.emit(f"{operation} {names} : {types} -> {mlir_type(out)}", out)
+
+    return rule
+
+
+_NUMBERS_OF_64_BITS = LibraryNumberTypes(Settings(enable_x64=True))
+
+
+def lower_by_primitives(function: Callable[..., Any]) -> Rule:
+    """The rule of an elementwise primitive that is written as a function of other primitives.
+
+    The only constants of the function are scalars. They are taken with 64 bits, whatever the
+    settings, and are made as wide as the operands.
+    """
+
+    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+        (out,) = out_avals
+        spread = [b.spread(x, out.shape) for x in operands]
+        in_avals = [x.aval.strip_weak_type() for x in spread]
+        with set_number_types(_NUMBERS_OF_64_BITS):
+            closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
+        return b.lower_jaxpr(closed.jaxpr, spread)
+
+    return rule
+
+
+def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
+    if callable(hlo):
+        return hlo
+    if not isinstance(hlo, str):
+        raise TypeError(f"hlo must be the name of an operation, or a rule, found {shown(hlo)}")
+    if hlo.startswith("chlo."):
+        return _lower_chlo(hlo)
+    return lower_elementwise(hlo) if keeps_type else lower_by_types(hlo)
+
+
+def no_derivative(name: str, operand: str) -> Formula:
+    """The formula of an operand by which nobody knows how to differentiate."""
+
+    def formula(*args: Any, **params: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}: there is no formula for its derivative by {operand}; hold that constant by "
+            "lax.stop_gradient"
+        )
+
+    return formula
+
+
+def _require_kinds(caller: str, kinds: Any) -> None:
+    if not isinstance(kinds, str) or not {*kinds} <= {*_KIND_NAMES}:
+        raise ValueError(
+            f"{caller}: kinds must be some of the letters {''.join(_KIND_NAMES)!r}, found "
+            f"{shown(kinds)}"
+        )
+
+
+def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
+    for aval in avals:
+        kind = "u" if aval.dtype.kind == "u" else _KINDS[kind_of(aval.dtype)]
+        if kind not in kinds:
+            expected = ", ".join(_KIND_NAMES[kind] for kind in kinds)
+            raise TypeError(f"{name}: found {aval}; the dtypes it takes are {expected}")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

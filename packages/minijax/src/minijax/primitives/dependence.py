@@ -1,0 +1,105 @@
+"""Which results of a program depend on some of its arguments, read off the program as it is.
+
+What one round of a loop returns, the next one takes. So the rules of loops go round until nothing
+is added, and to transform the body each time, only to see what depends on what, would cost more
+than all the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.primitives.loops import Flags
+from minijax_stage2 import Primitive
+from minijax_stage2.jvp import piecewise_constant
+from minijax_stage2.promotion import is_inexact
+from minijax_stage3 import Jaxpr, Var, jit_p
+from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr
+from minijax_stage4.cond import cond_p
+from minijax_stage4.partial_eval import partial_eval_jaxpr_rules
+
+# From the arguments of a program that are chosen to the results that depend on them.
+Depends = Callable[[Jaxpr, Flags], Flags]
+
+
+# --8<-- [start:dependence]
+@cached_by_jaxpr
+def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
+    """For each result whether partial evaluation leaves it unknown."""
+    unknown = _chosen(jaxpr.invars, unknown_ins)
+    for eqn in jaxpr.eqns:
+        if unknown.isdisjoint(eqn.invars):
+            continue
+        ins = _flags(eqn.invars, unknown)
+        if eqn.primitive in through:
+            unknown |= _chosen(eqn.outvars, through[eqn.primitive](unknown_outs, ins, eqn.params))
+        elif rule := partial_eval_jaxpr_rules.get(eqn.primitive):
+            unknown.update(rule(ins, eqn).unknown.outvars)
+        else:
+            unknown.update(eqn.outvars)
+    return _flags(jaxpr.outvars, unknown)
+
+
+@cached_by_jaxpr
+def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
+    """For each result whether it has a tangent that is not zero."""
+    varying = _chosen(jaxpr.invars, tangent_ins)
+    for eqn in jaxpr.eqns:
+        if varying.isdisjoint(eqn.invars) or eqn.primitive in piecewise_constant:
+            continue
+        ins = _flags(eqn.invars, varying)
+        if eqn.primitive in through:
+            varying |= _chosen(eqn.outvars, through[eqn.primitive](tangent_outs, ins, eqn.params))
+        elif eqn.primitive.holds_programs:
+            operands = list({x: None for x in eqn.invars if type(x) is Var})
+            alone = Jaxpr([], operands, [eqn], eqn.outvars)
+            _, _, outs = jvp_jaxpr(alone, _flags(operands, varying))
+            varying |= _chosen(eqn.outvars, outs)
+        else:
+            varying.update(x for x in eqn.outvars if is_inexact(x.aval.dtype))
+    return _flags(jaxpr.outvars, varying)
+
+
+def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
+    """For each argument whether transposition in the linear ones may give it a cotangent."""
+    depending = _chosen(jaxpr.invars, linear)
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if not depending.isdisjoint(eqn.invars):
+            depending.update(eqn.outvars)
+            linear_eqns.append(eqn)
+    reached = depending & _chosen(jaxpr.outvars, cotangent_outs)
+    for eqn in reversed(linear_eqns):
+        if not reached.isdisjoint(eqn.outvars):
+            reached |= depending.intersection(eqn.invars)
+    return _flags(jaxpr.invars, reached)
+
+
+# --8<-- [end:dependence]
+
+
+def through_call(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """Of what does with its operands what the program does that it holds."""
+    return depends(params["jaxpr"], ins)
+
+
+def _through_branches(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    of_choice, *of_operands = ins
+    outs = [depends(branch, tuple(of_operands)) for branch in params["branches"]]
+    return tuple([of_choice or any(flags) for flags in zip(*outs, strict=True)])
+
+
+# What of the results of a primitive that holds programs depends on the operands that are chosen, by
+# what the first argument says of the programs.
+through: dict[Primitive, Callable[[Depends, Flags, dict[str, Any]], Flags]] = {
+    jit_p: through_call,
+    cond_p: _through_branches,
+}
+
+
+def _chosen(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:
+    return {x for x, flag in zip(atoms, flags, strict=True) if flag}
+
+
+def _flags(atoms: Sequence[Atom], chosen: set[Atom]) -> Flags:
+    return tuple([x in chosen for x in atoms])

@@ -1,0 +1,44 @@
+"""Operands of functions that are written with operators: arrays of one inexact dtype."""
+
+from typing import Any
+
+from minijax.lax import promoting as lax
+from minijax.runtime.conversion import to_array
+from minijax.settings.promotion import promote
+from minijax_stage2 import typeof
+
+
+def inexact_arrays(*operands: Any) -> list[Any]:
+    """The operands as real or complex arrays of one dtype, and of one shape or scalars.
+
+    They are weak if all are: a result may depend on some of them only.
+    """
+    arrays = [to_array(x) for x in promote(*operands, inexact=True)]
+    are_weak = [typeof(x).weak_type for x in arrays]
+    return arrays if all(are_weak) or not any(are_weak) else strong(arrays)
+
+
+def strong(arrays: list[Any]) -> list[Any]:
+    """The arrays as what is not weak."""
+    return [lax.convert_element_type(x, typeof(x).dtype) for x in arrays]
+
+
+def real_arrays(caller: str, *operands: Any) -> list[Any]:
+    """`inexact_arrays` of real operands.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    arrays = inexact_arrays(*operands)
+    if typeof(arrays[0]).dtype.kind == "c":
+        raise ValueError(f"{caller}: expected real operands, found {typeof(arrays[0])}")
+    return arrays
+
+
+def strong_floats(caller: str, *operands: Any) -> list[Any]:
+    """`real_arrays` that are not weak, also of Python numbers.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    return strong(real_arrays(caller, *operands))

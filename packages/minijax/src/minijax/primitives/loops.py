@@ -1,0 +1,266 @@
+"""What loops have in common: the program of a body, the check of its carry, evaluation."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from minijax.errors.classes import CarryTypeError
+from minijax.runtime.array import Array
+from minijax.settings.promotion import result_type
+from minijax_stage1.source import name_of
+from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
+from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax_stage3.abstract_eval import abstract_eval
+from minijax_stage3.array import call
+from minijax_stage3.executable import CompiledJaxpr
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module, mlir_type, signature
+from minijax_stage3.staging import JaxprTrace
+
+Avals = Sequence[ShapedArray]
+Flags = tuple[bool, ...]  # for each value whether it is so
+
+
+_NUMBERS = (*python_scalars, np.generic)
+
+
+# --8<-- [start:stage]
+class BodyTrace(JaxprTrace):
+    """Stages a function that is part of another program.
+
+    Arrays that it closes over are no literals, even scalars: another call has other values, and
+    is the same program.
+    """
+
+    def is_literal(self, scalar: Any) -> bool:
+        return isinstance(scalar, _NUMBERS)
+
+
+def stage_body(
+    f: Callable[..., Sequence[Any]],
+    in_avals: Avals,
+    caller: str,
+    fun: Any,
+    argument_names: Callable[[], Sequence[str]] = lambda: (),
+) -> ClosedJaxpr:
+    """The program of `f`, a function of arrays that returns a list, on behalf of `caller`."""
+    trace = BodyTrace(caller, fun)
+    trace.argument_names = argument_names
+    with trace.run():
+        outs = f(*trace.new_args(in_avals))
+    return trace.to_jaxpr(outs)
+
+
+def stage_to_jaxpr(
+    f: Callable[..., Sequence[Any]], in_avals: Avals, caller: str
+) -> tuple[Jaxpr, list[Any]]:
+    """`stage_body` of what no user wrote: the program, constants first, and these."""
+    closed = stage_body(f, in_avals, caller, None)
+    return consts_as_invars(closed.jaxpr), closed.consts
+
+
+# --8<-- [end:stage]
+
+
+# --8<-- [start:carry]
+def stage_with_carry(
+    caller: str,
+    fun: Any,
+    stage: Callable[[list[ShapedArray]], ClosedJaxpr],
+    carry_tree_of: Callable[[], PyTreeDef],
+    in_tree: PyTreeDef,
+    init: Sequence[Any],
+) -> tuple[ClosedJaxpr, list[Any]]:
+    """The program of a body, and the carry that it starts with.
+
+    What comes out of one round goes into the next, so types must agree. A Python number that
+    the loop starts with takes the dtype that the body returns for it.
+
+    Arguments:
+        caller: the name of the loop.
+        fun: the user's body.
+        stage: stages the body for types of the carry; the first results are the carry.
+        carry_tree_of: gives the structure of the carry that the body returned.
+        in_tree: the structure of the carry that it is given.
+        init: the leaves of the carry at the start.
+
+    Raises:
+        CarryTypeError: structure or types of the two differ.
+    """
+    init = list(init)
+    while True:
+        in_avals = [typeof(x) for x in init]
+        closed = stage(in_avals)
+        out_tree = carry_tree_of()
+        if out_tree != in_tree:
+            if is_counted(fun):
+                caller = "fori_loop"
+                in_tree, out_tree = (tree.children()[-1] for tree in (in_tree, out_tree))
+            raise CarryTypeError(
+                f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "
+                f"given: {explain_mismatch(in_tree, out_tree, name='carry')}. Return the tree that "
+                "the loop starts with, or start with the tree that is returned."
+            )
+        out_avals = closed.out_avals[: len(init)]
+        promoted = [
+            astype(x, result_type(i, o).dtype) if i.weak_type and i.dtype != o.dtype else x
+            for x, i, o in zip(init, in_avals, out_avals, strict=True)
+        ]
+        if all(typeof(x) == aval for x, aval in zip(promoted, in_avals, strict=True)):
+            break
+        init = promoted
+    _check_carry(caller, fun, in_tree, in_avals, out_avals)
+    return closed, init
+
+
+def is_counted(fun: Any) -> bool:
+    """Whether a body is that of `fori_loop`, whose user knows the last part of the carry only."""
+    return getattr(fun, "is_counted", False)
+
+
+def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals) -> None:
+    differing = [
+        i
+        for i, (x, y) in enumerate(zip(in_avals, out_avals, strict=True))
+        if x.strip_weak_type() != y.strip_weak_type()
+    ]
+    if differing:
+        paths = [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, in_avals))[0]]
+        if is_counted(fun):
+            caller, paths = "fori_loop", [path[1:] for path in paths]
+        rows = [("", "in", "out")]
+        rows += [
+            (f"carry{keystr(paths[i])}", str(in_avals[i]), str(out_avals[i])) for i in differing
+        ]
+        table = "\n".join(f"    {name:<24} {x:<16} {y}" for name, x, y in rows)
+        raise CarryTypeError(
+            f"{caller}: `{name_of(fun)}` must return a carry of the types that it is given\n"
+            f"{table}\n"
+            "Convert what differs, by astype or reshape, before the loop or in what is returned."
+        )
+
+
+# --8<-- [end:carry]
+
+
+# --8<-- [start:evaluate]
+def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
+    """The evaluation of a primitive that holds programs: XLA compiles it as a whole.
+
+    The same text is compiled once, whatever function it came from.
+    """
+
+    def evaluate(*args: Any, **params: Any) -> list[Any]:
+        in_avals = tuple(map(typeof, args))
+        invars = [Var(aval) for aval in in_avals]
+        outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
+        jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
+        text = lower_to_module(jaxpr, primitive.name)
+        return list(call(compile_once(text, in_avals, tuple(jaxpr.out_avals)), args, Array))
+
+    return evaluate
+
+
+@lru_cache(maxsize=512)
+def compile_once(
+    text: str, in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, ...]
+) -> CompiledJaxpr:
+    """Compiles a text, unless that was done before."""
+    return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
+
+
+def clear_loops() -> None:
+    """Forgets the programs of loops that were evaluated by themselves."""
+    compile_once.cache_clear()
+
+
+# --8<-- [end:evaluate]
+
+
+# --8<-- [start:region]
+def region(
+    b: FunctionBuilder,
+    in_avals: Avals,
+    body: Callable[[list[Value]], Sequence[Value]],
+) -> str:
+    """The text of a region: `body` writes it, from its parameters to what it returns."""
+    params = [Value(b.fresh_name(), aval) for aval in in_avals]
+    lines, b.lines = b.lines, []
+    outs = body(params)
+    inner, b.lines = b.lines, lines
+    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
+    names = ", ".join(x.name for x in outs)
+    types = ", ".join(mlir_type(x.aval) for x in outs)
+    returned = f"stablehlo.return {names} : {types}" if outs else "stablehlo.return"
+    return "\n".join(["{", f"    ^bb0({declared}):", *inner, f"    {returned}", "    }"])
+
+
+def while_text(
+    b: FunctionBuilder,
+    init: Sequence[Value],
+    condition: Callable[[list[Value]], Value],
+    body: Callable[[list[Value]], Sequence[Value]],
+) -> list[Value]:
+    """Writes a loop. Inside, everything outside can be read.
+
+    XLA drops what has no elements from the carry, and ends the process where nothing is left. So
+    then a boolean that every round negates goes along.
+    """
+    if all(x.aval.size == 0 for x in init):
+        flag = ShapedArray((), np.bool_)
+
+        def body_with_flag(xs: list[Value]) -> list[Value]:
+            outs = body(xs[:-1])
+            return [*outs, *b.emit(f"stablehlo.not {xs[-1].name} : {mlir_type(flag)}", flag)]
+
+        with_flag = [*init, b.constant(False, flag)]
+        return while_text(b, with_flag, lambda xs: condition(xs[:-1]), body_with_flag)[:-1]
+    avals = [x.aval for x in init]
+    names = ", ".join(x.name for x in init)
+    regions = [region(b, avals, lambda xs: [condition(xs)]), region(b, avals, body)]
+    loop = f'"stablehlo.while"({names}) ({", ".join(regions)}) : {signature(init, avals)}'
+    return b.emit(loop, *avals)
+
+
+def call_text(b: FunctionBuilder, jaxpr: Jaxpr, name: str, args: Sequence[Value]) -> list[Value]:
+    """Writes a call of a program as a function."""
+    function = b.module.private_function(jaxpr, name)
+    names = ", ".join(x.name for x in args)
+    return b.emit(
+        f"func.call @{function}({names}) : {signature(args, jaxpr.out_avals)}", *jaxpr.out_avals
+    )
+
+
+# --8<-- [end:region]
+
+
+def cut(items: Sequence[Any], *sizes: int) -> list[list[Any]]:
+    """Parts of these sizes, and the rest."""
+    parts, begin = [], 0
+    for size in sizes:
+        parts.append(list(items[begin : begin + size]))
+        begin += size
+    return [*parts, list(items[begin:])]
+
+
+def until_stable(flags: Flags, grow: Callable[[Flags], Sequence[bool]]) -> Flags:
+    """The least flags from these on to which `grow` adds nothing.
+
+    Whether a part of the carry has a tangent, or a batch axis, or is unknown, may be decided by
+    an earlier round only. So rules begin with what is so at the start, and add what the body
+    makes so.
+    """
+    while True:
+        grown = tuple([a or b for a, b in zip(flags, grow(flags), strict=True)])
+        if grown == flags:
+            return flags
+        flags = grown

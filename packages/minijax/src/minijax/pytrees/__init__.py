@@ -1,0 +1,1 @@
+"""Pytrees: nested containers of arrays."""

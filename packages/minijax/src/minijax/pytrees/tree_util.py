@@ -1,0 +1,157 @@
+"""Pytrees, by the names of `jax.tree_util`."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2 import tree
+from minijax_stage2.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyPath,
+    PyTreeDef,
+    SequenceKey,
+)
+
+# These call functions of the user's: those given to them, and those of registered classes.
+keystr = hiding_frames(tree.keystr)
+register_dataclass = hiding_frames(tree.register_dataclass)
+register_pytree_node = hiding_frames(tree.register_pytree_node)
+register_pytree_node_class = hiding_frames(tree.register_pytree_node_class)
+register_pytree_with_keys = hiding_frames(tree.register_pytree_with_keys)
+register_pytree_with_keys_class = hiding_frames(tree.register_pytree_with_keys_class)
+register_static = hiding_frames(tree.register_static)
+treedef_tuple = hiding_frames(tree.treedef_tuple)
+all_leaves = hiding_frames(tree.all_leaves)
+tree_all = hiding_frames(tree.tree_all)
+tree_broadcast = hiding_frames(tree.tree_broadcast)
+tree_flatten = hiding_frames(tree.tree_flatten)
+tree_flatten_with_path = hiding_frames(tree.tree_flatten_with_path)
+tree_leaves = hiding_frames(tree.tree_leaves)
+tree_leaves_with_path = hiding_frames(tree.tree_leaves_with_path)
+tree_map = hiding_frames(tree.tree_map)
+tree_map_with_path = hiding_frames(tree.tree_map_with_path)
+tree_reduce = hiding_frames(tree.tree_reduce)
+tree_structure = hiding_frames(tree.tree_structure)
+tree_transpose = hiding_frames(tree.tree_transpose)
+tree_unflatten = hiding_frames(tree.tree_unflatten)
+
+KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey
+
+
+class Partial(functools.partial[Any]):
+    """`functools.partial` as a pytree: its arguments are leaves, the function is structure.
+
+    So it passes through transformations, with what it holds.
+
+    >>> import minijax
+    >>> scale = Partial(lambda factor, x: factor * x, 3.0)
+    >>> minijax.jit(lambda f, x: f(x))(scale, 2.0).item()
+    6.0
+    """
+
+
+register_pytree_node(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)
+
+
+@hiding_frames
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is that of a single leaf, or of a container that is empty.
+
+    >>> tree_structure = minijax.tree_util.tree_structure
+    >>> minijax.tree_util.treedef_is_leaf(tree_structure(1.0))
+    True
+    >>> minijax.tree_util.treedef_is_leaf(tree_structure([1.0, 2.0]))
+    False
+    """
+    return treedef.num_nodes == 1
+
+
+@hiding_frames
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of the root; none where it is a leaf.
+
+    >>> structure = minijax.tree_util.tree_structure({"a": 1, "b": [2, 3]})
+    >>> [child.num_leaves for child in minijax.tree_util.treedef_children(structure)]
+    [1, 2]
+    """
+    return treedef.children()
+
+
+@hiding_frames
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = None,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """Combines the leaves by an associative operation, in pairs.
+
+    As each leaf takes part in few steps, errors of rounding stay small where there are many.
+
+    Arguments:
+        operation: function of two leaves that returns one like them.
+        tree: the tree.
+        identity: the result where there are no leaves.
+        is_leaf: says of a node whether it is to be taken as a leaf.
+
+    Raises:
+        TypeError: there are no leaves, and `identity` is not given.
+
+    >>> gradients = {"w": jnp.array([3.0, 0.0]), "b": jnp.array([4.0])}
+    >>> squares = minijax.tree.map(lambda g: jnp.sum(g**2), gradients)
+    >>> jnp.sqrt(minijax.tree.reduce_associative(jnp.add, squares))
+    Array(5., dtype=float32)
+    """
+    leaves = tree_leaves(tree, is_leaf=is_leaf)
+    if not leaves:
+        if identity is None:
+            raise TypeError("tree_reduce_associative: the tree has no leaves; give an identity")
+        return identity
+    while len(leaves) > 1:
+        pairs = [operation(*leaves[i : i + 2]) for i in range(0, len(leaves) - 1, 2)]
+        leaves = pairs + leaves[len(leaves) - len(leaves) % 2 :]
+    return leaves[0]
+
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]

@@ -1,0 +1,495 @@
+"""The normal distribution, and what is made of it by formulas."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.lax import promoting as lax
+from minijax.lax.shapes.structural import sizes_of
+from minijax.random.arguments import (
+    Shape,
+    as_dtype,
+    finfo,
+    float_dtype,
+    int_dtype,
+    new_key,
+    result_shape,
+    spread,
+)
+from minijax.random.keys import single_key
+from minijax.random.uniform import rademacher, uniform_numbers
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import dtype_of_numbers
+
+ONE = np.float32(1.0)
+
+
+# --8<-- [start:normal]
+@operation(static=("shape", "dtype"))
+def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the normal distribution with mean 0 and variance 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real or complex numbers; the default float if not given. Real and
+            imaginary parts of complex numbers have variance 1/2 each.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` neither real nor complex.
+
+    >>> from minijax import random
+    >>> random.normal(random.key(0), (2,))
+    Array([1.6226422, 2.0252647], dtype=float32)
+    """
+    key, sizes = single_key("normal", key), sizes_of("normal", shape)
+    if dtype is None or dtype_of_numbers("normal", dtype).kind != "c":
+        return normal_numbers(key, sizes, float_dtype("normal", dtype))
+    dtype = dtype_of_numbers("normal", dtype)
+    part = np.finfo(dtype).dtype
+    real, imaginary = (
+        lax.convert_element_type(normal_numbers(new_key(key, i), sizes, part), dtype)
+        for i in range(2)
+    )
+    return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
+
+
+def normal_numbers(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
+) -> Any:
+    """`normal` of arguments that are known to be right, times `stddev` if given.
+
+    The two factors are multiplied first, so that each number is rounded once.
+    """
+    above_minus_1 = np.nextafter(dtype.type(-1), dtype.type(0), dtype=dtype)
+    u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
+    sqrt2 = dtype.type(np.sqrt(2))
+    if stddev is None:
+        return lax.mul(sqrt2, lax.erf_inv(u))
+    return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
+
+
+# --8<-- [end:normal]
+
+
+@operation(static=("shape", "dtype"))
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Numbers of the normal distribution, of those between `lower` and `upper` only.
+
+    Arguments:
+        key: the key.
+        lower: the lower bound; a number or what broadcasts to `shape`.
+        upper: the upper bound; a number or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the bounds meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
+    >>> bool(jnp.all((x >= -1) & (x <= 2)))
+    True
+    """
+    key, dtype = single_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
+    sizes = result_shape("truncated_normal", shape, lower, upper)
+    lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
+    sqrt2 = dtype.type(np.sqrt(2))
+    u = uniform_numbers(
+        key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
+    )
+    out = lax.mul(sqrt2, lax.erf_inv(u))
+    infinity = dtype.type(np.inf)
+    above = lax.nextafter(lax.stop_gradient(lower), infinity)
+    below = lax.nextafter(lax.stop_gradient(upper), lax.neg(infinity))
+    return lax.min(lax.max(out, above), below)
+
+
+@operation(static=("shape", "dtype"))
+def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`.
+
+    Arguments:
+        key: the key.
+        sigma: the standard deviation; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.lognormal(random.key(0), 0.5, (1000,))
+    >>> f"{jnp.std(jnp.log(x)):.1f}"
+    '0.5'
+    """
+    sizes = result_shape("lognormal", shape, sigma)
+    numbers = normal(single_key("lognormal", key), sizes, dtype)
+    return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
+
+
+@operation(static=("shape", "dtype"))
+def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
+    >>> x = random.maxwell(random.key(0), (1000,))
+    >>> f"{jnp.mean(x**2):.0f}"
+    '3'
+    """
+    key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
+    vectors = normal_numbers(key, (*sizes_of("maxwell", shape), 3), dtype)
+    return lax.sqrt(jnp.sum(lax.mul(vectors, vectors), axis=-1))
+
+
+@operation(static=("shape", "dtype"))
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
+
+    The result has the shape `shape` followed by that in which `loc` and `scale` meet; as in JAX, an
+    empty `shape` is that one, too.
+
+    >>> random.double_sided_maxwell(random.key(0), 1.0, jnp.array([2.0, 3.0]), (4,)).shape
+    (4, 2)
+    """
+    key = single_key("double_sided_maxwell", key)
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    of_parameters = result_shape("", None, loc, scale)
+    sizes = (sizes_of("double_sided_maxwell", shape) or of_parameters) + of_parameters
+    lengths = maxwell(new_key(key, 0), sizes, dtype)
+    signs = rademacher(new_key(key, 1), sizes, dtype)
+    scaled = lax.mul(lax.mul(signs, lengths), as_dtype(scale, dtype))
+    return lax.add(scaled, as_dtype(loc, dtype))
+
+
+@operation(static=("shape", "dtype"))
+def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Wald (inverse Gaussian) distribution with mean `mean` and scale 1.
+
+    (J. Michael and others, "Generating random variates using transformations with multiple
+    roots", 1976.)
+
+    Arguments:
+        key: the key.
+        mean: the mean, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.wald(random.key(0), 2.0, (1000,))
+    >>> bool(jnp.all(x > 0))
+    True
+    """
+    key, dtype = single_key("wald", key), float_dtype("wald", dtype)
+    sizes = result_shape("wald", shape, mean)
+    mean = spread(mean, sizes, dtype)
+    v = normal_numbers(new_key(key, 0), sizes, dtype)
+    u = uniform_numbers(new_key(key, 1), sizes, dtype)
+    y = lax.square(v)
+    y_squared, mean_squared = lax.square(y), lax.square(mean)
+    root = lax.sqrt(
+        lax.add(lax.mul(lax.mul(dtype.type(4), mean), y), lax.mul(mean_squared, y_squared))
+    )
+    two = dtype.type(2)
+    x = lax.sub(
+        lax.add(mean, lax.div(lax.mul(mean_squared, y), two)),
+        lax.mul(lax.div(mean, two), root),
+    )
+    is_first = lax.le(u, lax.div(mean, lax.add(mean, x)))
+    return jnp.where(is_first, x, lax.div(mean_squared, x))
+
+
+@operation(static=("shape", "dtype"))
+def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the exponential distribution with mean 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
+    >>> x = random.exponential(random.key(0), (1000,))
+    >>> bool(jnp.all(x >= 0)), f"{jnp.mean(x):.1f}"
+    (True, '1.0')
+    """
+    dtype = float_dtype("exponential", dtype)
+    u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
+    return lax.neg(lax.log1p(lax.neg(u)))  # of 1 - u, which is never 0
+
+
+@operation(static=("shape", "dtype"))
+def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Laplace distribution with mean 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
+    >>> x = random.laplace(random.key(0), (1000,))
+    >>> f"{jnp.mean(jnp.abs(x)):.1f}"
+    '1.0'
+    """
+    key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
+    low = dtype.type(-1 + finfo(dtype).epsneg)
+    u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+@operation(static=("shape", "dtype"))
+def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the logistic distribution with mean 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
+    >>> x = random.logistic(random.key(0), (1000,))
+    >>> f"{jnp.mean(nn.sigmoid(x)):.1f}"
+    '0.5'
+    """
+    key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
+    u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype))
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+@operation(static=("shape", "dtype"))
+def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+    """Numbers of the Cauchy distribution with median 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, or `dtype` is not real.
+
+    >>> x = random.cauchy(random.key(0), (1000,))
+    >>> f"{jnp.median(x):.1f}"
+    '0.0'
+    """
+    key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
+    low = dtype.type(finfo(dtype).eps)
+    u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
+    return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
+
+
+@operation(static=("shape", "dtype", "mode"))
+def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = None) -> Any:
+    """Numbers of the Gumbel distribution with location 0 and scale 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real numbers; the default float if not given.
+        mode: "low", which is the default, or "high", which draws twice as many bits, so that
+            large numbers are as likely as they ought to be.
+
+    Raises:
+        ValueError: `mode` is something else, or `dtype` not real.
+
+    >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+    >>> jnp.argmax(logits + random.gumbel(random.key(0), (3,)))
+    Array(1, dtype=int32)
+    """
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"gumbel: mode must be 'low' or 'high', found {mode!r}")
+    key, dtype = single_key("gumbel", key), float_dtype("gumbel", dtype)
+    sizes = sizes_of("gumbel", shape)
+    if mode != "high":
+        u = uniform_numbers(key, sizes, dtype, _tiny(dtype))
+        return lax.neg(lax.log(lax.neg(lax.log(u))))
+    pair = uniform_numbers(key, (2, *sizes), dtype)
+    high, low = (
+        lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
+        for i in range(2)
+    )
+    # Near 0 the second number fills in the bits that the first has not.
+    fine = lax.mul(dtype.type(finfo(dtype).eps), low)
+    fine = lax.add(lax.add(high, fine), _tiny(dtype))
+    u = jnp.where(lax.ge(high, dtype.type(0.5)), high, fine)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+@operation(static=("shape", "dtype"))
+def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Pareto distribution with shape parameter `b`, from 1 on.
+
+    Arguments:
+        key: the key.
+        b: the shape parameter, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.pareto(random.key(0), 3.0, (1000,))
+    >>> bool(jnp.all(x >= 1)), f"{jnp.median(x):.1f}"
+    (True, '1.3')
+    """
+    key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
+    sizes = result_shape("pareto", shape, b)
+    return lax.exp(lax.div(exponential(key, sizes, dtype), as_dtype(b, dtype)))
+
+
+@operation(static=("shape", "dtype"))
+def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`.
+
+    Arguments:
+        key: the key.
+        scale: the scale, positive; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.rayleigh(random.key(0), 2.0, (1000,))
+    >>> f"{jnp.mean(x**2):.0f}"
+    '8'
+    """
+    key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
+    sizes = result_shape("rayleigh", shape, scale)
+    root = lax.sqrt(lax.mul(lax.log(uniform_numbers(key, sizes, dtype)), dtype.type(-2)))
+    return lax.mul(spread(scale, sizes, dtype), root)
+
+
+@operation(static=("shape", "dtype"))
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
+) -> Any:
+    """Numbers of the Weibull distribution with these parameters.
+
+    >>> x = random.weibull_min(random.key(0), 2.0, 1.5, (1000,))
+    >>> bool(jnp.all(x >= 0))
+    True
+    """
+    key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
+    negative_log = exponential(key, sizes_of("weibull_min", shape), dtype)
+    return jnp.multiply(jnp.power(negative_log, jnp.divide(1.0, concentration)), scale)
+
+
+@operation(static=("shape", "dtype"))
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Numbers of the distribution that rises from `left` to `mode` and falls to `right`.
+
+    Arguments:
+        key: the key.
+        left: the lowest number; a number, or what broadcasts to `shape`.
+        mode: the most likely number; a number, or what broadcasts to `shape`.
+        right: the highest number; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of real numbers; the default float if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.triangular(random.key(0), 0.0, 1.0, 4.0, (1000,))
+    >>> bool(jnp.all((x >= 0) & (x <= 4))), f"{jnp.mean(x):.1f}"
+    (True, '1.7')
+    """
+    key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
+    sizes = result_shape("triangular", shape, left, mode, right)
+    left, mode, right = (spread(x, sizes, dtype) for x in (left, mode, right))
+    rise, width = lax.sub(mode, left), lax.sub(right, left)
+    u = uniform_numbers(key, sizes, dtype)
+    rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
+    rest = lax.mul(lax.sub(dtype.type(1), u), width)
+    falling = lax.sub(right, lax.sqrt(lax.mul(rest, lax.sub(right, mode))))
+    return jnp.where(lax.lt(u, lax.div(rise, width)), rising, falling)
+
+
+@operation(static=("shape", "dtype"))
+def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+    """How many trials it takes to succeed once, with probability `p` in each; integers.
+
+    Arguments:
+        key: the key.
+        p: the probability, above 0 and up to 1; a number, or what broadcasts to `shape`.
+        shape: the shape of the result; that in which the parameters meet if not given.
+        dtype: a dtype of integers; the default int if not given.
+
+    Raises:
+        TypeError: `key` is no key.
+        ValueError: `key` is more than one, `p` does not broadcast to `shape`, or `dtype` is not one
+            of integers.
+
+    >>> random.geometric(random.key(0), 0.25, (6,))
+    Array([1, 1, 4, 3, 2, 7], dtype=int32)
+    """
+    key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
+    sizes = result_shape("geometric", shape, p)
+    real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
+    log_u = lax.log(uniform_numbers(key, sizes, real))
+    trials = lax.div(log_u, lax.log1p(lax.neg(as_dtype(p, real))))
+    return lax.convert_element_type(lax.add(lax.floor(trials), real.type(1)), dtype)
+
+
+def _tiny(dtype: np.dtype[Any]) -> Any:
+    """The smallest number that is stored with all its digits."""
+    return dtype.type(finfo(dtype).tiny)
+
+
+__all__ = [
+    "cauchy",
+    "double_sided_maxwell",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "truncated_normal",
+    "wald",
+    "weibull_min",
+]

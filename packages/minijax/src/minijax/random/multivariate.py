@@ -1,0 +1,105 @@
+"""Random vectors and matrices, by linear algebra of normal numbers."""
+
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.lax.shapes.structural import sizes_of
+from minijax.random.arguments import Shape, broadcast_sizes, float_dtype
+from minijax.random.continuous import normal, normal_numbers
+from minijax.random.keys import single_key
+from minijax.runtime.operation import operation
+from minijax.settings.promotion import result_type
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import cast, to_inexact
+
+METHODS = ("cholesky", "eigh", "svd")
+
+
+@operation(static=("shape", "dtype", "method"))
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+) -> Any:
+    """Vectors of the normal distribution with this mean and covariance.
+
+    Arguments:
+        key: the key.
+        mean: a vector of `n` numbers, or an array of vectors along its last axis.
+        cov: a matrix of `n` rows and columns, positive definite, or an array of matrices.
+        shape: the shape of the result without its last axis; that in which the leading axes of
+            `mean` and `cov` meet if not given.
+        dtype: a dtype of real numbers, in which the normal numbers are drawn; that of `mean` and
+            `cov` if not given.
+        method: "cholesky", "eigh" or "svd": how the root of `cov` is found. The last two take
+            matrices that are only positive semidefinite.
+
+    Raises:
+        ValueError: the shapes do not fit, or `method` or `dtype` is something else.
+
+    >>> cov = jnp.array([[1.0, 0.9], [0.9, 1.0]])
+    >>> x = random.multivariate_normal(random.key(0), jnp.zeros(2), cov, (1000,))
+    >>> x.shape, f"{jnp.corrcoef(x.T)[0, 1]:.1f}"
+    ((1000, 2), '0.9')
+    """
+    caller = "multivariate_normal"
+    key = single_key(caller, key)
+    meeting = result_type(typeof(mean), typeof(cov))
+    mean, cov = (to_inexact(cast(x, meeting)) for x in (mean, cov))
+    dtype = float_dtype(caller, typeof(mean).dtype if dtype is None else dtype)
+    if method not in METHODS:
+        raise ValueError(f"{caller}: method must be one of {METHODS}, found {method!r}")
+    of_mean, of_cov = typeof(mean).shape, typeof(cov).shape
+    if not of_mean or of_cov[-2:] != (of_mean[-1],) * 2:
+        raise ValueError(
+            f"{caller}: mean must have shape (..., n) and cov (..., n, n), found {of_mean} and "
+            f"{of_cov}"
+        )
+    lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
+    numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
+    return jnp.add(mean, jnp.einsum("...ij,...j->...i", _root(cov, method), numbers))
+
+
+def _root(cov: Any, method: str) -> Any:
+    """A matrix that times its transpose is `cov`."""
+    if method == "cholesky":
+        return jnp.linalg.cholesky(cov)
+    if method == "eigh":
+        variances, directions = jnp.linalg.eigh(cov)
+    else:
+        directions, variances, _ = jnp.linalg.svd(cov)
+    return jnp.multiply(directions, jnp.expand_dims(jnp.sqrt(variances), -2))
+
+
+@operation(static=("n", "shape", "dtype", "m"))
+def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | None = None) -> Any:
+    """Matrices of `n` rows and `m` columns, orthogonal or unitary, and all as likely.
+
+    (F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007.)
+
+    Arguments:
+        key: the key.
+        n: the number of rows.
+        shape: the shape of the result without its last two axes.
+        dtype: a dtype of real or complex numbers; the default float if not given.
+        m: the number of columns; `n` if not given. Of rows and columns, those of which there
+            are fewer are orthonormal.
+
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
+    """
+    columns = n if m is None else m
+    longer, shorter = max(n, columns), min(n, columns)
+    numbers = normal(key, (*sizes_of("orthogonal", shape), longer, shorter), dtype)
+    q, r = jnp.linalg.qr(numbers)
+    # Which of the many decompositions this is must not depend on how it was computed.
+    signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
+    q = jnp.multiply(q, jnp.expand_dims(signs, -2))
+    return jnp.swapaxes(q, -1, -2) if n < columns else q
+
+
+__all__ = ["multivariate_normal", "orthogonal"]

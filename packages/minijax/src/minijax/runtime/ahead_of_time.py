@@ -1,0 +1,211 @@
+"""The stages between a function and its results, by the names of `jax.stages`.
+
+`jit(f).trace(*args)` gives a `Traced`, its `lower()` a `Lowered`, and the `compile()` of that a
+`Compiled`, which is called like `f`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.staging import struct_of
+from minijax_stage2 import ShapedArray
+from minijax_stage2.tree import PyTreeDef
+from minijax_stage3 import ClosedJaxpr, Jaxpr, backend
+from minijax_stage3 import aot as stage3
+
+
+class ArgInfo(NamedTuple):
+    """The type of an argument, and whether its memory may be reused.
+
+    Attributes:
+        aval: the type, whose shape and dtype it has.
+        donated: whether the program may write results where the argument was.
+
+    >>> lowered = minijax.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
+    >>> (info,), _ = lowered.args_info
+    >>> info.shape, info.dtype, info.donated
+    ((3,), dtype('float32'), True)
+    """
+
+    aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+
+class _Stage:
+    """What all stages know of a function: its name, its arguments, its results."""
+
+    def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
+        program = compilation.traced
+        self._compilation = compilation
+        self._names = names
+        self._leaf_avals = program.jaxpr.in_avals[len(program.consts) :]
+        self.fun_name: str = program.name
+        self.in_tree = in_tree  # of the pair (args, kwargs), without static arguments
+        self.out_tree: PyTreeDef = program.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The pair of positional and keyword arguments, with types in the places of arrays."""
+        return self.in_tree.unflatten(self._leaf_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """`in_avals` with an `ArgInfo` for each type."""
+        donated = self._compilation.asked_to_donate
+        return self.in_tree.unflatten(
+            ArgInfo(aval, position in donated) for position, aval in enumerate(self._leaf_avals)
+        )
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the results, in a flat list."""
+        return self._compilation.traced.jaxpr.out_avals
+
+    @property
+    def out_info(self) -> Any:
+        """The result, with a `ShapeDtypeStruct` in the place of each array."""
+        return self.out_tree.unflatten(map(struct_of, self.out_avals))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions, among all leaves of the arguments, of those that may be reused."""
+        return tuple(sorted(self._compilation.asked_to_donate))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of `{self.fun_name}`>"
+
+
+# --8<-- [start:traced]
+class Traced(_Stage):
+    """A function as a jaxpr, for arguments of certain types.
+
+    >>> traced = minijax.jit(lambda x: jnp.sin(x) * 2).trace(1.0)
+    >>> print(traced.jaxpr)
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
+    """
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        program, count = self._compilation.traced.jaxpr, len(self._compilation.traced.consts)
+        jaxpr = Jaxpr(program.invars[:count], program.invars[count:], program.eqns, program.outvars)
+        return ClosedJaxpr(jaxpr, self._compilation.traced.consts)
+
+    def lower(self) -> "Lowered":
+        """Writes the program as a StableHLO module."""
+        return Lowered(self._compilation, self.in_tree, self._names)
+
+
+# --8<-- [end:traced]
+
+
+# --8<-- [start:lowered]
+class Lowered(_Stage):
+    """A function as a StableHLO module, for arguments of certain types.
+
+    Arguments that no result needs are not in it, unless `keep_unused` was asked for. Constants
+    that the function closes over are its first arguments.
+
+    >>> lowered = minijax.jit(lambda x: jnp.sin(x)).lower(jnp.ones(3))
+    >>> "stablehlo.sine" in lowered.as_text()
+    True
+    >>> lowered.out_info
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+
+    def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
+        super().__init__(compilation, in_tree, names)
+        self._text = compilation.text()
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The StableHLO module.
+
+        Arguments:
+            dialect: "stablehlo", which is the default.
+            debug_info: whether to write with each line where in your program it comes from.
+
+        Raises:
+            ValueError: the dialect is another one.
+        """
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(
+                f"as_text: expected the dialect 'stablehlo', found {dialect!r}; HLO is what "
+                "`compile().as_text()` shows"
+            )
+        return self._text if debug_info else _LOCATION.sub("", self._text)
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> "Compiled":
+        """Has XLA compile the module.
+
+        Arguments:
+            compiler_options: options of XLA, besides those given to `jit`.
+
+        Raises:
+            TypeError, ValueError: XLA does not accept an option.
+        """
+        compilation = self._compilation
+        if compiler_options:
+            given = {**dict(compilation.options.compiler_options), **compiler_options}
+            options = compilation.options._replace(compiler_options=checked_options(given))
+            compilation = Compilation(compilation.traced, options)
+        return Compiled(compilation, self.in_tree, self._names)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """An estimate of the work before XLA optimises: operations, bytes accessed, and more."""
+        return backend.cost_analysis(self._text)
+
+
+# --8<-- [end:lowered]
+
+_LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$', re.MULTILINE)
+
+
+# --8<-- [start:compiled]
+class Compiled(_Stage, stage3.Compiled):
+    """A function that is compiled for arguments of certain types, and takes no others.
+
+    >>> compiled = minijax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
+    >>> compiled(jnp.arange(3.0))
+    Array([1., 2., 3.], dtype=float32)
+    >>> compiled.memory_analysis().argument_size_in_bytes
+    12
+    """
+
+    def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
+        _Stage.__init__(self, compilation, in_tree, names)
+        self.name = self.fun_name
+        self.leaf_avals = self._leaf_avals
+        self.compiled = compilation.compiled()
+        if compilation.donated:
+            self._donating = DonatingExecutor(compilation, names)
+        else:
+            self.execute = compilation.executor()
+
+    __call__ = evaluated_by_library(stage3.Compiled.__call__)
+
+    def execute_leaves(self, leaves: Sequence[Any]) -> Any:
+        if self._compilation.donated:
+            return self._donating(leaves, self.leaf_avals)
+        return super().execute_leaves(leaves)
+
+    def memory_analysis(self) -> Any:
+        """Bytes of memory, as attributes: `argument_size_in_bytes`, `output_size_in_bytes`,
+        `alias_size_in_bytes`, `temp_size_in_bytes`, `generated_code_size_in_bytes`."""
+        return SimpleNamespace(**super().memory_analysis())
+
+
+# --8<-- [end:compiled]
+
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]

@@ -1,0 +1,252 @@
+"""The Array of the full library: stage 3's, and what real programs ask of an array besides.
+
+It is copied and pickled, read by other libraries without a copy, waited for and deleted.
+"""
+
+from collections.abc import Set
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+import minijax_stage3 as stage3
+from minijax.settings.key_dtype import key_dtype
+from minijax_stage2 import ShapedArray, Tracer, float0
+from minijax_stage2.shaped_array import short_dtype
+from minijax_stage3 import backend
+from minijax_stage3.array import new_buffer
+
+
+class _ArrayType(type):
+    """Programs written for JAX ask `isinstance(x, Array)` of tracers too, and mean yes."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or (cls is Array and isinstance(x, Tracer))
+
+
+# --8<-- [start:array]
+class Array(stage3.Array, metaclass=_ArrayType):
+    """An array that stays on its device until somebody asks for its numbers.
+
+    All that this library computes is of this class. `isinstance(x, Array)` holds for tracers
+    too, which stand for Arrays in a function that is transformed.
+
+    Once it is deleted, by `delete` or as an argument that was donated, any use of its numbers is
+    a RuntimeError.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.arange(3, dtype=jnp.int8)
+    >>> x * 2, x.nbytes, np.asarray(x)
+    (Array([0, 2, 4], dtype=int8), 3, array([0, 1, 2], dtype=int8))
+    """
+
+    __slots__ = ("_deleted",)
+
+    _deleted: object
+
+    # --8<-- [end:array]
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, as a read-only numpy array; without a copy where memory is shared.
+
+        Raises:
+            TypeError: the elements are keys.
+        """
+        if self.aval.dtype == key_dtype:
+            raise TypeError(
+                f"{self.aval} holds random keys, which are no numbers; random.key_data(x) gives "
+                "the words that they are made of"
+            )
+        return super().numpy()
+
+    def __repr__(self) -> str:
+        if self.aval.dtype != key_dtype:
+            return super().__repr__()
+        words = str(_words_of_keys(self)).replace("\n", "\n ")
+        return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n {words}"
+
+    def __str__(self) -> str:
+        return repr(self) if self.aval.dtype == key_dtype else super().__str__()
+
+    def __format__(self, spec: str) -> str:
+        if self.aval.dtype == key_dtype:
+            return format(str(self), spec)
+        return super().__format__(spec)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the numbers take."""
+        return self.aval.size * self.aval.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes that one number takes."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array."""
+        return backend.buffer_device(self.buffer)
+
+    def devices(self) -> Set[Any]:
+        """The set of devices that hold the array."""
+        return {self.device}
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array may not leave its device: never, for there is no other."""
+        return False
+
+    def platform(self) -> str:
+        """The kind of the device that holds the array: "cpu"."""
+        return backend.platform()
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of the array: always, for it is alone."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the array: always, for there is one."""
+        return True
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes of device memory that the array takes."""
+        return backend.nbytes(self.buffer)
+
+    def addressable_data(self, index: int) -> "Array":
+        """The part of the array on one of its devices; with one device, the array itself."""
+        if index != 0:
+            raise IndexError(f"addressable_data: {self.aval} has one part, part 0; found {index!r}")
+        return self
+
+    def block_until_ready(self) -> "Array":
+        """Waits until the array is computed, and returns it.
+
+        Raises:
+            RuntimeError: the computation failed, or the array was deleted.
+        """
+        backend.block(self.buffer)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the array is computed."""
+        return backend.is_ready(self.buffer)
+
+    def copy_to_host_async(self) -> None:
+        """Nothing on a CPU, where the numbers are on the host already."""
+        _ = self.buffer
+
+    def copy(self) -> "Array":
+        """An array of the same numbers in memory of its own."""
+        numbers = backend.get(self.buffer)  # a view that ends here, so that none hinders donation
+        return type(self)(new_buffer(numbers, self.aval), self.aval)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> "Array":
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        if self.aval.dtype == key_dtype:
+            return _keys_from_numpy, (backend.get(self.buffer),)
+        return from_numpy, (self.numpy(), self.weak_type)
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted, and its numbers are gone."""
+        return backend.is_deleted(self.buffer)
+
+    def delete(self) -> None:
+        """Gives the memory back, unless something else still looks at it. Twice is no error."""
+        self.delete_because("deleted by its method `delete`")
+
+    def delete_because(self, reason: object) -> None:
+        """Deletes the array. `str(reason)` completes "was ...", in what later users are told."""
+        self._deleted = reason
+        # A class of its own spares every use of an array that is alive the question.
+        self.__class__ = DeletedArray
+        for name in ("buffer", "_host"):
+            with suppress(AttributeError):  # it was never set, or another thread was faster
+                getattr(stage3.Array, name).__delete__(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if self.aval.dtype == key_dtype:
+            raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
+        return backend.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return backend.dlpack_device(self.buffer)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        if self.dtype == float0:
+            raise BufferError("an array of dtype float0 has no bits to look at")
+        try:
+            return self.numpy().data
+        except ValueError:
+            raise BufferError(
+                f"the buffer protocol knows no dtype {self.dtype}; use numpy.asarray(x)"
+            ) from None
+
+
+# --8<-- [start:deleted]
+class DeletedArray(Array):
+    """What an Array becomes when it is deleted: its type stays, its numbers are gone."""
+
+    __slots__ = ()
+
+    @property
+    def buffer(self) -> Any:
+        raise RuntimeError(
+            f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they are "
+            "needed later, keep a copy, `x.copy()`, or do not donate or delete it"
+        )
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete_because(self, reason: object) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return f"<Array {self.aval}, {self._deleted}>"
+
+
+# --8<-- [end:deleted]
+
+
+def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """An Array of these numbers; what a pickle of one calls."""
+    aval = ShapedArray(x.shape, x.dtype, weak_type)
+    return Array(new_buffer(x, aval), aval)
+
+
+def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
+    """What a pickle of keys calls; the device holds a key as one number."""
+    aval = ShapedArray(x.shape, key_dtype)
+    return Array(new_buffer(x, aval), aval)
+
+
+def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
+    """The words that keys are made of, the high one first."""
+    numbers = backend.get(keys.buffer)
+    return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
+
+
+def array(x: Any, dtype: Any = None) -> Any:
+    """Copies numbers to the device; `stage3.array`, for this library's Arrays."""
+    return of_library(stage3.array(x, dtype))
+
+
+def of_library(x: Any) -> Any:
+    """`x` itself, or an Array of the same memory where it is one of stage 3."""
+    return Array(x.buffer, x.aval) if type(x) is stage3.Array else x

@@ -1,0 +1,286 @@
+"""What of a traced function is compiled, and how: the arguments that it needs, those whose memory
+it may reuse, and the options of XLA."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from minijax.errors.classes import CompileError
+from minijax.runtime.array import Array
+from minijax.runtime.uniform_constants import without_uniform
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2 import ShapedArray, tree_leaves
+from minijax_stage2.shown import shown
+from minijax_stage3 import Jaxpr, backend
+from minijax_stage3.array import executor, new_buffer, to_buffer
+from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
+from minijax_stage3.jit import Executor, Traced
+from minijax_stage3.jit_rules import smaller_jaxpr
+from minijax_stage3.lowering import lower_to_module
+from minijax_stage3.static_arguments import StaticArguments, resolve_arguments
+
+
+# --8<-- [start:options]
+class CompileOptions(NamedTuple):
+    """How a function is to be compiled; equal options give equal programs."""
+
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+    # --8<-- [end:options]
+
+    @classmethod
+    def of(
+        cls,
+        fun: Callable[..., Any],
+        static: StaticArguments,
+        donate_argnums: int | Iterable[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+        keep_unused: bool = False,
+        compiler_options: Mapping[str, Any] | None = None,
+    ) -> "CompileOptions":
+        """The options from what the user gave.
+
+        Raises:
+            TypeError: a value is of the wrong type.
+            ValueError: an argument to donate is no parameter of `fun`, or is static.
+        """
+        numbers, names = resolve_arguments(
+            fun, "donate_argnums", donate_argnums, "donate_argnames", donate_argnames
+        )
+        both = [*({*numbers} & {*static.argnums}), *({*names} & {*static.argnames})]
+        if both:
+            raise ValueError(
+                f"jit of `{name_of(fun)}`: argument {both[0]} is static and to be donated, but a "
+                "static argument is a Python value, which has no memory on the device"
+            )
+        return cls(numbers, names, bool(keep_unused), checked_options(compiler_options))
+
+
+def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """XLA's options as a key. What XLA does not accept is found out when it compiles."""
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"jit: compiler_options is a dict of XLA's options, found a {type(options).__name__}"
+        )
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
+            raise TypeError(
+                "jit: compiler_options maps names of XLA's options to bool, int, float or str, "
+                f"found {name!r}: {shown(value)}"
+            )
+    return tuple(sorted(options.items()))
+
+
+class Compilation:
+    """A traced function as XLA compiles it."""
+
+    def __init__(self, traced: Traced, options: CompileOptions):
+        self.traced = traced
+        self.options = options
+        self.name = traced.name
+        self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
+        if not options.keep_unused:
+            self.jaxpr, kept = without_unused(traced.jaxpr)
+        count = len(traced.consts)
+        numbers = [number for number in range(count) if kept[number]]
+        self.jaxpr, rest = without_uniform(self.jaxpr, [traced.consts[n] for n in numbers])
+        self._const_numbers = [numbers[position] for position in rest]
+        self.kept = [position for position, keep in enumerate(kept[count:]) if keep]
+        self.keeps_all = all(kept[count:])
+        self.asked_to_donate = donated_leaves(traced, options)
+        self.donated = [position for position in self.kept if position in self.asked_to_donate]
+
+    def consts(self) -> list[Any]:
+        """The constants that the program takes, on the device."""
+        return [self.traced.const_on_device(number) for number in self._const_numbers]
+
+    def text(self) -> str:
+        """The StableHLO module, whose first arguments are the constants."""
+        return lower_to_module(self.jaxpr, f"jit_{self.name}", self._argument_attributes())
+
+    def compiled(self) -> CompiledJaxpr:
+        """The compiled program: one for each program and options, whoever asks."""
+        options = self.options.compiler_options
+        if not self.donated and not options:
+            return compile_jaxpr(self.jaxpr, f"jit_{self.name}")
+        programs = _compiled.setdefault(self.jaxpr, {})
+        once = programs.setdefault((tuple(self.donated), options), Once())
+        return once.get(self._compile)
+
+    def _compile(self) -> CompiledJaxpr:
+        options = dict(self.options.compiler_options)
+        try:
+            return CompiledJaxpr(self.jaxpr, self.text(), options)
+        except CompileError as error:
+            reason = str(error.args[0])
+            if not any(name in reason for name in options):
+                raise
+            raise ValueError(
+                f"jit of `{self.name}`: XLA does not accept compiler_options={options}: {reason}"
+            ) from None
+
+    def executor(self) -> Executor:
+        """What executes the program on the buffers of all arguments, also those it drops."""
+        consts = self.consts()
+        execute = executor(self.compiled(), consts, self.traced.out_tree, Array)
+        arrays = [x for x in consts if isinstance(x, Array)]
+        if arrays:
+            execute = self._answering_for_constants(arrays, execute)
+        if self.keeps_all:
+            return execute
+        kept = self.kept
+        return lambda buffers: execute([buffers[position] for position in kept])
+
+    def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
+        def execute_with_constants(buffers: list[Any]) -> Any:
+            for x in arrays:
+                if type(x) is not Array:  # a deleted one has another class
+                    try:
+                        _ = x.buffer
+                    except RuntimeError as error:
+                        message = f"`{self.name}` closes over an array that is no more: {error}"
+                        raise RuntimeError(message) from None
+            return execute(buffers)
+
+        return execute_with_constants
+
+    # --8<-- [start:aliases]
+    def _argument_attributes(self) -> dict[int, str]:
+        """For each argument that is donated, by number, the result that takes over its memory.
+
+        That is the first of the same type which no other has.
+        """
+        count = len(self._const_numbers)
+        results: dict[Any, list[int]] = {}
+        for number, aval in enumerate(self.jaxpr.out_avals):
+            results.setdefault(device_type(aval).strip_weak_type(), []).append(number)
+        attributes, unusable = {}, []
+        for position in self.donated:
+            number = count + self.kept.index(position)
+            aval = self.jaxpr.in_avals[number]
+            free = results.get(device_type(aval).strip_weak_type())
+            if free:
+                attributes[number] = f"{{tf.aliasing_output = {free.pop(0)} : i32}}"
+            else:
+                unusable.append(str(aval))
+        if unusable:
+            _warn_of_unusable(self.name, unusable)
+        return attributes
+
+    # --8<-- [end:aliases]
+
+
+_compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()
+
+
+def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
+    """The jaxpr without arguments and equations that no result needs, and which arguments stay."""
+    if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
+        return jaxpr, [True] * len(jaxpr.invars)
+    smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
+    return (jaxpr, [True] * len(jaxpr.invars)) if smaller is None else smaller
+
+
+def _uses_everything(jaxpr: Jaxpr) -> bool:
+    used = set(jaxpr.outvars)
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.holds_programs:  # which may leave some of its operands unused
+            return False
+        used.update(eqn.invars)
+    return used.issuperset(jaxpr.invars) and all(
+        not used.isdisjoint(eqn.outvars) for eqn in jaxpr.eqns
+    )
+
+
+def donated_leaves(traced: Traced, options: CompileOptions) -> set[int]:
+    """The positions of the leaves that belong to arguments to be donated."""
+    if not options.donate_argnums and not options.donate_argnames:
+        return set()
+    args, kwargs = traced.in_tree.unflatten(range(traced.in_tree.num_leaves))
+    count = len(args)
+    chosen = [args[i] for i in options.donate_argnums if -count <= i < count]
+    chosen += [kwargs[name] for name in options.donate_argnames if name in kwargs]
+    return set(tree_leaves(chosen))
+
+
+def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
+    message = (
+        f"Some donated buffers were not usable: {', '.join(avals)}. `{name}` has no result of "
+        "that shape and dtype to put into the memory, so the arguments stay as they are."
+    )
+    source = user_source()
+    if source is None:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UserWarning, source.file, source.line)
+
+
+# --8<-- [start:donate]
+class Donated:
+    """Says where an Array was donated, if somebody asks: line numbers are not free."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.source = user_source()
+
+    def __str__(self) -> str:
+        where = "" if self.source is None else f" at {self.source}"
+        return f"donated to `{self.name}`{where}"
+
+
+class DonatingExecutor:
+    """Executes a program that may reuse the memory of some of its arguments."""
+
+    def __init__(self, compilation: Compilation, argument_names: Sequence[str]):
+        self.name = compilation.name
+        self.donated = compilation.donated
+        self.execute = compilation.executor()
+        self.argument_names = argument_names
+        avals = compilation.jaxpr.in_avals
+        self.constants = [
+            to_buffer(x, aval) for x, aval in zip(compilation.consts(), avals, strict=False)
+        ]
+
+    def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
+        """The result for arguments, of which those that were donated are deleted."""
+        buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
+        for position in self.donated:
+            if not isinstance(leaves[position], Array):  # numbers on the device may be shared
+                buffers[position] = new_buffer(leaves[position], in_avals[position])
+        if len({*map(id, buffers), *map(id, self.constants)}) < len(buffers) + len(self.constants):
+            self._refuse_shared(buffers)
+        result = self.execute(buffers)
+        reason = Donated(self.name)
+        for position in self.donated:
+            x = leaves[position]
+            if isinstance(x, Array) and backend.is_deleted(buffers[position]):
+                x.delete_because(reason)
+        return result
+
+    # --8<-- [end:donate]
+
+    def _refuse_shared(self, buffers: Sequence[Any]) -> None:
+        names = self.argument_names
+        for position in self.donated:
+            mine = buffers[position]
+            others = [
+                f"argument {names[other]}"
+                for other, buffer in enumerate(buffers)
+                if other != position and buffer is mine
+            ]
+            others += ["a constant of the function" for each in self.constants if each is mine]
+            if others:
+                raise ValueError(
+                    f"`{self.name}` cannot reuse the memory of argument {names[position]}, which "
+                    f"is donated: the same array is {others[0]}. Pass a copy, `x.copy()`, for one "
+                    "of them, or do not donate it."
+                )
+
+
+__all__ = ["Compilation", "CompileOptions", "DonatingExecutor"]

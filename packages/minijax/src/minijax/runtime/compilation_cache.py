@@ -1,0 +1,304 @@
+"""The compile cache on disk: what XLA has compiled in one process, another one loads.
+
+Loading takes a small part of the time that compiling takes. A file holds one program; its name
+is a hash of all that decides what XLA makes of the program. Nothing here may stop a program that
+would run without the cache: what cannot be read is compiled, what cannot be written is not kept.
+
+A file holds machine code, so who can write to the directory can do whatever you can. Hence a
+directory that belongs to somebody else, or that others may write to, is not used.
+"""
+
+import contextlib
+import functools
+import itertools
+import os
+import platform
+import re
+import stat
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from minijax.runtime.host_functions import functions_called
+from minijax.runtime.slow_compiles import noticed_when_slow
+from minijax.settings.config import config
+from minijax.settings.debugging import logging_time
+from minijax_stage3 import backend, executable
+from minijax_stage3.backend import Aval, Executable, Options
+
+_FORMAT = b"minijax compiled program 1\n"
+_SUFFIX = ".minijax"
+_DIGEST_SIZE = 32
+
+# A location at the end of a line, as lowering writes it. A location inside a string would have
+# the string's quotation mark after it, so no more is matched than what is meant.
+# What somebody calls the place, in front of it, is kept, for the program that is loaded shows it.
+_LOCATION = re.compile(r' loc\((?:unknown|(?:("[^"\n]*")\()?"[^"\n]*":\d+:\d+\)?)\)$', re.MULTILINE)
+
+_warned: set[str] = set()  # directories, about which the user has been told what is wrong
+_sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
+
+
+# --8<-- [start:compile_or_load]
+def compile_or_load(
+    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Does what `backend.compile` does, at the first time; later ones load the result from disk.
+
+    A program that calls Python functions is never kept: they belong to this process.
+    """
+    with logging_time(f"compiling {_name_of(text)}"):
+        return _compile_or_load(text, out_avals, options)
+
+
+def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
+    if backend.CALL_TARGET in text:
+        functions, text = functions_called(text)
+        with noticed_when_slow(text):
+            return backend.compile_calling(text, functions, out_avals, options)
+    directory = _directory()
+    if directory is None or not _is_cacheable(text, options):
+        with noticed_when_slow(text):
+            return backend.compile(text, out_avals, options)
+    key = cache_key(text, options)
+    file = os.path.join(directory, key + _SUFFIX)
+    data = _read(file, key)
+    if data is not None:
+        backend.register_lapack(text)  # which a program has to find when it is loaded
+        with contextlib.suppress(RuntimeError):  # then the entry is replaced
+            loaded = backend.deserialize(data, out_avals, options)
+            _log("hit", text, file)
+            return loaded
+    _log("miss", text, file)
+    start = time.perf_counter()
+    with noticed_when_slow(text):
+        compiled = backend.compile(text, out_avals, options)
+    if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
+        with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
+            written = compiled.serialize()
+            if len(written) >= config.persistent_cache_min_entry_size_bytes:
+                _write(directory, file, key, written)
+    return compiled
+
+
+# --8<-- [end:compile_or_load]
+
+
+# --8<-- [start:key]
+def cache_key(text: str, options: Mapping[str, Any]) -> str:
+    """A hash of all that decides what XLA makes of a program.
+
+    Where its operations stand in the user's files is left out: that changes with every line that
+    is put in above them, and nothing of it is computed with.
+    """
+    import hashlib  # late, for it takes milliseconds
+
+    machine = (*backend.fingerprint(), backend.xla_flags(), *_machine())
+    parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
+    hashed = hashlib.sha256(_FORMAT)
+    for part in parts:
+        encoded = part.encode(errors="surrogateescape")
+        hashed.update(b"%d:" % len(encoded))  # so that no two lists of parts look the same
+        hashed.update(encoded)
+    return hashed.hexdigest()
+
+
+# --8<-- [end:key]
+
+
+@functools.cache
+def _machine() -> tuple[str, ...]:
+    """The kind of processor, and how much of it this process uses."""
+    uname = platform.uname()
+    try:
+        threads = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this operating system
+        threads = os.cpu_count() or 1
+    # XLA divides the work of a program among so many threads, or as many as these say.
+    chosen = os.environ.get("PJRT_NPROC"), os.environ.get("NPROC")
+    names = ("vendor", "model", "stepping", "flags", "Features", "CPU ")
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            first_processor = itertools.takewhile(str.strip, file)
+            processor = [line for line in first_processor if line.startswith(names)]
+    except OSError:  # not on this operating system: let each machine have its own entries
+        processor = [uname.node]
+    return (uname.system, uname.machine, f"{threads} {chosen}", *processor)
+
+
+def _is_cacheable(text: str, options: Options) -> bool:
+    """Whether compiling does no more than what can be kept."""
+    flags = backend.xla_flags()
+    writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
+    flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
+    return not (writes_files or flags_in_file)
+
+
+def _directory() -> str | None:
+    """The directory of the cache, which is made if there is none; None if it is not to be used."""
+    directory: str | None = config.compilation_cache_dir
+    if not config.enable_compilation_cache or not directory:
+        return None
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        is_private = _is_private(os.stat(directory))
+    except (OSError, RecursionError, ValueError) as error:  # too many levels; a null character
+        _warn_unless_default(directory, f"cannot be used ({error})")
+        return None
+    if not is_private:
+        _warn(
+            directory,
+            "is not used: it belongs to another user, or others may write to it, and what is in "
+            "it would be run. Make it your own (`chown`, `chmod go-w`), or choose another one by "
+            "the environment variable MINIJAX_COMPILATION_CACHE_DIR",
+        )
+        return None
+    return directory
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether nobody else can have written to a file or directory."""
+    if os.name == "nt":  # these bits say nothing there; a user's directories are the user's own
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+# --8<-- [start:entry]
+def _read(file: str, key: str) -> bytes | None:
+    """What was written for this key; None if there is nothing, or not just that."""
+    import zlib
+
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with open(os.open(file, flags), "rb") as entry:  # without waiting, were it a pipe
+            status = os.fstat(entry.fileno())
+            if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
+                return None
+            content = entry.read()
+    except OSError:
+        return None
+    packed = content[len(_FORMAT) + _DIGEST_SIZE :]
+    if not packed or not content.startswith(_FORMAT + _digest(key, packed)):
+        return None
+    with contextlib.suppress(OSError):  # where nothing can be written, nothing is deleted either
+        os.utime(file)  # what was used last is deleted last
+    try:
+        return zlib.decompress(packed)
+    except zlib.error:
+        return None
+
+
+def _write(directory: str, file: str, key: str, data: bytes) -> None:
+    """Writes an entry, whole or not at all, whoever else writes or reads it at the same time."""
+    import zlib
+
+    packed = zlib.compress(data, level=1)
+    content = _FORMAT + _digest(key, packed) + packed
+    temporary = f"{file[: -len(_SUFFIX)]}-{os.urandom(8).hex()}{_SUFFIX}"
+    try:
+        if not _make_room(directory, len(content)):
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            with open(os.open(temporary, flags, mode=0o600), "wb") as entry:
+                entry.write(content)
+            os.replace(temporary, file)
+        except BaseException:
+            _remove(temporary)
+            raise
+    except FileNotFoundError:  # somebody is emptying the directory
+        pass
+    except OSError as error:
+        if not os.path.exists(file):  # else somebody was faster
+            _warn_unless_default(directory, f"cannot be written to ({error})")
+
+
+def _digest(key: str, packed: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(key.encode() + packed).digest()
+
+
+# --8<-- [end:entry]
+
+
+def _make_room(directory: str, needed: int) -> bool:
+    """Deletes the entries that were not used for longest, if there is no room; whether there is.
+
+    The directory is looked through when a process first writes to it, and when it seems full.
+    A tenth is then left free, so that it is not looked through again at once.
+    """
+    limit: int = config.compilation_cache_max_size
+    if limit < 0:
+        return True
+    if needed > limit:
+        return False
+    total = _sizes.get(directory, limit) + needed
+    if total > limit:
+        entries = _entries(directory)
+        total = sum(size for _, size, _ in entries) + needed
+        if total > limit:
+            for _, size, file in sorted(entries):
+                _remove(file)
+                total -= size
+                if total <= max(needed, 0.9 * limit):
+                    break
+    _sizes[directory] = total
+    return True
+
+
+def _entries(directory: str) -> list[tuple[float, int, str]]:
+    """When each file of the cache was last used, its size, and its path."""
+    found = []
+    with os.scandir(directory) as files:
+        for file in files:
+            if file.name.endswith(_SUFFIX):
+                try:
+                    status = file.stat(follow_symlinks=False)
+                except OSError:  # another process has deleted it
+                    continue
+                found.append((status.st_mtime, status.st_size, file.path))
+    return found
+
+
+def _remove(file: str) -> None:
+    with contextlib.suppress(OSError):  # another process has done so, or has it open
+        os.remove(file)
+
+
+def _warn(directory: str, problem: str) -> None:
+    if directory not in _warned:
+        _warned.add(directory)
+        warnings.warn(f"minijax's compile cache {directory!r} {problem}.", stacklevel=2)
+
+
+def _warn_unless_default(directory: str, problem: str) -> None:
+    """A directory that nobody asked for may be missing: without it, programs only start later."""
+    if directory != config.option("compilation_cache_dir").default:
+        _warn(directory, problem)
+
+
+def _log(event: str, text: str, file: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).debug("%s: %s, %s", event, _name_of(text), file)
+
+
+def _name_of(text: str) -> str:
+    return text[:100].partition("{")[0].strip()
+
+
+def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
+    """Keeps compiled programs in the directory `path` from now on; None: nowhere."""
+    config.update("compilation_cache_dir", path)
+
+
+def reset_cache() -> None:
+    """Forgets what is known of directories, as in a fresh process. No file is deleted."""
+    _warned.clear()
+    _sizes.clear()
+
+
+executable.compile_text = compile_or_load

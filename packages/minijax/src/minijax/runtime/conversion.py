@@ -1,0 +1,59 @@
+"""Numbers and numpy's arrays become Arrays where they enter this library or leave it."""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.runtime.array import array, of_library
+from minijax_stage2 import ShapedArray, float0, tree_map, typeof
+from minijax_stage2.shaped_array import is_value, python_scalars
+from minijax_stage2.shown import shown
+from minijax_stage3 import backend as xla
+from minijax_stage3.staging import as_type
+
+_NUMBERS = (*python_scalars, np.ndarray, np.generic)
+
+
+def to_array(x: Any) -> Any:
+    """A number or a numpy array as an Array; whatever else it is, `x` itself."""
+    if not isinstance(x, _NUMBERS) or not is_value(x):
+        return of_library(x)
+    return x if getattr(x, "dtype", None) == float0 else array(x)
+
+
+def tree_to_arrays(tree: Any) -> Any:
+    """The tree with each leaf that is a number or a numpy array as an Array."""
+    return tree_map(to_array, tree)
+
+
+def type_of(x: Any) -> ShapedArray:
+    """The type of a value, or of what has a shape and a dtype and may stand for one."""
+    try:
+        return typeof(x)
+    except TypeError:
+        if aval := as_type(x):
+            return aval
+        raise
+
+
+def require_no_out(name: str, out: None) -> None:
+    """Raises the error due when numpy's argument `out` is used."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
+
+
+def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
+    """Raises the error due when an array is asked for elsewhere than on the one device.
+
+    Raises:
+        ValueError: `device` is neither None nor that device, or `out_sharding` is not None.
+    """
+    if device is not None and device not in xla.devices():
+        raise ValueError(
+            f"{name}: device must be None or one of minijax.devices(), found {shown(device)}"
+        )
+    if out_sharding is not None:
+        raise ValueError(
+            f"{name}: there is one device, so out_sharding must be None, found "
+            f"{shown(out_sharding)}"
+        )

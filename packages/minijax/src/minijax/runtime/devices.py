@@ -1,0 +1,343 @@
+"""Devices: which there are, and bringing arrays to them and back.
+
+There is one so far, the CPU, in one process. The functions are those that programs for many
+devices are written with.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minijax.runtime.array import Array, array
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.config import Option, config
+from minijax.settings.key_dtype import key_dtype
+from minijax.settings.reusable_contexts import reusable_context
+from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2.shown import shown
+from minijax_stage2.tree import keystr, tree_map_with_path
+from minijax_stage3 import backend as xla
+
+
+class _AsyncDispatch(Option):
+    """The setting that chooses between the clients of XLA, of which a process makes one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cpu_enable_async_dispatch",
+            bool,
+            False,
+            "Whether Python runs ahead of the CPU. To be chosen before the first array is made.",
+        )
+        if self.value:
+            xla.set_asynchronous(True)
+
+    def update(self, value: Any) -> None:
+        xla.set_asynchronous(self._checked(value))
+        super().update(value)
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        if self._checked(value) != self.value:
+            raise RuntimeError(
+                f"config: {self.name} holds for the whole process; use config.update before the "
+                "first array is made"
+            )
+        yield
+
+
+config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
+
+_PLATFORM = "cpu"
+
+config.declare(
+    "platforms",
+    (None, "", _PLATFORM),
+    None,
+    "The kinds of devices that may compute. However it is said, there is one.",
+)
+config.declare("platform_name", ("", _PLATFORM), "", "The kind of devices that compute.")
+
+
+class _DefaultDevice(Option):
+    """The setting that names a device, or a kind of devices."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "default_device",
+            (_PLATFORM,),
+            None,
+            "The device of arrays that nobody puts elsewhere, or its kind; None: the first.",
+        )
+
+    def _checked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            devices(value)
+        elif value is not None and not isinstance(value, xla.device_class()):
+            raise ValueError(
+                "config: default_device is one of minijax.devices(), a kind of devices such as "
+                f"{_PLATFORM!r}, or None; found {shown(value)} of type {type(value).__name__}"
+            )
+        return value
+
+
+config.options["default_device"] = _default_device = _DefaultDevice()
+
+Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """All devices.
+
+    Arguments:
+        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> devices()[0].platform
+    'cpu'
+    """
+    if backend is not None and not (isinstance(backend, str) and backend == xla.platform()):
+        raise RuntimeError(
+            f"there are no devices of the kind {shown(backend)}; "
+            f"there are {xla.platform()!r} devices"
+        )
+    return xla.devices()
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
+    """The devices of this process, or of the one with the given number.
+
+    Arguments:
+        process_index: the number of a process; by default this one's, 0.
+        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        ValueError: there is no such process.
+        RuntimeError: there are no devices of the kind `backend`.
+
+    >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
+    True
+    """
+    if process_index not in (None, 0):
+        raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
+    return devices(backend)
+
+
+@reusable_context
+def default_device(new_val: Device | str | None) -> Iterator[None]:
+    """Sets `config.default_device` for the block of a `with`, in this thread only.
+
+    Arguments:
+        new_val: one of `devices()`, a kind of them, or None, which means the first device.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+        ValueError: it is something else.
+
+    >>> import minijax.numpy as jnp
+    >>> with default_device(devices("cpu")[0]):
+    ...     print(jnp.zeros(2).device)
+    cpu:0
+    """
+    with _default_device.override(new_val):
+        yield
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """All Arrays that are not deleted, and that something in this process still refers to.
+
+    Arguments:
+        platform: the kind of the devices that hold them; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> import minijax.numpy as jnp
+    >>> x = jnp.zeros(2)
+    >>> any(array is x for array in live_arrays())
+    True
+    """
+    devices(platform)
+    found = [x for x in gc.get_objects() if issubclass(type(x), Array)]
+    return [x for x in found if not x.is_deleted()]
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are, in all processes together.
+
+    Arguments:
+        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> examples = 12
+    >>> examples // minijax.device_count()
+    12
+    """
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has.
+
+    Arguments:
+        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> minijax.device_count() // minijax.local_device_count() == minijax.process_count()
+    True
+    """
+    return len(local_devices(backend=backend))
+
+
+def default_backend() -> str:
+    """The kind of the devices that compute unless others are asked for: "cpu".
+
+    >>> dtype = jnp.float32 if minijax.default_backend() == "cpu" else jnp.bfloat16
+    """
+    return xla.platform()
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that compute together: 0, for it is alone.
+
+    Arguments:
+        backend: the kind of devices that it has, "cpu".
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> if minijax.process_index() == 0:
+    ...     print("said once, however many processes compute")
+    said once, however many processes compute
+    """
+    devices(backend)
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together: 1.
+
+    Arguments:
+        backend: the kind of devices that they have, "cpu".
+
+    Raises:
+        RuntimeError: there are no devices of that kind.
+
+    >>> every_nth = range(100)[minijax.process_index() :: minijax.process_count()]
+    >>> len(every_nth)
+    100
+    """
+    devices(backend)
+    return 1
+
+
+# --8<-- [start:device_put]
+@evaluated_by_library
+def device_put(
+    x: Any,
+    device: Device = None,
+    *,
+    src: Device = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
+    """Brings all numbers and arrays of a pytree to a device.
+
+    Arguments:
+        x: a pytree of numbers, numpy arrays, Arrays and tracers.
+        device: one of `devices()`; by default the first.
+        src: where `x` is. It need not be said.
+        donate: whether the Arrays of `x` may be deleted, so that their memory serves the results.
+        may_alias: whether a result may be the Array that was given. False asks for copies.
+            numpy arrays are always copied.
+
+    Returns:
+        The pytree with Arrays in place of numbers and arrays.
+
+    Raises:
+        TypeError: a leaf is no array or number, or `device` is something else than a device.
+        ValueError: `donate` and `may_alias` are both asked for.
+
+    >>> device_put({"a": [True, None]})
+    {'a': [Array(True, dtype=bool), None]}
+    """
+    for role, given in (("device", device), ("src", src)):
+        if given is not None and given not in xla.devices():
+            raise TypeError(
+                f"device_put: {role} must be one of minijax.devices() or None, found "
+                f"{shown(given)}. Shardings and other layouts are not there yet"
+            )
+    if donate and may_alias:
+        raise ValueError("device_put: an array cannot be both donated and the result itself")
+
+    def put(path: Any, leaf: Any) -> Any:
+        if isinstance(leaf, Tracer):
+            return leaf
+        try:
+            on_device = array(leaf)
+        except (TypeError, OverflowError) as error:
+            where = f"x{keystr(path)}"
+            raise type(error)(f"device_put: {where}: {error}") from None
+        if on_device is leaf and donate:
+            on_device = Array(leaf.buffer, leaf.aval)
+            leaf.delete_because("donated to `device_put`")
+        elif on_device is leaf and may_alias is False:
+            on_device = leaf.copy()
+        return on_device
+
+    return tree_map_with_path(put, x)
+
+
+# --8<-- [end:device_put]
+
+
+def device_get(x: Any) -> Any:
+    """Fetches the numbers of all Arrays of a pytree, as numpy arrays.
+
+    They are read-only views where the device shares its memory with numpy, as a CPU does.
+    Leaves that are no arrays stay what they are, and so do keys, which numpy does not know.
+
+    Arguments:
+        x: a pytree.
+
+    Returns:
+        A pytree of the same structure.
+
+    Raises:
+        TracerArrayConversionError: a leaf is a tracer.
+
+    >>> import minijax.numpy as jnp
+    >>> device_get({"a": jnp.array([True, False]), "b": "text"})
+    {'a': array([ True, False]), 'b': 'text'}
+    """
+
+    def fetched(leaf: Any) -> Any:
+        if isinstance(leaf, Array) and leaf.dtype == key_dtype:
+            return leaf
+        return leaf.__array__() if hasattr(leaf, "__array__") else leaf
+
+    return tree_map(fetched, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until all Arrays in the pytree `x` are computed, and returns it.
+
+    Python may run ahead of the device, so time is measured after waiting. Leaves that are no
+    Arrays stay as they are.
+
+    >>> import time
+    >>> start = time.perf_counter()
+    >>> y = minijax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
+    >>> seconds = time.perf_counter() - start
+    """
+    for leaf in tree_leaves(x):
+        if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
+            leaf.block_until_ready()
+    return x

@@ -1,0 +1,106 @@
+"""Arrays of other libraries by DLPack, the protocol of arrays in memory.
+
+Our own arrays go out by `Array.__dlpack__`, without a copy. Those that come in are copied, for
+whoever lent the memory may write to it.
+"""
+
+import ctypes
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax.runtime.array import Array, array
+from minijax.runtime.devices import device_put
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2.shown import shown
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor, an array as the protocol describes it."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_CPU = 1
+_BFLOAT16 = 4  # a code of the protocol
+
+
+@evaluated_by_library
+def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An Array of the numbers of another library's array.
+
+    Arguments:
+        external_array: an array that supports DLPack, by `__dlpack__` and `__dlpack_device__`, in
+            memory of the CPU.
+        device: where the result is to be; one of `minijax.devices()`.
+        copy: whether memory may be shared. It is not, so False is an error.
+
+    Raises:
+        TypeError: `external_array` does not support DLPack, or there is no such device.
+        BufferError: its memory is not the CPU's, or holds a dtype that numpy does not know.
+        ValueError: `copy` is False.
+
+    >>> from_dlpack(np.arange(3, dtype=np.int8))
+    Array([0, 1, 2], dtype=int8)
+    """
+    if not hasattr(external_array, "__dlpack__") or not hasattr(
+        external_array, "__dlpack_device__"
+    ):
+        raise TypeError(
+            "from_dlpack: expected an array with the methods __dlpack__ and __dlpack_device__, "
+            f"found {shown(external_array)}"
+        )
+    if copy is False:
+        raise ValueError("from_dlpack: an Array never shares the memory of others, so it is a copy")
+    device_type = external_array.__dlpack_device__()[0]
+    if device_type != _CPU:
+        raise BufferError(
+            f"from_dlpack: the array is on a device of DLPack's type {int(device_type)}, not on "
+            "the CPU; bring it there first"
+        )
+    result: Array = device_put(array(_numbers(external_array)), device)
+    return result
+
+
+def _numbers(external_array: Any) -> Any:
+    try:
+        return np.from_dlpack(external_array)
+    except (BufferError, RuntimeError) as error:  # numpy has no bfloat16
+        capsule = external_array.__dlpack__()
+        tensor = _tensor_of(capsule)
+        if (tensor.code, tensor.bits, tensor.lanes) != (_BFLOAT16, 16, 1):
+            raise BufferError(f"from_dlpack: {error}") from None
+        return _copy_of(tensor, np.dtype(ml_dtypes.bfloat16))
+
+
+def _tensor_of(capsule: Any) -> _Tensor:
+    """What is in a capsule, as long as that lives."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+    return _Tensor.from_address(get_pointer(capsule, b"dltensor"))
+
+
+def _copy_of(tensor: _Tensor, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    strides = None
+    extent = int(np.prod(shape, dtype=np.int64))
+    if tensor.strides:
+        strides = tuple(n * dtype.itemsize for n in tensor.strides[: tensor.ndim])
+        extent = 1 + sum((n - 1) * step for n, step in zip(shape, tensor.strides, strict=False))
+    start = tensor.data + tensor.byte_offset
+    memory = (ctypes.c_char * (extent * dtype.itemsize)).from_address(start)
+    return np.ndarray(shape, dtype, memoryview(memory).cast("B"), strides=strides).copy()

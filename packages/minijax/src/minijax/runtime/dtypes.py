@@ -1,0 +1,231 @@
+"""What dtypes are, which kinds they are of, and where they meet; `jax.dtypes`."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax.settings.key_dtype import extended, key_dtype, prng_key
+from minijax.settings.number_types import bits_of, library_number_types, types_here
+from minijax_stage2 import float0, typeof
+from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.promotion import result_type as type_where_they_meet
+from minijax_stage2.shaped_array import (
+    ShapedArray,
+    dtype_of_numbers,
+    has_type,
+    kind_of,
+    parse_dtype,
+    python_scalars,
+    set_number_types,
+)
+from minijax_stage2.shown import shown
+
+DType = np.dtype[Any]
+
+bfloat16 = ml_dtypes.bfloat16
+finfo: Any = ml_dtypes.finfo
+
+
+class iinfo(ml_dtypes.iinfo):
+    """The limits of an integer dtype: `min`, `max`, `bits`, `dtype`.
+
+    >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.int8).max
+    (-128, 127)
+    """
+
+    def __init__(self, int_type: Any) -> None:
+        super().__init__(int_type)  # type: ignore[no-untyped-call]
+
+
+_KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
+
+
+@hiding_frames
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
+
+    >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
+    arg1, arg2 = (
+        prng_key if isinstance(x, np.dtype) and x == key_dtype else x for x in (arg1, arg2)
+    )
+    if isinstance(arg1, type) and issubclass(arg1, extended):
+        return isinstance(arg2, type) and issubclass(arg1, arg2)
+    if isinstance(arg2, type) and issubclass(arg2, extended):
+        return False
+    if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
+        return bool(np.issubdtype(arg1, arg2))
+    dtype = parse_dtype("issubdtype", arg1)
+    if dtype.isbuiltin != 2:
+        return bool(
+            np.issubdtype(dtype, arg2 if _is_kind(arg2) else parse_dtype("issubdtype", arg2))
+        )
+    if not _is_kind(arg2):
+        return bool(dtype == parse_dtype("issubdtype", arg2))
+    kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
+    return issubclass(kind, arg2)
+
+
+_ABSTRACT = (
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact,
+    np.floating, np.complexfloating, np.flexible, np.character,
+)  # fmt: skip
+
+
+def _is_kind(b: Any) -> bool:
+    return isinstance(b, type) and b in _ABSTRACT
+
+
+_KINDS_BY_NAME: dict[str, tuple[type, ...]] = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.number,),
+}
+
+
+@hiding_frames
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, as the array API standard names them.
+
+    Arguments:
+        dtype: the dtype.
+        kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
+            floating" or "numeric"; a dtype; or a tuple of such, any of which will do.
+
+    Raises:
+        ValueError: `kind` is none of these.
+
+    >>> jnp.isdtype(jnp.float32, "real floating"), jnp.isdtype(jnp.int8, ("bool", "numeric"))
+    (True, True)
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(_is_of_kind(parse_dtype("isdtype", dtype), k) for k in kinds)
+
+
+def _is_of_kind(dtype: DType, kind: Any) -> bool:
+    if isinstance(kind, str) and kind in _KINDS_BY_NAME:
+        return any(issubdtype(dtype, k) for k in _KINDS_BY_NAME[kind])
+    try:
+        return bool(dtype == parse_dtype("isdtype", kind))
+    except TypeError:
+        raise ValueError(
+            f"isdtype: kind must be a dtype or one of {list(_KINDS_BY_NAME)}, found {kind!r}"
+        ) from None
+
+
+@hiding_frames
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+    """The dtype that arrays get where `dtype` is asked for: of 32 bits, unless 64 are enabled.
+
+    Raises:
+        TypeError: it is no dtype of numbers.
+
+    >>> minijax.dtypes.canonicalize_dtype("float64")
+    dtype('float32')
+    >>> with minijax.enable_x64(True):
+    ...     minijax.dtypes.canonicalize_dtype("float64")
+    dtype('float64')
+    """
+    found: DType | None = library_number_types().of_dtype[parse_dtype("canonicalize_dtype", dtype)]
+    if found is None:
+        raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
+    return found
+
+
+@hiding_frames
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits a number of this dtype has.
+
+    >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
+    (4, 32)
+    """
+    return bits_of(parse_dtype("itemsize_bits", dtype))
+
+
+@hiding_frames
+def scalar_type_of(x: Any) -> type:
+    """Python's type of the numbers in `x`: bool, int, float or complex.
+
+    >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
+    (<class 'int'>, <class 'complex'>)
+    """
+    with set_number_types(types_here()):
+        kind = kind_of(_type_of(x).dtype)
+        if x is None or kind >= len(python_scalars):
+            raise TypeError(f"scalar_type_of: expected numbers or their dtype, found {shown(x)}")
+        return python_scalars[kind]
+
+
+def _type_of(x: Any) -> ShapedArray:
+    """The type of an array or a number, or of what a dtype or Python's type of numbers names."""
+    numbers = library_number_types()
+    if has_type(x) and not isinstance(x, type):
+        return typeof(x)
+    for scalar, aval in zip(python_scalars, numbers.weak, strict=True):
+        if x is scalar:
+            return aval
+    dtype = parse_dtype("result_type", x if isinstance(x, type) else getattr(x, "dtype", x))
+    return ShapedArray((), dtype_of_numbers("result_type", dtype))
+
+
+@hiding_frames
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype in which arrays, numbers and dtypes meet.
+
+    Arguments:
+        args: arrays, numbers, dtypes.
+        return_weak_type_flag: whether to return also whether the result is weak: not decided, as
+            that of Python numbers.
+
+    Raises:
+        TypePromotionError: there is none.
+        ValueError: there are no arguments.
+
+    >>> import minijax.numpy as jnp
+    >>> result_type(jnp.int8, 2), result_type(jnp.arange(3), 0.5)
+    (dtype('int8'), dtype('float32'))
+    """
+    if not args:
+        raise ValueError("result_type: expected at least one array or dtype, found none")
+    with set_number_types(types_here()):
+        meeting = type_where_they_meet(*map(_type_of, args))
+    return (meeting.dtype, meeting.weak_type) if return_weak_type_flag else meeting.dtype
+
+
+@hiding_frames
+def promote_types(a: Any, b: Any) -> DType:
+    """The dtype in which two dtypes meet; `int`, `float` and `complex` are Python's, and weak.
+
+    Raises:
+        TypePromotionError: there is none.
+
+    >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.int8, jnp.uint8)
+    (dtype('float16'), dtype('int16'))
+    """
+    dtype: DType = result_type(a, b)
+    return dtype
+
+
+can_cast = np.can_cast
+
+__all__ = [
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]

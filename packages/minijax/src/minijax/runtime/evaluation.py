@@ -1,0 +1,230 @@
+"""Evaluation in the full library: by XLA, into Arrays, with JAX's types of numbers.
+
+The stages let numpy evaluate what is numpy's, with its 64 bits. Here another evaluator stands at
+the bottom of the tracer stack while a function of this library runs, and Python's numbers have
+32 bits, unless `enable_x64` says otherwise. Nothing of that is seen by who uses a stage by itself.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from minijax.errors.argument_errors import blame_argument
+from minijax.errors.tracebacks import hide_frames
+from minijax.runtime import hooks
+from minijax.runtime.array import Array, of_library
+from minijax.settings.config import Switch
+from minijax.settings.number_types import (
+    dtype_promotion,
+    library_number_types,
+    rank_promotion,
+    types_here,
+    types_in_function,
+    x64,
+)
+from minijax.settings.reusable_contexts import reusable_context
+from minijax_stage1 import current_interpreter
+from minijax_stage1.interpreter import evaluator, set_interpreter
+from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    aval_rules,
+    number_types,
+    numpys_types,
+    set_number_types,
+)
+from minijax_stage2.trace import EvalTrace
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+
+
+def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+    """How the types of leaves of this library are found, by their class."""
+    of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
+    weak_bool, _, weak_float, weak_complex = numbers.weak
+    return {
+        Array: aval_rules[Array],
+        bool: lambda x: weak_bool,
+        int: numbers.of_int,
+        float: lambda x: weak_float,
+        complex: lambda x: weak_complex,
+        **dict.fromkeys(of_numpy, numbers.of_numpy),
+    }
+
+
+class _LeafTypes(dict[NumberTypes, dict[type, Callable[[Any], ShapedArray]]]):
+    """For each of the types of numbers, how the types of leaves are found."""
+
+    def __missing__(self, numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+        rules = self[numbers] = _leaf_types(numbers)
+        return rules
+
+
+leaf_types = _LeafTypes()  # for calls that have to be fast
+
+
+@reusable_context
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Sets `config.enable_x64` for the block of a `with`, in this thread only.
+
+    Numbers of Python and numpy keep their 64 bits there, and dtypes of 64 bits that are asked for
+    are not narrowed.
+
+    Arguments:
+        new_val: whether there are 64 bits.
+
+    Raises:
+        TypeError: it is no bool.
+
+    >>> import minijax.numpy as jnp
+    >>> with enable_x64(True):
+    ...     jnp.arange(3.0)
+    Array([0., 1., 2.], dtype=float64)
+    """
+    with x64.override(new_val):
+        yield
+
+
+@reusable_context
+def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
+    """Sets `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
+
+    Under "strict" arrays of different dtypes do not meet, but for Python's numbers, which have no
+    dtype of their own.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> import minijax.numpy as jnp
+    >>> with numpy_dtype_promotion("strict"):
+    ...     jnp.arange(3) + 1
+    Array([1, 2, 3], dtype=int32)
+    """
+    with dtype_promotion.override(new_val):
+        yield
+
+
+@reusable_context
+def numpy_rank_promotion(new_val: str) -> Iterator[None]:
+    """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
+
+    It says what becomes of operands of different numbers of axes: they meet as numpy's do, with or
+    without a warning, or are an error.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> with minijax.numpy_rank_promotion("raise"):
+    ...     try:
+    ...         jnp.ones((2, 3)) + jnp.ones(3)
+    ...     except ValueError as error:
+    ...         print(str(error).partition(", and")[0])
+    operands of shapes (2, 3) and (3,) have different numbers of axes
+    """
+    with rank_promotion.override(new_val):
+        yield
+
+
+# --8<-- [start:trace]
+class DeviceTrace(EvalTrace):
+    """Evaluation on the device: whatever the operands are, the results are Arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function_name = "XLA"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        if primitive.holds_programs:
+            outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
+        else:
+            in_avals = tuple([typeof(x) for x in args])
+            outs = call(compile_primitive(primitive, in_avals, params), args, Array)
+        if Switch.used:
+            for check in hooks.after_primitive:
+                check(primitive, args, params, outs)
+        return outs
+
+
+device_trace = DeviceTrace()
+
+
+class library_evaluation:
+    """Makes this library's evaluator current for the block of a `with`.
+
+    Arguments:
+        numbers: the types of numbers there; if not given, those of what is running.
+    """
+
+    __slots__ = ("interpreter", "number_types")
+
+    def __init__(self, numbers: NumberTypes | None = None):
+        self.interpreter = set_interpreter(device_trace)
+        self.number_types = set_number_types(numbers or types_here())
+
+    def __enter__(self) -> None:
+        self.interpreter.__enter__()
+        self.number_types.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self.number_types.__exit__()
+        self.interpreter.__exit__()
+
+
+# --8<-- [end:trace]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def evaluated_by_library(function: Function) -> Function:
+    """Decorator: a function whose primitives this library evaluates, when nothing else is running.
+
+    Inside a transformation that began in this library its evaluator is at the bottom already.
+    """
+
+    @functools.wraps(function)
+    def in_library(*args: Any, **kwargs: Any) -> Any:
+        is_inside = current_interpreter() is not evaluator
+        try:
+            if is_inside:
+                if number_types() is not numpys_types:
+                    return function(*args, **kwargs)
+                with set_number_types(library_number_types()):  # in a transformation of a stage
+                    return function(*args, **kwargs)
+            with library_evaluation():
+                result = function(*args, **kwargs)
+            if Switch.used:
+                for check in hooks.after_function:
+                    check()
+            return result
+        except Exception as error:
+            try:
+                blame_argument(function, args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
+            hide_frames(error)
+            raise
+
+    return in_library  # type: ignore[return-value]
+
+
+def made_of_operations(function: Function) -> Function:
+    """Decorator: a function of arrays that calls operations, and is none itself.
+
+    Settings that forbid arrays to meet are about its arguments, where it asks for that by
+    `promote`. What it computes of them meets as it likes.
+    """
+
+    @functools.wraps(function)
+    def in_function(*args: Any, **kwargs: Any) -> Any:
+        numbers = types_in_function()
+        if numbers is number_types():
+            return function(*args, **kwargs)
+        with set_number_types(numbers):
+            return function(*args, **kwargs)
+
+    return evaluated_by_library(in_function)  # type: ignore[return-value]

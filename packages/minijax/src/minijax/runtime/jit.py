@@ -1,0 +1,367 @@
+"""`jit` with the options of JAX's, and with less to do for a call than stage 3's.
+
+Tracing, compiling and what other transformations make of a jitted function are stage 3's.
+"""
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+from weakref import WeakSet
+
+from minijax.errors.tracebacks import hide_frames, hiding_frames
+from minijax.runtime import ahead_of_time as stages
+from minijax.runtime.array import Array
+from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
+from minijax.runtime.hooks import call_by_hook
+from minijax.settings.config import Switch, config
+from minijax.settings.debugging import disable_jit_option, logging_time
+from minijax.settings.number_types import types_here, types_in_function
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_types
+from minijax_stage2.tree import tree_structure
+from minijax_stage3 import backend as xla
+from minijax_stage3.array import to_buffer
+from minijax_stage3.jit import Executor, Kind, Traced, forget_traced
+from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
+from minijax_stage3.static_arguments import exact_type
+
+_jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can be cleared
+
+
+class JittedFunction(Stage3JittedFunction):
+    """A function that is compiled when first called with arguments of a new kind."""
+
+    array_type = Array
+    is_users = True  # and so of interest to those who ask about it
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: int | Iterable[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        inline: bool = False,
+        **options: Any,
+    ):
+        super().__init__(fun, static_argnums, static_argnames)
+        self._static_argnums = self._static.argnums
+        self._options = CompileOptions.of(fun, self._static, **options)
+        self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
+        self._inside = fun if inline else None  # what is called inside a transformation
+        _jitted.add(self)
+
+    # --8<-- [start:call]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        evaluating = is_evaluating()
+        try:
+            if Switch.used and (result := self._call_checked(args, kwargs)):
+                return result[0]
+            if not evaluating:
+                if self._inside is None:
+                    return tree_to_arrays(self._bind(args, kwargs))
+                here = number_types()
+                if self.is_users or getattr(here, "in_function", None) is here:
+                    return self._inside(*args, **kwargs)
+                with set_number_types(types_in_function()):
+                    return self._inside(*args, **kwargs)
+            # A call with nothing but Arrays is recognised by their types. Most calls have one
+            # argument or two, which is worth not making lists for.
+            executors = self._executors_with[types_here()]
+            if not kwargs:
+                if len(args) == 1:
+                    (x,) = args
+                    if type(x) is Array:
+                        execute = executors.get(x.aval)
+                        if execute is not None:
+                            return execute([x.buffer])
+                elif len(args) == 2:
+                    x, y = args
+                    if type(x) is Array and type(y) is Array:
+                        execute = executors.get((x.aval, y.aval))
+                        if execute is not None:
+                            return execute([x.buffer, y.buffer])
+                elif args and type(args[0]) is Array:
+                    try:
+                        execute = executors[tuple([x.aval for x in args])]
+                        buffers = [x.buffer for x in args]
+                    except (AttributeError, KeyError):  # another is no Array, or types are new
+                        pass
+                    else:
+                        return execute(buffers)
+            execute, buffers = self._prepare(args, kwargs)
+            return execute(buffers)
+        except Exception as error:
+            try:
+                self._explain(args, kwargs, error)
+            except Exception as better:
+                hide_frames(better)
+                raise
+            hide_frames(error)
+            raise
+
+    # --8<-- [end:call]
+
+    def _call_checked(self, args: Any, kwargs: Any) -> tuple[Any] | None:
+        """The result, in a tuple, if a debugging switch changes how the call is made."""
+        if self.is_users and disable_jit_option.value:
+            return (self._fun(*args, **kwargs),)
+        return call_by_hook(self, args, kwargs)
+
+    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        """Raises an error that says more than the one that a call raised, if there is one."""
+
+    def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        """As in stage 3, but arguments that are no trees need not be taken apart.
+
+        Then the key is one flat tuple: the type of each argument that is an array, and exact type
+        and value of each that is static, after its name where it has one.
+        """
+        key: list[Any] = []
+        leaves: list[Any] = []
+        avals: list[Any] = []
+        numbers = types_here()
+        types = leaf_types[numbers]
+        has_others = False
+        try:
+            for position, x in enumerate(args):
+                cls = x.__class__
+                if position in self._static_argnums:
+                    key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
+                else:
+                    aval = types[cls](x)
+                    key.append(aval)
+                    avals.append(aval)
+                    leaves.append(x)
+            for name, x in kwargs.items():
+                if name not in self._static.argnames:
+                    raise KeyError
+                cls = x.__class__
+                key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
+            execute = self._executors_with[numbers].get(tuple(key))
+        except (KeyError, TypeError, OverflowError):
+            has_others = True  # a tree, or what is no argument at all, which stage 3 says better
+        if has_others:  # not in the handler, so that no error there comes with this one
+            return self._prepare_trees(args, kwargs)
+        if execute is None:
+            execute, buffers = self._prepare_trees(args, kwargs)
+            self._executors_with[numbers][tuple(key)] = execute
+            if len(key) == 1:
+                self._executors_with[numbers][key[0]] = execute
+            return execute, buffers
+        return execute, [
+            x.buffer if type(x) is Array else to_buffer(x, aval)
+            for x, aval in zip(leaves, avals, strict=True)
+        ]
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        with library_evaluation():
+            return super()._prepare(args, kwargs)
+
+    def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
+        if self.is_users and config.explain_cache_misses:
+            self._explain_trace(kind, args, kwargs)
+        return logging_time(f"tracing `{self._name}`")
+
+    def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
+        from minijax.runtime.retracing import Call, explain
+
+        earlier = [Call(traced.in_tree, *kind[1:]) for kind, traced in list(self._traced.items())]
+        explain(self._fun, Call(tree_structure((args, kwargs)), *kind[1:]), earlier)
+
+    def _compile(self, traced: Traced) -> Executor:
+        return Compilation(traced, self._options).executor()
+
+    @evaluated_by_library
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
+        """Traces the function for the types of these arguments.
+
+        Whatever has a shape and a dtype may stand for an array. The result shows the program and
+        the types of the results, and can be lowered.
+        """
+        traced, in_tree = self._trace_types(args, kwargs)
+        _, args, kwargs = self._static.split(args, kwargs)
+        compilation = Compilation(traced, self._options)
+        return stages.Traced(compilation, in_tree, self._names(args, kwargs))
+
+    @hiding_frames
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Traces the function for the types of these arguments, and writes it in StableHLO.
+
+        Whatever has a shape and a dtype may stand for an array. The result can be shown and
+        compiled; what was compiled is called without the static arguments, whose values it has
+        in it.
+        """
+        return self.trace(*args, **kwargs).lower()
+
+    def clear_cache(self) -> None:
+        """Forgets what was traced and compiled."""
+        self._traced.clear()
+        self._executors.clear()
+        self._executors_with.clear()
+
+    def _cache_size(self) -> int:
+        """For how many kinds of arguments the function is compiled; the name is JAX's."""
+        return len(self._executors)
+
+    @hiding_frames
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for arguments of these types, with a `ShapeDtypeStruct` for each array."""
+        return self.trace(*args, **kwargs).out_info
+
+
+class DonatingFunction(JittedFunction):
+    """A jitted function that may reuse the memory of some of its arguments."""
+
+    def __init__(self, fun: Callable[..., Any], *args: Any, **options: Any):
+        super().__init__(fun, *args, **options)
+        self._donating: dict[Kind, DonatingExecutor] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        evaluating = is_evaluating()
+        try:
+            if Switch.used and (result := self._call_checked(args, kwargs)):
+                return result[0]
+            if not evaluating:  # a part of a larger program has no memory of its own
+                return super().__call__(*args, **kwargs)
+            with library_evaluation():
+                execute, leaves, in_avals = self._prepare_donation(args, kwargs)
+                return execute(leaves, in_avals)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def clear_cache(self) -> None:
+        super().clear_cache()
+        self._donating.clear()
+
+    def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
+        leaves, kind = self._kind_of(args, kwargs)
+        execute = self._donating.get(kind)
+        if execute is None:
+            execute = self._first_call(kind, lambda: self._donating_executor(kind, args, kwargs))
+        return execute, leaves, kind[1]
+
+    def _donating_executor(self, kind: Kind, args: Any, kwargs: Any) -> DonatingExecutor:
+        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+        names = self._names(dynamic, dynamic_kwargs)
+        execute = DonatingExecutor(Compilation(traced, self._options), names)
+        self._donating[kind] = execute
+        return execute
+
+
+def clear_jitted() -> None:
+    """Forgets what was traced and compiled of all jitted functions."""
+    forget_traced()
+    for function in list(_jitted):
+        function.clear_cache()
+
+
+# Classes of which equal values are the same.
+_HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_not_given: Any = _NotGiven()
+
+
+# --8<-- [start:jit]
+def jit(
+    fun: Callable[..., Any] = _not_given,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Compiles `fun` with XLA, once for each kind of arguments that it is called with.
+
+    A kind is the structure of the arguments, their types, and the values of static ones. What
+    was compiled lives as long as `fun`.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
+            returns a decorator.
+        in_shardings, out_shardings: None. There is one device.
+        static_argnums: positions of arguments that are no arrays but hashable Python values,
+            part of the kind of a call: `fun` is compiled anew for each value.
+        static_argnames: the same, by name.
+        donate_argnums: positions of arguments whose memory the results may take over. Arrays
+            that are passed there are deleted by the call. Of no effect inside another jitted
+            function.
+        donate_argnames: the same, by name.
+        keep_unused: whether arguments that no result depends on are passed to XLA all the same.
+        device, backend: None or "cpu", which is where `fun` runs.
+        inline: inside another transformation, run `fun` itself, so that its operations stand in
+            the program around it; not a call of a program of its own.
+        compiler_options: options of XLA for this function, such as
+            `{"xla_cpu_enable_fast_math": True}`.
+
+    Returns:
+        A function of the same arguments whose results are Arrays. Its methods `trace`, `lower`
+        and `eval_shape` take the same arguments, or types, and compute nothing.
+
+    Raises:
+        TypeError: when called, an argument that is not static is no array or number.
+        ValueError: a static argument is not hashable; an option names no parameter of `fun`, or
+            XLA does not know it; when called, an array is donated that is also another argument.
+        RuntimeError: when called, an argument was donated to a call before.
+
+    >>> import minijax.numpy as jnp
+    >>> @jit(donate_argnames="total")
+    ... def add(total, x):
+    ...     return total + x
+    >>> total = jnp.zeros(3)
+    >>> add(total, 1.0), total.is_deleted()
+    (Array([1., 1., 1.], dtype=float32), True)
+    """
+    options: dict[str, Any] = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+        "compiler_options": compiler_options,
+    }
+    _require_the_one_device(in_shardings, out_shardings, device, backend)
+    if fun is _not_given:
+        return functools.partial(jit, **options)
+    require_function("jit", fun)
+    donates = _is_given(donate_argnums) or _is_given(donate_argnames)
+    return (DonatingFunction if donates else JittedFunction)(fun, **options)
+
+
+# --8<-- [end:jit]
+
+
+def _is_given(arguments: Any) -> bool:
+    return arguments is not None and arguments != () and arguments != []
+
+
+def _require_the_one_device(
+    in_shardings: Any, out_shardings: Any, device: Any, platform: Any
+) -> None:
+    for name, sharding in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if sharding is not None:
+            raise ValueError(f"jit: there is one device, so {name} has to be None")
+    if platform not in (None, "cpu"):
+        raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")
+    if device not in (None, "cpu") and device not in xla.devices():
+        raise ValueError(f"jit: device has to be None or {xla.default_device()}, found {device!r}")

@@ -1,0 +1,108 @@
+"""Names for parts of a program, as those who read it see them."""
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from types import CodeType
+from typing import Any
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax.settings.reusable_contexts import reusable_context
+from minijax_stage1 import current_interpreter, source
+from minijax_stage1.source import Source, name_of
+from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.shown import shown
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import PartialEvalTrace
+
+# The names of the parts that are open, with the trace that writes the program they are parts of.
+_open: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("open_scopes", default=())
+
+
+class ScopedSource(Source):
+    """A place in a program, and the names of the parts that it is in.
+
+    A program inside of another begins anew. XLA puts the names around it in front of its own.
+    """
+
+    __slots__ = ("scope",)
+
+    def __init__(self, code: CodeType, offset: int):
+        super().__init__(code, offset)
+        scopes = _open.get()
+        staging = _staging_trace() if scopes else None
+        self.scope = "/".join([name for trace, name in scopes if trace is staging])
+
+
+def _staging_trace() -> Any:
+    """The trace that writes the program that is being staged; None where nothing is."""
+    trace: Any = current_interpreter()
+    while not isinstance(trace, JaxprTrace) or isinstance(trace, PartialEvalTrace):
+        if trace is None:
+            return None
+        trace = trace.parent
+    return trace
+
+
+# --8<-- [start:named_scope]
+@reusable_context
+def named_scope(name: str) -> Iterator[None]:
+    """Gives a name to a part of a program: to the block of a `with`, or a decorated function.
+
+    Names of parts within parts are joined by slashes. Profilers show them, and so does
+    `jit(f).lower(x).compile().as_text()`, in what it says of each operation.
+
+    Arguments:
+        name: the name of the part.
+
+    Raises:
+        TypeError: `name` is no string.
+
+    >>> @minijax.jit
+    ... def layer(x, w):
+    ...     with minijax.named_scope("products"):
+    ...         y = x @ w
+    ...     return jnp.tanh(y)
+    >>> compiled = layer.lower(jnp.ones((2, 3)), jnp.ones((3, 4))).compile()
+    >>> 'op_name="products/dot_general"' in compiled.as_text()
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: name must be a string, found {shown(name)}")
+    source.make_source = ScopedSource  # from the first use on: who needs no names, pays for none
+    token = _open.set((*_open.get(), (_staging_trace(), name)))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+# --8<-- [end:named_scope]
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """`fun` as a part of a program that has a name, as by `named_scope`.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        name: what to call it; the name of `fun` if not given.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        TypeError: `fun` is no function, or `name` no string.
+
+    >>> f = minijax.jit(minijax.named_call(jnp.sin, name="waves"))
+    >>> 'op_name="waves/sin"' in f.lower(1.0).compile().as_text()
+    True
+    """
+    require_function("named_call", fun)
+    scope = name or name_of(fun)
+
+    @hiding_frames
+    @wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(scope):
+            return fun(*args, **kwargs)
+
+    return named

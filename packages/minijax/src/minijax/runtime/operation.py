@@ -1,0 +1,141 @@
+"""Operations: the functions of this library that users call on arrays."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from minijax.errors.argument_errors import blame_argument, hints_of, require_fit
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import library_evaluation
+from minijax.runtime.jit import JittedFunction
+from minijax.settings.number_types import types_in_function
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
+from minijax_stage2.shown import shown
+from minijax_stage3.jit import Executor
+from minijax_stage3.staging import as_type
+from minijax_stage3.static_arguments import StaticArguments
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# --8<-- [start:operation]
+class Operation(JittedFunction):
+    """A function of arrays that is one program where it is evaluated.
+
+    It is compiled as a whole, once for the types of its arguments. Where something transforms or
+    stages it, it is no call of a program but the primitives that it is made of.
+    """
+
+    is_users = False
+    caller = ""
+
+    def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
+        functools.update_wrapper(self, fun, updated=())
+        self._inside = self._fun = fun
+        self._static_names = static
+        self._takes_types = types
+
+    def __getattr__(self, name: str) -> Any:
+        """Makes what evaluation needs when it first does: an import makes hundreds of these."""
+        if "_executors" in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._make_ready()
+        return getattr(self, name)
+
+    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        blame_argument(self._fun, args, kwargs, error)
+
+    def _make_ready(self) -> None:
+        super().__init__(self._fun, static_argnames=self._static_names, inline=True)
+        self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        if self._takes_types:
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            if as_type(first):  # there is nothing to pass to a program
+                return lambda buffers: self._fun(*args, **kwargs), []
+        with library_evaluation(types_in_function()):
+            return super()._prepare_trees(args, kwargs)
+
+
+class _ListsAsTuples(StaticArguments):
+    """Static arguments: lists and arrays say shapes and axes as well as tuples of ints do."""
+
+    def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        return super().split(
+            tuple([_as_tuple(x) if i in self.argnums else x for i, x in enumerate(args)]),
+            {name: _as_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
+        )
+
+    def fill(self, static: Any) -> Callable[..., Any]:
+        """As of any function; but no list or tuple replaces one number, one flag or one string.
+
+        Raises:
+            TypeError: one does, or a flag is neither true nor false, a tolerance is no number.
+        """
+        return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
+
+    def _checked(self, at: int | str, x: Any) -> Any:
+        caller, name = name_of(self.fun), self._name(at)
+        hint = hints_of(self.fun).get(name, Any)
+        if isinstance(x, frozenset):  # of axes, whose order makes no difference
+            require_fit(caller, name, x, Sequence if hint is Any else Any)
+            x = tuple(x)
+        of_one_kind = hint in (bool, float) and x is not None  # None is as good as False
+        if of_one_kind or (isinstance(x, tuple) and hint is not NoneType):
+            require_fit(caller, name, x, hint)
+        return x
+
+    def _name(self, at: int | str) -> str:
+        return list(inspect.signature(self.fun).parameters)[at] if isinstance(at, int) else at
+
+    def _refuse_unhashable(self, static: Any) -> None:
+        """Users know operations as functions, not as jitted ones with static arguments."""
+        for which, _, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                found = typeof(value) if isinstance(value, Array | np.ndarray) else shown(value)
+                raise TypeError(
+                    f"{name_of(self.fun)}: {self._name(which)} must be an int, a tuple, a string "
+                    f"or a dtype, found {found} of type {type(value).__name__}. "
+                    "Are arguments swapped?"
+                ) from None
+
+
+@overload
+def operation(fun: Function) -> Function: ...
+@overload
+def operation(
+    *, static: str | tuple[str, ...], types: bool = False
+) -> Callable[[Function], Function]: ...
+def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: bool = False) -> Any:
+    """Decorator: makes a function of arrays an operation.
+
+    Arguments:
+        fun: the function.
+        static: the names of arguments that are no arrays, such as axes, shapes and dtypes.
+        types: whether a type may stand for the array that is the first argument.
+    """
+    if fun is None:
+        return functools.partial(operation, static=static, types=types)
+    return Operation(fun, static, types)
+
+
+# --8<-- [end:operation]
+
+
+def _as_tuple(x: Any) -> Any:
+    if isinstance(x, set):
+        return frozenset(x)
+    if isinstance(x, list | tuple):
+        items = map(_as_tuple, x)
+        return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one
+    if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
+        return _as_tuple(x.tolist())
+    return x

@@ -1,0 +1,143 @@
+"""A notice, while XLA is still compiling, when a program takes long: which one, and what helps."""
+
+import logging
+import os
+import threading
+import time
+from contextlib import suppress
+
+from minijax.settings.config import config
+from minijax_stage1.source import Source, user_source
+
+_seconds = config.declare(
+    "slow_compile_notice_secs",
+    float,
+    5.0,
+    "After how many seconds of compiling a notice says which program it is, and again whenever "
+    "that time has doubled. 0: never.",
+)
+_logger = logging.getLogger(__name__)
+
+_MANY_LINES = 3_000
+
+
+# --8<-- [start:compilation]
+class _Compilation:
+    """A program that is being compiled."""
+
+    def __init__(self, text: str, source: Source | None, seconds: float):
+        self.text = text
+        self.source = source
+        self.start = time.monotonic()
+        self.seconds = seconds  # after which the next notice is due
+
+    @property
+    def due(self) -> float:
+        return self.start + self.seconds
+
+    def notice(self) -> None:
+        name = self.text[:200].partition("@")[2].partition(" ")[0].removeprefix("jit_")
+        called = "" if self.source is None else f", called at {self.source},"
+        lines = self.text.count("\n")
+        if lines >= _MANY_LINES:
+            remedy = (
+                f"It has {lines} operations. A loop of Python is written out round by round: "
+                "`lax.scan` and `lax.fori_loop` keep one body, which compiles once"
+            )
+        else:
+            remedy = (
+                f"It has only {lines} operations, so one of XLA's passes takes long. Often it is "
+                "fusion, without which programs compile faster and run slower: "
+                '`jit(f, compiler_options={"xla_disable_hlo_passes": "fusion"})`'
+            )
+        _logger.warning(
+            "XLA has been compiling `%s`%s for %g s and is not done. %s. "
+            "(MINIJAX_SLOW_COMPILE_NOTICE_SECS=0 turns this notice off.)",
+            name,
+            called,
+            self.seconds,
+            remedy,
+        )
+        self.seconds *= 2
+
+
+# --8<-- [end:compilation]
+
+
+# --8<-- [start:watch]
+_running: set[_Compilation] = set()
+_changed = threading.Condition()  # guards what stands here
+_watcher: threading.Thread | None = None
+_wakes_at = 0.0
+
+
+class noticed_when_slow:
+    """Logs a notice if compiling a program, in the block of a `with`, takes long."""
+
+    __slots__ = ("compilation", "text")
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __enter__(self) -> None:
+        seconds = _seconds.value
+        self.compilation: _Compilation | None = None
+        if seconds > 0:
+            self.compilation = _Compilation(self.text, user_source(), seconds)
+            with _changed:
+                _running.add(self.compilation)
+                _wake_watcher(self.compilation.due)
+
+    def __exit__(self, *exception: object) -> None:
+        if self.compilation is not None:
+            with _changed:
+                _running.discard(self.compilation)
+
+
+def _wake_watcher(due: float) -> None:
+    """Has the watcher look at this time, or before.
+
+    One thread watches all that is compiled. It sleeps until a notice may be due, and ends when it
+    then finds nothing: thousands of fast compilations cost a thread every few seconds.
+    """
+    global _watcher, _wakes_at
+    if _watcher is not None:
+        if due < _wakes_at:
+            _wakes_at = due
+            _changed.notify()
+        return
+    watcher = threading.Thread(target=_watch, name="minijax-slow-compiles", daemon=True)
+    with suppress(RuntimeError):  # no thread can be started any more: the process ends
+        watcher.start()
+        _watcher, _wakes_at = watcher, due
+
+
+def _watch() -> None:
+    global _watcher, _wakes_at
+    while True:
+        with _changed:
+            if not _running:
+                _watcher = None
+                return
+            _wakes_at = min(compilation.due for compilation in _running)
+            _changed.wait(_wakes_at - time.monotonic())
+            now = time.monotonic()
+            slow = [compilation for compilation in _running if compilation.due <= now]
+        for compilation in slow:
+            compilation.notice()
+
+
+# --8<-- [end:watch]
+
+
+def _after_fork_in_child() -> None:
+    """The child compiles nothing yet, and has no watcher."""
+    global _changed, _watcher
+    _changed, _watcher = threading.Condition(), None
+    _running.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+__all__ = ["noticed_when_slow"]

@@ -1,0 +1,161 @@
+"""Staging by JAX's names: programs and types of results, without computing anything."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import minijax_stage3 as stage3
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import ShapedArray, tree_map, typeof
+from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
+from minijax_stage3 import ClosedJaxpr
+from minijax_stage3.static_arguments import StaticArguments
+
+
+# --8<-- [start:struct]
+class ShapeDtypeStruct:
+    """A shape and a dtype, which stand for an array where only its type matters.
+
+    Arguments:
+        shape: the sizes of the axes.
+        dtype: the dtype of the elements.
+        weak_type: whether it is the type of a Python number, which takes the dtype of whatever
+            it meets.
+        sharding: where the array lies, for those who ask; there is one device.
+
+    Raises:
+        TypeError: `shape` is none.
+        ValueError: `dtype` is None.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(
+        self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False
+    ):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be given, found None")
+        self.shape = tuple(shape)
+        self.sharding = sharding
+        check_shape("ShapeDtypeStruct", self.shape)
+        self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.to_aval().size
+
+    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+        """One that differs in what is given by name."""
+        given = {name: getattr(self, name) for name in self.__slots__} | changes
+        return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
+
+    def to_aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar has no len()")
+        return self.shape[0]
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is ShapeDtypeStruct and self.to_aval() is other.to_aval()
+
+    def __hash__(self) -> int:
+        return hash(self.to_aval())
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+
+
+# --8<-- [end:struct]
+
+
+def struct_of(x: Any) -> ShapeDtypeStruct:
+    """The type of a value, or of what is a type already."""
+    aval = x if isinstance(x, ShapedArray) else typeof(x)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    *,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """Stages `fun` to a jaxpr.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        static_argnums: positions of arguments that are no arrays but hashable Python values.
+        return_shape: whether to return the types of the results, too.
+
+    Returns:
+        A function of the same arguments, of which only the types matter: whatever has a shape
+        and a dtype may stand for an array. It returns a `ClosedJaxpr`; with `return_shape` a pair
+        of that and the result with a `ShapeDtypeStruct` for each array.
+
+    Raises:
+        TypeError: when called, an argument that is not static is neither array nor type.
+        ValueError: a static argument is not hashable, or `fun` has no such parameter.
+
+    >>> import minijax.numpy as jnp
+    >>> make_jaxpr(lambda x: 2.0 * jnp.sin(x))(1.0)
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul 2.0:f32[] b in (c,) }
+    """
+    require_function("make_jaxpr", fun)
+    static_arguments = StaticArguments(fun, static_argnums)
+
+    @evaluated_by_library
+    @wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
+        static, args, kwargs = static_arguments.split(args, kwargs)
+        closed, out_info = _stage(static_arguments.fill(static), args, kwargs)
+        return (closed, out_info) if return_shape else closed
+
+    return make
+
+
+@evaluated_by_library
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of what `fun` returns for arguments of certain types. Nothing is computed.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        args: its arguments; whatever has a shape and a dtype may stand for an array.
+        kwargs: its keyword arguments, in the same way.
+
+    Returns:
+        The result of `fun` with a `ShapeDtypeStruct` in the place of each array.
+
+    Raises:
+        TypeError: an argument is neither array nor type.
+
+    >>> import minijax.numpy as jnp
+    >>> eval_shape(jnp.dot, ShapeDtypeStruct((2, 3), "float32"), jnp.ones(3, "float32"))
+    ShapeDtypeStruct(shape=(2,), dtype=float32)
+    """
+    require_function("eval_shape", fun)
+    return _stage(fun, args, kwargs)[1]
+
+
+def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
+    """The program of a call, and its result with types in the places of arrays."""
+    seen: list[Any] = []
+
+    @wraps(fun)
+    def recording(*args: Any, **kwargs: Any) -> Any:
+        result = fun(*args, **kwargs)
+        seen.append(result)
+        return result
+
+    closed = stage3.make_jaxpr(recording)(*args, **kwargs)
+    return closed, tree_map(struct_of, seen.pop())

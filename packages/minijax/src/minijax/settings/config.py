@@ -1,0 +1,360 @@
+"""The settings of the library: each is declared once, with its type, its default and its meaning.
+
+A setting is read from the environment when minijax is imported: `compilation_cache_dir` from
+`MINIJAX_COMPILATION_CACHE_DIR`. From then on it is changed by `config.update`, for the whole
+process, or by `config.override`, for a block of one thread.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from minijax.settings.reusable_contexts import reusable_context
+from minijax_stage2.shown import shown
+
+_ENVIRONMENT_PREFIX = "MINIJAX_"
+_JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
+
+_NOT_OVERRIDDEN: Any = object()
+
+
+class Option:
+    """One setting. `value` is what holds here and now."""
+
+    def __init__(self, name: str, kind: type | tuple[str | None, ...], default: Any, doc: str):
+        self.name = name
+        self.kind = _kind_of(kind)
+        self.default = default
+        self.doc = doc
+        self._everywhere = default
+        self._here: ContextVar[Any] = ContextVar(name, default=_NOT_OVERRIDDEN)
+        variable = _ENVIRONMENT_PREFIX + name.upper()
+        if text := os.environ.get(variable):
+            self._everywhere = self._parse(f"the environment variable {variable}", text)
+
+    @property
+    def value(self) -> Any:
+        here = self._here.get()
+        return self._everywhere if here is _NOT_OVERRIDDEN else here
+
+    def update(self, value: Any) -> None:
+        """Changes the setting for the whole process, but for blocks that override it."""
+        self._everywhere = self._checked(value)
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        """Changes the setting for the block of a `with`, in this thread only."""
+        value = self._checked(value)
+        outside = self._here.get()
+        self._here.set(value)
+        try:
+            yield
+        finally:  # not by a token, which a generator that ends in another context may not use
+            self._here.set(outside)
+
+    def _checked(self, value: Any) -> Any:
+        if not self.kind.accepts(value):
+            raise self.kind.error(
+                f"config: {self.name} is {self.kind.described}, "
+                f"found {shown(value)} of type {type(value).__name__}"
+            )
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+    def update_from_text(self, where: str, text: str) -> None:
+        """As `update`, with a value that is written at some place, as `where` calls it."""
+        self.update(self._parse(where, text))
+
+    def _parse(self, where: str, text: str) -> Any:
+        try:
+            return self.kind.parse(text)
+        except ValueError:
+            raise ValueError(
+                f"{where} has to be {self.kind.described}, found {shown(text)}"
+            ) from None
+
+
+class Switch(Option):
+    """A setting, true or false, that has calls do more than they must.
+
+    As long as no such setting was ever on, `Switch.used` is false, and nobody need look further.
+    """
+
+    used = False
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        Switch.used |= self.value
+
+    def _checked(self, value: Any) -> Any:
+        value = super()._checked(value)
+        Switch.used |= bool(value)
+        return value
+
+
+class Fixed(Option):
+    """A setting of JAX's that has other values there, and one here."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._checked(self._everywhere)  # which the environment may have said
+
+    def _checked(self, value: Any) -> Any:
+        if super()._checked(value) != self.default:
+            raise NotImplementedError(
+                f"config: {self.name} can only be {self.default!r} here, found {value!r}"
+            )
+        return value
+
+
+class _Kind:
+    """How the values of one type are recognised, read and described."""
+
+    def __init__(
+        self,
+        described: str,
+        accepts: Callable[[Any], bool],
+        parse: Callable[[str], Any],
+        error: type[Exception] = TypeError,
+    ) -> None:
+        self.described = described
+        self.accepts = accepts
+        self.parse = parse
+        self.error = error  # what is raised when it does not accept a value
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(text)
+
+
+def _is_int(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool)
+
+
+_KINDS: dict[type, _Kind] = {
+    bool: _Kind("true or false", lambda x: isinstance(x, bool), _parse_bool),
+    int: _Kind("an int", _is_int, int),
+    float: _Kind("a float", lambda x: _is_int(x) or isinstance(x, float), float),
+    str: _Kind("a string or None", lambda x: x is None or isinstance(x, str), str),
+    os.PathLike: _Kind(
+        "a path or None", lambda x: x is None or isinstance(x, str | os.PathLike), str
+    ),
+}
+
+
+def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
+    """What is known about the values of a type, or of which there are only a few."""
+    if isinstance(kind, type):
+        return _KINDS[kind]
+
+    def parse(text: str) -> str:
+        if text not in kind:
+            raise ValueError(text)
+        return text
+
+    described = "one of " + ", ".join(map(repr, kind))
+
+    def accepts(x: Any) -> bool:
+        return any(type(x) is type(each) and x == each for each in kind)
+
+    return _Kind(described, accepts, parse, ValueError)
+
+
+class Config:
+    """All settings. `config.name` is the value of one, and `print(config)` lists them."""
+
+    def __init__(self) -> None:
+        self.__dict__["options"] = {}
+
+    def declare(
+        self,
+        name: str,
+        kind: type | tuple[str | None, ...],
+        default: Any,
+        doc: str,
+        option_class: type[Option] = Option,
+    ) -> Option:
+        """Adds a setting.
+
+        Arguments:
+            name: its name, without prefix.
+            kind: the type of its values: bool, int, float, or os.PathLike; or the strings that
+                it can be.
+            default: its value where the environment does not say.
+            doc: what it does, in a sentence or two.
+            option_class: how its value is kept.
+
+        Raises:
+            ValueError: the environment variable of this name cannot be read as `kind`.
+        """
+        option = self.options[name] = option_class(name, kind, default, doc)
+        return option
+
+    def option(self, name: str) -> Option:
+        """The setting of this name, which may begin with `jax_`.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        options: dict[str, Option] = self.options
+        option = options.get(name.removeprefix(_JAX_PREFIX))
+        if option is None:
+            import difflib
+
+            near = difflib.get_close_matches(name.removeprefix(_JAX_PREFIX), options, 1, 0.5)
+            remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(options)}"
+            raise AttributeError(f"config has no setting {name!r}; {remedy}")
+        return option
+
+    def update(self, name: str, value: Any) -> None:
+        """Changes a setting for the whole process.
+
+        Arguments:
+            name: the name of the setting, with or without the prefix `jax_`.
+            value: its new value.
+
+        Raises:
+            AttributeError: there is no such setting.
+            TypeError: the value is not of its type.
+        """
+        self.option(name).update(value)
+
+    @reusable_context
+    def override(self, **values: Any) -> Iterator[None]:
+        """Changes settings for the block of a `with`, in this thread only.
+
+        Raises:
+            AttributeError: there is no setting of such a name.
+            TypeError: a value is not of the type of its setting.
+
+        >>> with config.override(enable_compilation_cache=False):
+        ...     print(config.enable_compilation_cache)
+        False
+        """
+        with ExitStack() as stack:
+            for name, value in values.items():
+                stack.enter_context(self.option(name).override(value))
+            yield
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of all settings, by JAX's names.
+
+        >>> config.values["jax_log_compiles"]
+        False
+        """
+        return {_JAX_PREFIX + name: option.value for name, option in self.options.items()}
+
+    def read(self, name: str) -> Any:
+        """The value of a setting, as the attribute of this name has it.
+
+        Raises:
+            AttributeError: there is no such setting.
+        """
+        return self.option(name).value
+
+    def parse_flags_with_absl(self) -> None:
+        """Takes settings from the command line of the program, as JAX does by means of absl.
+
+        `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off, others are given
+        their value by `--jax_platforms=cpu`, or as the next argument. What is no setting is left
+        alone.
+
+        Raises:
+            ValueError: a value cannot be read.
+        """
+        arguments = iter(sys.argv[1:])
+        for argument in arguments:
+            if argument == "--":
+                break
+            flag, separator, text = argument.removeprefix("-").removeprefix("-").partition("=")
+            is_negated = flag.startswith("no" + _JAX_PREFIX)
+            name = flag.removeprefix("no" if is_negated else "")
+            option = self.options.get(name.removeprefix(_JAX_PREFIX))
+            if not (argument.startswith("-") and name.startswith(_JAX_PREFIX) and option):
+                continue
+            if not separator and option.kind is _KINDS[bool]:
+                text = "false" if is_negated else "true"
+            elif not separator:
+                text = next(arguments, "")
+            option.update_from_text(f"the flag --{flag}", text)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.option(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config: settings are changed by config.update({name!r}, {value!r})")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.options]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} = {option.value!r}" for name, option in self.options.items())
+
+
+config = Config()
+
+
+def _user_cache_directory() -> str | None:
+    """Where this operating system keeps what its user can do without; None if it has no place."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        directory = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        directory = os.path.join(home, "Library", "Caches")
+    else:
+        directory = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(directory):  # unset, or against the rules for this variable
+            directory = os.path.join(home, ".cache")
+    return os.path.join(directory, "minijax") if os.path.isabs(directory) else None
+
+
+config.declare(
+    "enable_compilation_cache",
+    bool,
+    True,
+    "Whether programs that XLA has compiled are kept on disk for the next process.",
+)
+config.declare(
+    "compilation_cache_dir",
+    os.PathLike,
+    _user_cache_directory(),
+    "Where they are kept: a directory that nobody else may write to. None: nowhere.",
+)
+config.declare(
+    "compilation_cache_max_size",
+    int,
+    2**30,
+    "How many bytes they may take; those not used for longest are deleted. -1: any number.",
+)
+config.declare(
+    "persistent_cache_min_compile_time_secs",
+    float,
+    0.0,
+    "Programs that took less time than this to compile are not kept.",
+)
+config.declare(
+    "persistent_cache_min_entry_size_bytes",
+    int,
+    0,
+    "Compiled programs of fewer bytes than this are not kept.",
+)
+config.declare(
+    "log_compiles",
+    bool,
+    False,
+    "Whether to log, as warnings, what is traced and compiled, and how long that took.",
+    Switch,
+)
+config.declare(
+    "explain_cache_misses",
+    bool,
+    False,
+    "Whether to log why a jitted function is traced anew.",
+)

@@ -1,0 +1,297 @@
+"""The types of numbers in this library: how wide they are, and how they may meet.
+
+Settings say so. All that depends on them is kept by the object that stands for their values, and
+so is what is traced and compiled.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from functools import lru_cache
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.settings.config import Option, config
+from minijax_stage1.source import user_source
+from minijax_stage2 import ShapedArray
+from minijax_stage2.errors import TypePromotionError
+from minijax_stage2.remedies import Remedies
+from minijax_stage2.shaped_array import (
+    NumberTypes,
+    kind_of,
+    number_types,
+    numpys_types,
+    python_scalars,
+    set_number_types,
+)
+
+
+class Settings(NamedTuple):
+    """The values of the settings that decide, with the types of arguments, what a program is."""
+
+    enable_x64: bool = False
+    numpy_dtype_promotion: str = "standard"
+    numpy_rank_promotion: str = "allow"
+    default_matmul_precision: str | None = None
+    enable_custom_prng: bool = False
+
+
+# --8<-- [start:number_types]
+class LibraryNumberTypes(NumberTypes):
+    """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak.
+
+    Attributes:
+        settings: what they depend on.
+        checks_arguments: whether settings forbid some arrays to meet, and the arrays here are the
+            user's: the arguments of a function that the user has called, or anything outside.
+        in_function: the types in a function of the library that is called where these hold.
+    """
+
+    array_methods: dict[str, Any] = {}  # noqa: RUF012
+    checks_arguments = False
+    in_function: "LibraryNumberTypes"
+
+    remedies = Remedies(
+        branch="Use jnp.where(condition, x, y), or lax.cond(condition, f, g, *operands), or let "
+        "the branch depend on static values only.",
+        integer="Pass the integer as a static argument, by static_argnums or static_argnames of "
+        "jit, or close over it. To make integers of other numbers use x.astype(int).",
+        numpy="Use the functions of minijax.numpy in place of numpy's, jnp.sin for np.sin, or move "
+        "what needs the numbers out of the transformed function.",
+        value="Keep it an array: the functions of minijax.numpy, such as jnp.sin, and operators "
+        "take scalars and arrays alike.",
+        wide="use a float",
+    )
+
+    def __init__(self, settings: Settings):
+        super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
+        for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
+            if np.dtype(long_double) != np.dtype(wide):
+                self.of_dtype[np.dtype(long_double)] = None
+        self.settings = settings
+        if not settings.enable_x64:
+            self.remedies = self.remedies._replace(
+                wide="use a float, or minijax.config.update('enable_x64', True), or the "
+                "environment variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
+            )
+        self.in_function = self
+        if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
+            self._let_only_users_be_checked()
+
+    def _let_only_users_be_checked(self) -> None:
+        """What may meet is said of what the user passes, and of nothing that is computed of it.
+
+        So there are three of these types: where the user's code runs, all that meets is checked;
+        in a function that it calls, the arguments; in what that calls, nothing.
+        """
+        self.checks_meeting = self.checks_arguments = True
+        called, inside = copy(self), copy(self)
+        called.checks_meeting = inside.checks_meeting = False
+        inside.checks_arguments = False
+        self.in_function, called.in_function, inside.in_function = called, inside, inside
+
+    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
+        """Warns where somebody asks for 64 bits in so many words, and does not get them."""
+        found = self.of_dtype[dtype]
+        is_pythons = any(given is scalar for scalar in python_scalars)
+        if found is not None and found.itemsize < dtype.itemsize and not is_pythons:
+            warn(
+                f"{caller}: dtype {dtype} was requested, but numbers have 32 bits here, so it is "
+                f"truncated to {found}. minijax.config.update('enable_x64', True), or the "
+                "environment variable MINIJAX_ENABLE_X64=1, gives numbers 64 bits"
+            )
+        return found
+
+    def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        """A Python number as a scalar of `dtype`: ints wrap around, as those of arrays do."""
+        if dtype.kind in "fc":
+            with np.errstate(over="ignore"):  # what is too large is infinite
+                return dtype.type(x)
+        try:
+            return dtype.type(x)
+        except OverflowError:
+            return np.asarray(x).astype(dtype)[()]
+
+    def check_meeting(self, *avals: ShapedArray) -> None:
+        self.check_dtypes(avals)
+        self.check_ranks(avals)
+
+    def check_dtypes(self, avals: Sequence[ShapedArray]) -> None:
+        """Raises the error due when the settings forbid these to be brought to one dtype."""
+        if self.settings.numpy_dtype_promotion == "strict":
+            _require_no_promotion(avals)
+
+    def check_ranks(self, avals: Sequence[ShapedArray]) -> None:
+        """Raises the error due when the settings forbid these to be brought to one shape."""
+        if self.settings.numpy_rank_promotion == "allow":
+            return
+        if len({aval.ndim for aval in avals if aval.shape}) > 1:
+            shapes = " and ".join(str(aval.shape) for aval in avals)
+            self._tell_of_ranks(f"operands of shapes {shapes} have different numbers of axes")
+
+    def check_counts(self, caller: str, leading: Sequence[int]) -> None:
+        """Raises the error due when the settings forbid these numbers of leading axes to meet."""
+        if self.settings.numpy_rank_promotion != "allow" and len(set(leading)) > 1:
+            counts = " and ".join(map(str, leading))
+            self._tell_of_ranks(f"{caller}: operands have different numbers of axes, {counts}")
+
+    def _tell_of_ranks(self, found: str) -> None:
+        if self.settings.numpy_rank_promotion == "raise":
+            raise ValueError(
+                f"{found}, and numpy_rank_promotion is 'raise'. Add axes by x[None] or "
+                "jnp.expand_dims, or set it to 'allow'"
+            )
+        warn(f"{found}; those that lack are added in front. numpy_rank_promotion='allow' allows it")
+
+
+# --8<-- [end:number_types]
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line."""
+    source = user_source()
+    if source is None:
+        warnings.warn(message, category, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, category, source.file, source.line)
+
+
+def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
+    strong = {aval.dtype for aval in avals if not aval.weak_type}
+    weak = max((kind_of(aval.dtype) for aval in avals if aval.weak_type), default=0)
+    lost = {dtype for dtype in strong if kind_of(dtype) < weak}
+    if len(strong) > 1 or lost:
+        shown = ", ".join(f"{aval.dtype}{' (weak)' if aval.weak_type else ''}" for aval in avals)
+        raise TypePromotionError(
+            f"operands of dtypes {shown} meet only by promotion, and numpy_dtype_promotion is "
+            "'strict'. Convert them by x.astype(dtype), or set it to 'standard'"
+        )
+
+
+def types_here() -> LibraryNumberTypes:
+    """The types of numbers in what is running: a function of the library, or the user's code."""
+    numbers = number_types()
+    return library_number_types() if numbers is numpys_types else numbers  # type: ignore[return-value]
+
+
+def types_in_function() -> LibraryNumberTypes:
+    """The types of numbers in a function of the library that is called here."""
+    return types_here().in_function
+
+
+# Each with its caches, so that there is one object for each combination of settings.
+_of_settings = lru_cache(maxsize=None)(LibraryNumberTypes)
+
+Overrides = frozenset[tuple[str, Any]]  # names of settings, and the values that a block gives them
+
+
+class _InForce:
+    """The types of numbers under some overrides: the global values decide all other settings."""
+
+    __slots__ = ("numbers", "overrides")
+
+    def __init__(self, overrides: Overrides):
+        self.overrides = overrides
+        self.follow(Settings())
+
+    def follow(self, global_values: Settings) -> None:
+        self.numbers = _of_settings(global_values._replace(**dict(self.overrides)))
+
+
+_globally = _InForce(frozenset())
+_here: ContextVar[_InForce] = ContextVar("library_number_types", default=_globally)
+
+# All that were ever in force. Each keeps its types of numbers ready, because they are looked up at
+# every call, where settings are changed seldom.
+_known = {_globally.overrides: _globally}
+_changing = Lock()
+
+
+def library_number_types() -> LibraryNumberTypes:
+    """The types of numbers as the settings say."""
+    return _here.get().numbers
+
+
+def _under(overrides: Overrides) -> _InForce:
+    with _changing:
+        if overrides not in _known:
+            found = _known[overrides] = _InForce(overrides)
+            found.follow(_globally.numbers.settings)
+        return _known[overrides]
+
+
+def _put_in_force(overrides: Overrides) -> None:
+    _here.set(_under(overrides))
+    _tell_what_is_running()
+
+
+def _tell_what_is_running() -> None:
+    """Gives the types of numbers to a function of the library, if one is running."""
+    if number_types() is not numpys_types:
+        set_number_types(library_number_types()).__enter__()
+
+
+class NumbersOption(Option):
+    """A setting that is kept with the types of numbers, so that one look finds them all."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.update(self._everywhere)  # which the environment may have said
+
+    @property
+    def value(self) -> Any:
+        return getattr(library_number_types().settings, self.name)
+
+    def update(self, value: Any) -> None:
+        changed = {self.name: self._checked(value)}
+        with _changing:
+            global_values = _globally.numbers.settings._replace(**changed)
+            for each in _known.values():
+                each.follow(global_values)
+        _tell_what_is_running()
+
+    @contextmanager
+    def override(self, value: Any) -> Iterator[None]:
+        value = self._checked(value)
+        outside = self._overrides_of_this()
+        _put_in_force(_here.get().overrides - outside | {(self.name, value)})
+        try:
+            yield
+        finally:  # of the other settings, what is overridden now: blocks need not be nested
+            _put_in_force(_here.get().overrides - self._overrides_of_this() | outside)
+
+    def _overrides_of_this(self) -> Overrides:
+        return frozenset(each for each in _here.get().overrides if each[0] == self.name)
+
+
+x64 = config.declare(
+    "enable_x64",
+    bool,
+    False,
+    "Whether Python's numbers and numpy's of 64 bits keep 64 bits, rather than 32.",
+    NumbersOption,
+)
+dtype_promotion = config.declare(
+    "numpy_dtype_promotion",
+    ("standard", "strict"),
+    "standard",
+    "Whether operands of different dtypes meet in a dtype that holds both, or are an error.",
+    NumbersOption,
+)
+rank_promotion = config.declare(
+    "numpy_rank_promotion",
+    ("allow", "warn", "raise"),
+    "allow",
+    "Whether operands of different numbers of axes meet, with a warning, or are an error.",
+    NumbersOption,
+)
+
+
+def bits_of(dtype: np.dtype[Any]) -> int:
+    """How many bits a number of this dtype has: for int4, 4, though it takes a byte."""
+    digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
+    return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize

@@ -1,0 +1,78 @@
+"""How the arguments of a function meet, where settings may forbid it.
+
+`numpy_dtype_promotion` and `numpy_rank_promotion` are about what the user passes together. A
+function of the library calls these on its arguments; what it computes of them meets as it likes.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from minijax.settings.number_types import LibraryNumberTypes
+from minijax_stage2 import ShapedArray, astype, promotion, typeof
+from minijax_stage2.shaped_array import number_types
+
+
+def promote(*operands: Any, inexact: bool = False) -> list[Any]:
+    """Arguments of one dtype, and of one shape or scalar, which is what primitives take.
+
+    With `inexact`, that dtype is one of real or complex numbers.
+
+    Raises:
+        TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
+        ValueError: their numbers of axes differ, and `numpy_rank_promotion` is "raise".
+    """
+    if getattr(number_types(), "checks_arguments", False):
+        require_meeting(*operands)
+    return promotion.promote(*operands, inexact=inexact)
+
+
+def result_type(*avals: ShapedArray) -> ShapedArray:
+    """The dtype in which arguments of these types meet, as a scalar type, weak if all are.
+
+    Raises:
+        TypePromotionError: they differ, and `numpy_dtype_promotion` is "strict".
+    """
+    if numbers := _checking():
+        numbers.check_dtypes(avals)
+    return promotion.result_type(*avals)
+
+
+def weak_if_all_are(out: Any, *operands: Any) -> Any:
+    """`out`, which is not weak unless all operands that it was made of are."""
+    aval = typeof(out)
+    if not aval.weak_type or all(typeof(x).weak_type for x in operands):
+        return out
+    return astype(out, aval.dtype)
+
+
+def require_meeting(*operands: Any) -> None:
+    """Raises the error due when settings forbid these arguments to meet."""
+    numbers = number_types()
+    if getattr(numbers, "checks_arguments", False):
+        numbers.check_meeting(*map(typeof, operands))
+
+
+def require_one_dtype(*operands: Any) -> None:
+    """Raises the error due when settings forbid arguments of these dtypes to meet."""
+    if numbers := _checking():
+        numbers.check_dtypes([typeof(x) for x in operands])
+
+
+def require_one_rank(*operands: Any) -> None:
+    """Raises the error due when settings forbid arguments of these numbers of axes to meet."""
+    if numbers := _checking():
+        numbers.check_ranks([typeof(x) for x in operands])
+
+
+def require_one_count(caller: str, leading: Iterable[int]) -> None:
+    """Raises the error due when settings forbid these numbers of leading axes to meet."""
+    if numbers := _checking():
+        numbers.check_counts(caller, list(leading))
+
+
+def _checking() -> LibraryNumberTypes | None:
+    """The types of numbers, where they have to be asked whether arguments may meet."""
+    numbers = number_types()
+    if isinstance(numbers, LibraryNumberTypes) and numbers.checks_arguments:
+        return numbers
+    return None

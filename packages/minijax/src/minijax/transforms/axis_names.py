@@ -1,0 +1,157 @@
+"""Names of the axes that `vmap` maps over, by which collectives ask for them.
+
+An axis is known by an array: for each example its own index. A collective takes it as an operand,
+so that whichever trace finds that operand to be one of a batch is the one whose axis is meant.
+Nothing else has to know of names: the operand goes into jitted functions, loops and branches as
+anything that is closed over does.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from minijax.errors.classes import UnboundAxisError
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import current_trace
+from minijax_stage2.shown import shown
+from minijax_stage2.vmap import BatchDim, BatchTrace, BatchTracer, move_batch_dim, vmap_flat
+
+
+@dataclass(frozen=True)
+class MappedAxis:
+    """An axis that is mapped over, for functions that are mapped when a rule needs them.
+
+    Attributes:
+        names: the names of the axis, each with its size.
+        trace: the one that maps over it, where functions may have closed over its values.
+    """
+
+    names: Mapping[Hashable, int]
+    trace: BatchTrace | None
+
+
+# For each name the indices, one for each example, and the number of examples.
+_axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
+    "named_axes", default=MappingProxyType({})
+)
+
+
+# --8<-- [start:named_axes]
+@contextmanager
+def named_axes(names: Mapping[Hashable, int]) -> Any:
+    """Gives the axis that the current trace, one of vmap, maps over these names.
+
+    Arguments:
+        names: the names, each with the size of the axis.
+    """
+    trace: Any = current_trace()
+    given = {name: (BatchTracer(trace, _indices(size), 0), size) for name, size in names.items()}
+    token = _axes.set({**_axes.get(), **given})
+    try:
+        yield
+    finally:
+        _axes.reset(token)
+
+
+def _indices(size: int) -> Any:
+    return np.arange(size, dtype=np.int32)
+
+
+def require_hashable(name: Hashable) -> None:
+    """Raises the error due when what is given as the name of an axis cannot be one."""
+    try:
+        hash(name)
+    except TypeError:
+        raise TypeError(
+            f"axis_name: the name of an axis must be hashable, such as a string, found "
+            f"{shown(name)} of type {type(name).__name__}"
+        ) from None
+
+
+def axis_of(name: Hashable) -> tuple[Any, int]:
+    """The index, along the axis of that name, of the example that is computed, and their number.
+
+    Raises:
+        UnboundAxisError: there is no such axis here.
+    """
+    require_hashable(name)
+    try:
+        return _axes.get()[name]
+    except KeyError:
+        known = ", ".join(map(repr, _axes.get())) or "none"
+        raise UnboundAxisError(
+            f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its "
+            "name by vmap(..., axis_name=...), and has it while the mapped function runs."
+        ) from None
+
+
+# --8<-- [end:named_axes]
+
+
+# --8<-- [start:map_flat]
+def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
+    """The axis that is mapped over by the trace whose rule is running.
+
+    A rule runs where that trace does not: its own axis is the one that is out of sight.
+    """
+    here = current_trace()
+    names = {
+        name: size
+        for name, (index, size) in _axes.get().items()
+        if index.interpreter is not here and not index.interpreter.encloses(here)
+    }
+    return MappedAxis(names, trace)
+
+
+def map_flat(
+    f: Callable[..., list[Any]],
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    axis_size: int,
+    axis: MappedAxis,
+    out_dims: list[BatchDim] | None = None,
+) -> list[Any]:
+    """`vmap_flat` of a function that may ask for the axis by its names.
+
+    The results have examples along their first axis. Where a list `out_dims` is given they are
+    left as they are, and it is filled with where their examples lie.
+    """
+
+    def with_names(*args: Any) -> list[Any]:
+        with named_axes(axis.names):
+            return f(*args)
+
+    if axis.trace is None or axis.trace.ended:
+        outs, found = vmap_flat(with_names, values, dims, axis_size, f)
+    else:
+        outs, found = _resume(axis.trace, with_names, values, dims)
+    if out_dims is not None:
+        out_dims[:] = found
+        return outs
+    return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(outs, found, strict=True)]
+
+
+def _resume(
+    trace: BatchTrace, f: Callable[..., list[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    """`vmap_flat` by the trace that is mapping: what `f` closes over may be its own.
+
+    It goes on above the current trace, which may lie below the one it had begun above.
+    """
+    began_above = trace.parent
+    trace.parent = current_trace()
+    try:
+        with set_interpreter(trace):
+            outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
+    finally:
+        trace.parent = began_above
+    pairs = [trace.unbox(out) for out in outs]
+    return [value for value, _ in pairs], [dim for _, dim in pairs]
+
+
+# --8<-- [end:map_flat]

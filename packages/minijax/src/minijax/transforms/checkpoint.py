@@ -1,0 +1,363 @@
+"""`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
+
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.errors.argument_errors import checking_arguments
+from minijax.primitives.dependence import through, through_call
+from minijax.primitives.loops import call_text, region, stage_body
+from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    bind1,
+    impl_rules,
+    jvp_rules,
+    tree_map,
+    vmap_rules,
+)
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.functions import ints
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    abstract_eval_rules,
+    eval_jaxpr,
+    lowering_rules,
+)
+from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage3.staging import abstractify
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialEvalTrace,
+    merge,
+    partial_eval_jaxpr_rules,
+    partial_eval_rules,
+    partition,
+    without_dead_code,
+)
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+# Parameters: the program; the policy; whether XLA must not notice that it computes something
+# again; and whether it does, which the part of a split program that waited may do.
+checkpoint_p = Primitive("checkpoint", holds_programs=True)
+through[checkpoint_p] = through_call
+
+
+# --8<-- [start:checkpoint]
+@checking_arguments
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[Any] = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] | Set[str] = (),
+) -> Callable[..., Any]:
+    """Has reverse mode keep the arguments of `fun`, and not what it computes on the way.
+
+    Gradients are the same. They take less memory, and more time, because `fun` runs once more
+    when its cotangents are there.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        prevent_cse: whether to keep XLA from noticing that something is computed twice, and
+            keeping it after all. Of a `scan` over layers it would notice nothing anyway. Where
+            some arguments only are marked, by a tuple, none is noticed.
+        policy: which results of primitives are kept; none by default. One of
+            `checkpoint_policies`, or a function of a primitive, the types of its operands, and its
+            parameters.
+        static_argnums: positions of arguments that are no arrays but Python values.
+        static_argnames: names of such arguments, where they are given by name.
+
+    Returns:
+        A function of the same arguments.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> minijax.grad(checkpoint(lambda x: jnp.sin(jnp.sin(x))))(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    require_function("checkpoint", fun)
+    static = ints("checkpoint: static_argnums", static_argnums)
+    names_of_static = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
+
+    @evaluated_by_library
+    @wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        fixed = {i % len(args): args[i] for i in static if -len(args) <= i < len(args)}
+        dynamic = tuple([None if i in fixed else arg for i, arg in enumerate(args)])
+        named = {name: kwargs.pop(name) for name in names_of_static & {*kwargs}}
+
+        def of_dynamic(*args: Any, **kwargs: Any) -> Any:
+            return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs, **named)
+
+        of_dynamic.__name__ = name_of(fun)
+        leaves, in_tree = tree_flatten((dynamic, kwargs))
+
+        def names() -> list[str]:
+            return argument_names(fun, dynamic, kwargs)
+
+        in_avals = abstractify("checkpoint", fun, names, leaves)
+        flat = FlatFunction(of_dynamic, in_tree, has_kwargs=True)
+        closed = stage_body(flat, in_avals, "checkpoint", fun, names)
+        outs = bind(
+            checkpoint_p,
+            *closed.consts,
+            *leaves,
+            jaxpr=consts_as_invars(closed.jaxpr),
+            policy=policy,
+            prevent_cse=any(tree_flatten(prevent_cse)[0]),
+            again=False,
+        )
+        return tree_unflatten(flat.out_tree, map(to_array, outs))
+
+    return checkpointed
+
+
+# --8<-- [end:checkpoint]
+
+
+@evaluated_by_library
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x`, an array or a pytree of arrays, by a name that policies of `checkpoint` know it by.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        name: the name, which `checkpoint_policies.save_only_these_names` and the like take.
+
+    Returns:
+        `x`. The name changes no value.
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> policy = minijax.checkpoint_policies.save_only_these_names("waves")
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.sin(x), "waves"))
+    >>> minijax.grad(minijax.checkpoint(f, policy=policy))(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
+
+
+# --8<-- [start:rules]
+def _bind(args: Sequence[Any], params: dict[str, Any], jaxpr: Jaxpr) -> list[Any]:
+    return bind(checkpoint_p, *args, **{**params, "jaxpr": jaxpr})
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    jaxpr = params["jaxpr"]
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    given = [t for t in tangents if type(t) is not Zero]
+    results = _bind([*consts, *primals, *given], params, program)
+    outs, dots = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
+    zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
+    return outs, merge(out_nonzero, zeros, dots)
+
+
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    program, consts, out_dims = vmap_jaxpr(params["jaxpr"], axis_size, tuple(dims))
+    return _bind([*consts, *values], params, program), out_dims
+
+
+def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+    return jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *args: Value,
+    jaxpr: Jaxpr,
+    prevent_cse: bool,
+    again: bool,
+    **params: Any,
+) -> list[Value]:
+    """What is computed again is the branch of a choice that XLA cannot foresee.
+
+    So it waits for all of its operands, the cotangents among them, and is not merged with what
+    was computed before. A barrier would say the same, but XLA for CPUs drops barriers before it
+    merges.
+    """
+    if not (again and prevent_cse and out_avals):
+        return call_text(b, jaxpr, "checkpoint", args)
+
+    def computed(_: list[Value]) -> list[Value]:
+        return call_text(b, jaxpr, "checkpoint", args)
+
+    def never(_: list[Value]) -> list[Value]:
+        return [b.constant(0, aval) for aval in out_avals]
+
+    branches = ", ".join(region(b, [], body) for body in (computed, never))
+    always = _unforeseen_truth(b)
+    return b.emit(
+        f'"stablehlo.if"({always.name}) ({branches}) : {signature([always], out_avals)}', *out_avals
+    )
+
+
+def _unforeseen_truth(b: FunctionBuilder) -> Value:
+    """That a random number between 0 and 1 is less than 2."""
+    number, truth = ShapedArray((), np.float32), ShapedArray((), np.bool_)
+    low, high, bound = (b.constant(x, number) for x in (0.0, 1.0, 2.0))
+    (shape,) = b.emit("stablehlo.constant dense<> : tensor<0xi64>", ShapedArray((0,), np.int64))
+    operands = [low, high, shape]
+    names = ", ".join(x.name for x in operands)
+    (drawn,) = b.emit(
+        f"stablehlo.rng {names}, distribution = UNIFORM : {signature(operands, [number])}", number
+    )
+    operands = [drawn, bound]
+    (out,) = b.emit(
+        f"stablehlo.compare LT, {drawn.name}, {bound.name} : {signature(operands, [truth])}", truth
+    )
+    return out
+
+
+impl_rules[checkpoint_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
+jvp_rules[checkpoint_p] = _jvp
+vmap_rules[checkpoint_p] = _vmap
+abstract_eval_rules[checkpoint_p] = _abstract_eval
+lowering_rules[checkpoint_p] = _lower
+# --8<-- [end:rules]
+
+
+# --8<-- [start:split]
+class _Halves(NamedTuple):
+    """What runs at once, and what waits and computes again what it needs but was not kept.
+
+    `known` returns the known results and then what is kept. `waiting`, a set of parameters, takes
+    what is kept, then some of the known arguments, then the unknown ones.
+    """
+
+    known: Jaxpr
+    waiting: dict[str, Any]
+    unknown_outs: list[bool]
+    from_arguments: list[int]  # which of the known arguments
+
+    def operands(
+        self, known_ins: Sequence[Any], kept: Sequence[Any], unknown_ins: Sequence[Any]
+    ) -> list[Any]:
+        return [*kept, *(known_ins[i] for i in self.from_arguments), *unknown_ins]
+
+
+def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
+    parts = split_jaxpr(params["jaxpr"], unknown_ins)
+    known, waiting, count = parts.known, parts.unknown, parts.num_residuals
+    outs = known.outvars[: len(known.outvars) - count]
+    may_keep = params["policy"] or checkpoint_policies.nothing_saveable
+    saved: set[Any] = set()
+    for eqn in known.eqns:
+        if has_effects(eqn) or may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params):
+            saved.update(eqn.outvars)
+    again = [eqn for eqn in known.eqns if saved.isdisjoint(eqn.outvars) and not has_effects(eqn)]
+    # The waiting half binds the residuals as arguments; in the whole they are computed.
+    of_known = dict(zip(waiting.invars[:count], known.outvars[len(outs) :], strict=True))
+
+    def renamed(atom: Any) -> Any:
+        return of_known.get(atom, atom)
+
+    eqns = [
+        JaxprEqn(eqn.primitive, list(map(renamed, eqn.invars)), eqn.outvars, eqn.params, eqn.source)
+        for eqn in waiting.eqns
+    ]
+    arguments = [*known.invars, *waiting.invars[count:]]
+    whole = without_dead_code(
+        Jaxpr([], arguments, [*again, *eqns], list(map(renamed, waiting.outvars)))
+    )
+    used = {*whole.outvars, *(x for eqn in whole.eqns for x in eqn.invars)}
+    kept = [x for eqn in known.eqns for x in eqn.outvars if x in saved and x in used]
+    from_arguments = [x for x in known.invars if x in used]
+    at_once = without_dead_code(Jaxpr([], known.invars, known.eqns, [*outs, *kept]))
+    invars = [*kept, *from_arguments, *waiting.invars[count:]]
+    # Where all is kept, there is nothing to hide from XLA, which then works on the whole program.
+    costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
+    is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
+    later = {
+        **params,
+        "jaxpr": Jaxpr([], invars, whole.eqns, whole.outvars),
+        "again": params["again"] or is_costly,
+    }
+    positions = [known.invars.index(x) for x in from_arguments]
+    return _Halves(at_once, later, parts.unknown_outs, positions)
+
+
+def _partial_eval(
+    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    unknown_ins = tuple(map(trace.is_unknown, args))
+    halves = _halves(unknown_ins, params)
+    known_ins, waiting_ins = partition(unknown_ins, args)
+    with set_interpreter(trace.parent):
+        known = _bind(known_ins, params, halves.known)
+    count = halves.unknown_outs.count(False)
+    waiting: list[Any] = []
+    if any(halves.unknown_outs):
+        operands = halves.operands(known_ins, known[count:], waiting_ins)
+        waiting = trace.stage(checkpoint_p, operands, halves.waiting)
+    return merge(halves.unknown_outs, known[:count], waiting)
+
+
+def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    halves = _halves(tuple(unknown_ins), eqn.params)
+    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
+    known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
+    kept = [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
+    operands = halves.operands(known_ins, kept, waiting_ins)
+    known = {**eqn.params, "jaxpr": halves.known}
+    return PartialEqns(
+        JaxprEqn(checkpoint_p, known_ins, [*known_outs, *kept], known, eqn.source),
+        JaxprEqn(checkpoint_p, operands, waiting_outs, halves.waiting, eqn.source),
+    )
+
+
+partial_eval_rules[checkpoint_p] = _partial_eval
+partial_eval_jaxpr_rules[checkpoint_p] = _partial_eval_eqn
+
+
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    program, consts, nonzero_ins = transpose_jaxpr(params["jaxpr"], linear, nonzero)
+    known = [x for x in args if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(_bind([*consts, *known, *given], params, program))
+    return [next(outs) if keep else None for keep in nonzero_ins]
+
+
+transpose_rules[checkpoint_p] = _transpose
+# --8<-- [end:split]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    found = smaller_jaxpr(eqn.params["jaxpr"], tuple(used_outs))
+    if found is None:
+        return [True] * len(eqn.invars), eqn
+    jaxpr, used_ins = found
+    _, invars = partition(used_ins, eqn.invars)
+    _, outvars = partition(used_outs, eqn.outvars)
+    params = {**eqn.params, "jaxpr": jaxpr}
+    return used_ins, JaxprEqn(checkpoint_p, invars, outvars, params, eqn.source)
+
+
+dce_rules[checkpoint_p] = _dce
+
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

@@ -1,0 +1,149 @@
+"""What functions with a derivative of their own have in common."""
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.errors.classes import TreeMismatchError
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.transforms.custom_derivatives.rules import custom_call
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage1.source import name_of
+from minijax_stage2 import explain_mismatch, typeof
+from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.functions import ints
+from minijax_stage2.shown import counted
+from minijax_stage2.tree import (
+    PyTreeDef,
+    tree_flatten,
+    tree_unflatten,
+)
+
+
+# --8<-- [start:function]
+class CustomFunction(ABC):
+    """What `custom_jvp` and `custom_vjp` have in common: a function and which arguments vary."""
+
+    decorator = ""
+    how_defined = ""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ):
+        require_function(self.decorator, fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+        parameters = _parameters(fun)
+        missing = [name for name in names if name not in parameters]
+        if missing:
+            raise ValueError(
+                f"{self.decorator}: nondiff_argnames names {missing[0]!r}, but the parameters of "
+                f"`{name_of(fun)}` are {', '.join(parameters)}"
+            )
+        argnums = ints(f"{self.decorator}: nondiff_argnums", nondiff_argnums)
+        self.nondiff_argnums = tuple(sorted({*argnums, *map(parameters.index, names)}))
+
+    @abstractmethod
+    def _is_defined(self) -> bool:
+        """Whether there is a rule to differentiate the function by."""
+
+    @abstractmethod
+    def _rule(self, call: "Call") -> Any:
+        """The rule for one call."""
+
+    @evaluated_by_library
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = name_of(self.fun)
+        if not self._is_defined():
+            raise AttributeError(
+                f"no derivative is defined for the {self.decorator} function `{name}`: "
+                f"{self.how_defined}"
+            )
+        call = Call(self.fun, self.nondiff_argnums, by_position(self.fun, args, kwargs))
+        outs = custom_call(call.function, self._rule(call), call.leaves, self.fun)
+        result = tree_unflatten(call.out_tree, outs)
+        return result if call.is_plain else tree_to_arrays(result)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+class Call:
+    """One call: the arguments that vary, flat, and where they stand among the others."""
+
+    def __init__(self, fun: Callable[..., Any], nondiff: Sequence[int], args: Sequence[Any]):
+        if nondiff and max(nondiff) >= len(args):
+            raise ValueError(
+                f"`{name_of(fun)}` is called with {counted(len(args), 'argument')}, but "
+                f"nondiff_argnums names number {max(nondiff)}"
+            )
+        self.fun = fun
+        self.args = args
+        self.varying = [i for i in range(len(args)) if i not in nondiff]
+        self.nondiff = [args[i] for i in nondiff]
+        # By itself the function is given what the user gave, and its result is its own.
+        self.is_plain = is_evaluating()
+        primals = tuple([args[i] for i in self.varying])
+        self.leaves, self.in_tree = tree_flatten(
+            primals if self.is_plain else tree_to_arrays(primals)
+        )
+        self.in_avals = [typeof(x) for x in self.leaves]
+        self.flat = FlatFunction(lambda *primals: fun(*self.all_args(primals)), self.in_tree)
+        self.flat.fun.__name__ = name_of(fun)
+        self.rule_tree: PyTreeDef | None = None
+
+    def function(self, *leaves: Any) -> list[Any]:
+        return self.flat(*leaves)
+
+    def all_args(self, primals: Sequence[Any]) -> list[Any]:
+        whole = list(self.args)
+        for i, x in zip(self.varying, primals, strict=True):
+            whole[i] = x
+        return whole
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result, whichever has run, the function or its rule."""
+        return getattr(self.flat, "out_tree", None) or self.rule_tree  # type: ignore[return-value]
+
+    def check_out_tree(self, role: str, tree: PyTreeDef) -> None:
+        expected = getattr(self.flat, "out_tree", tree)
+        if tree != expected:
+            raise TreeMismatchError(
+                f"{role} of `{name_of(self.fun)}` must return a result of the same structure as "
+                f"the function: {explain_mismatch(expected, tree, name='result')}"
+            )
+        self.rule_tree = tree
+
+
+# --8<-- [end:function]
+
+
+def _parameters(fun: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):  # builtins do not say
+        return []
+
+
+def by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments by position, defaults among them."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        return tuple(args)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            f"`{name_of(fun)}` has a rule of its own, which knows arguments by their "
+            f"position: keyword-only arguments cannot be passed, found {', '.join(bound.kwargs)}"
+        )
+    return bound.args

@@ -1,0 +1,219 @@
+"""`custom_vjp`: a function with a derivative of its own, in reverse mode."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from minijax.errors.classes import TreeMismatchError, UnexpectedTracerError
+from minijax.transforms.custom_derivatives.call import Call, CustomFunction
+from minijax.transforms.custom_derivatives.custom_jvp import jvp_rule_of
+from minijax.transforms.custom_derivatives.rules import VjpRule
+from minijax.transforms.custom_derivatives.symbolic_zero import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    shown_to_rule,
+)
+from minijax_stage1.source import name_of
+from minijax_stage2 import Zero, explain_mismatch, typeof
+from minijax_stage2.flat_function import flatten_result
+from minijax_stage2.jvp import check_tangent
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import float0
+from minijax_stage2.shown import shown
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
+
+
+# --8<-- [start:custom_vjp]
+class custom_vjp(CustomFunction):
+    """Decorator: a function with a derivative of its own, in reverse mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        nondiff_argnums: positions of arguments that are not differentiated, and may be anything.
+            The backward rule gets them first.
+        nondiff_argnames: the same, by name.
+
+    Raises:
+        AttributeError: when called, no rules are defined.
+        TypeError: it is differentiated in forward mode, of which the rules say nothing, unless
+            `defjvp` gives one for that, too.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1, 1),))
+    >>> minijax.grad(lambda x: 5.0 * clipped(x))(2.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    decorator = "custom_vjp"
+    how_defined = "use its method defvjp"
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+    symbolic_zeros = False
+    jvp: Callable[..., Any] | None = None
+    jvp_symbolic_zeros = False
+
+    def _is_defined(self) -> bool:
+        return self.fwd is not None
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Defines the derivative.
+
+        Arguments:
+            fwd: function of the same arguments that returns the result, and a pytree of arrays
+                that the backward rule needs.
+            bwd: function of that and of the cotangent of the result, after the arguments that
+                are not differentiated. It returns a tuple with the cotangent of each other
+                argument, which is converted to the dtype of the argument; None stands for zero,
+                also of a whole argument.
+            symbolic_zeros: whether `fwd` is shown each leaf as a `CustomVJPPrimal`, and `bwd`
+                cotangents that are zero as `SymbolicZero`.
+            optimize_remat: of no effect; under `checkpoint` nothing is computed in vain anyway.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros = symbolic_zeros
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Defines the derivative in forward mode as well, which JAX does not offer.
+
+        Whoever pulls cotangents back gets the rules of `defvjp`, whoever pushes tangents forward
+        gets this one.
+
+        Arguments:
+            jvp: function of the primals and the tangents, as for `custom_jvp.defjvp`. It is
+                staged, and so cannot depend on values by Python's `if`.
+            symbolic_zeros: whether tangents that are zero are shown as `SymbolicZero`.
+
+        Returns:
+            `jvp`, so that this is a decorator.
+
+        >>> @minijax.custom_vjp
+        ... def sine(x):
+        ...     return jnp.sin(x)
+        >>> sine.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (jnp.cos(x) * ct,))
+        >>> @sine.defjvp
+        ... def sine_jvp(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return sine(x), jnp.cos(x) * t
+        >>> minijax.jvp(sine, (0.0,), (2.0,))[1], minijax.hessian(sine)(0.0)
+        (Array(2., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+        """
+        self.jvp, self.jvp_symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def _rule(self, call: Call) -> VjpRule:
+        fwd_fun: Any = self.fwd
+        bwd_fun: Any = self.bwd
+        symbolic_zeros = self.symbolic_zeros
+
+        def fwd(
+            primals: Sequence[Any], nonzero: Sequence[bool]
+        ) -> tuple[list[Any], list[Any], Any]:
+            if symbolic_zeros:
+                primals = list(map(CustomVJPPrimal, primals, nonzero))
+            role = f"custom_vjp: the forward rule `{name_of(fwd_fun)}`"
+            with _naming_what_varies(role, call):
+                pair = fwd_fun(*call.all_args(tree_unflatten(call.in_tree, primals)))
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(
+                    f"{role} of `{name_of(call.fun)}` must return a pair of the result and what "
+                    f"the backward rule needs, found {shown(pair)}"
+                )
+            outs, out_tree = flatten_result(fwd_fun, pair[0])
+            call.check_out_tree(role, out_tree)
+            residuals, tree = tree_flatten(pair[1])
+            return outs, residuals, (out_tree, tree)
+
+        def bwd(knowledge: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            out_tree, tree = knowledge
+            shown = [shown_to_rule(ct, symbolic_zeros) for ct in cts]
+            with _naming_what_varies(f"custom_vjp: the backward rule `{name_of(bwd_fun)}`", call):
+                result = bwd_fun(
+                    *call.nondiff, tree_unflatten(tree, residuals), tree_unflatten(out_tree, shown)
+                )
+            return _check_cotangents(call, bwd_fun, result)
+
+        return VjpRule(fwd, bwd, None if self.jvp is None else jvp_rule_of(self, call))
+
+
+@contextmanager
+def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
+    """Says how a rule comes by a value whose trace is over, or waits: it was not handed to it."""
+    try:
+        yield
+    except UnexpectedTracerError as error:
+        raise UnexpectedTracerError(
+            f"{role} of `{name_of(call.fun)}` uses a traced value that it closes over, or gets by "
+            "nondiff_argnums. Make it an argument that is differentiated, and None or zeros its "
+            f"cotangent.\n{error}"
+        ).with_traceback(error.__traceback__) from None
+
+
+def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
+    """The cotangents that a backward rule returned, flat, `Zero` in the place of None."""
+    role = f"custom_vjp: the backward rule `{name_of(bwd)}` of `{name_of(call.fun)}`"
+    if isinstance(result, list):
+        result = tuple(result)
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"{role} must return a tuple with a cotangent for each argument, found "
+            f"{shown(result)} of type {type(result).__name__}; for a single argument write (ct,)"
+        )
+    found: list[Any] = []
+    if not _fill(call.in_tree, result, found):
+        raise TreeMismatchError(
+            f"{role} must return a tuple of the structure of the arguments, None where a "
+            "cotangent is zero: "
+            + explain_mismatch(call.in_tree, tree_structure(result), name="cotangents")
+        )
+    numbered = tree_unflatten(call.in_tree, range(len(found)))
+    in_cts = []
+    for path, i in tree_flatten_with_path(numbered)[0]:
+        ct, aval = found[i], tangent_type(call.in_avals[i])
+        if ct is None or isinstance(ct, SymbolicZero) or aval.dtype == float0:
+            in_cts.append(Zero(aval))
+            continue
+        given = typeof(ct)
+        if given.shape == aval.shape and given.dtype != float0:
+            ct = cast(ct, aval) if given.dtype != aval.dtype else ct
+        else:
+            ct = check_tangent(role, f"argument{keystr(path)}", aval, ct, "cotangent")
+        in_cts.append(ct)
+    return in_cts
+
+
+def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
+    """Appends the leaves of a result of this structure; None stands for any part of it."""
+    if tree.num_nodes == 1 and tree.num_leaves == 1:
+        leaves.append(result)
+        return True
+    if result is None:
+        leaves += [None] * tree.num_leaves
+        return True
+    parts, found = tree_flatten(result, is_leaf=lambda x: x is not result)
+    children = tree.children()
+    return (
+        found.node_data() == tree.node_data()
+        and len(parts) == len(children)
+        and all(_fill(child, part, leaves) for child, part in zip(children, parts, strict=True))
+    )
+
+
+# --8<-- [end:custom_vjp]

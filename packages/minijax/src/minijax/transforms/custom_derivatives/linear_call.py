@@ -1,0 +1,188 @@
+"""Linear maps that are given by their transpose, and perhaps by themselves.
+
+Such a map stands for the derivative of a function that brings its own in reverse mode.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.primitives.loops import call_text, stage_body
+from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    impl_rules,
+    jvp_rules,
+    reduce_sum,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval
+from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.errors import NonlinearError
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+Values = Sequence[Any]
+Dims = Sequence[BatchDim]
+Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of them
+
+custom_linear_p = Primitive("custom_linear", holds_programs=True)
+
+
+# --8<-- [start:linear]
+def linear_call(
+    pull_back: Callable[[Values, Values], list[Any]],
+    push_forward: Flat | None,
+    residuals: Values,
+    tangents: Values,
+    out_types: Sequence[ShapedArray],
+) -> list[Any]:
+    """A linear map of the tangents, by its transpose, and by a function of all values if given.
+
+    That function is staged: what it closes over is an operand, too.
+    """
+    consts: Sequence[Any] = []
+    forward = None
+    if push_forward is not None:
+        avals = [typeof(x) for x in (*residuals, *tangents)]
+        closed = stage_body(push_forward, avals, "a custom derivative", None)
+        consts, forward = closed.consts, consts_as_invars(closed.jaxpr)
+    count = len(consts)
+    return bind(
+        custom_linear_p,
+        *consts,
+        *residuals,
+        *tangents,
+        pull_back=lambda known, cts: pull_back(known[count:], cts),
+        forward=forward,
+        num_residuals=count + len(residuals),
+        out_types=tuple(out_types),
+    )
+
+
+def _known(forward: Jaxpr | None) -> Jaxpr:
+    if forward is None:
+        raise TypeError(
+            "a function with a custom derivative in reverse mode is differentiated in forward "
+            "mode (jvp, jacfwd, hessian), but custom_vjp says nothing of that. Use grad, vjp or "
+            "jacrev; or define the other mode as well, by defjvp; or give the function a "
+            "custom_jvp, from which reverse mode follows."
+        )
+    return forward
+
+
+def _evaluate_linear(*values: Any, forward: Jaxpr | None, **params: Any) -> list[Any]:
+    return eval_jaxpr(_known(forward), [], *values)
+
+
+def _jvp_linear(
+    primals: Values, tangents: Values, *, forward: Jaxpr | None, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    return jvp_flat(partial(eval_jaxpr, _known(forward), []), primals, tangents, None)
+
+
+def _lower_linear(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *args: Value,
+    forward: Jaxpr | None,
+    **params: Any,
+) -> list[Value]:
+    return call_text(b, _known(forward), "custom_linear", args)
+
+
+def _vmap_linear(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    pull_back: Any,
+    forward: Jaxpr | None,
+    num_residuals: int,
+    out_types: tuple[ShapedArray, ...],
+) -> tuple[list[Any], list[BatchDim]]:
+    axis = axis_of_mapped(None)
+
+    def of_batch(residuals: Values, cts: Values) -> list[Any]:
+        res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
+        return pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axis)
+
+    def push_forward_batch(*values: Any) -> list[Any]:
+        return map_flat(partial(eval_jaxpr, _known(forward), []), values, dims, axis_size, axis)
+
+    outs = linear_call(
+        of_batch,
+        None if forward is None else push_forward_batch,
+        values[:num_residuals],
+        values[num_residuals:],
+        [unmapped_aval(aval, 0, axis_size) for aval in out_types],
+    )
+    return outs, [0] * len(outs)
+
+
+def _transpose_linear(
+    cts: Values, *args: Any, pull_back: Any, num_residuals: int, **params: Any
+) -> list[Any]:
+    residuals, tangents = args[:num_residuals], args[num_residuals:]
+    if any(isinstance(x, UndefPrimal) for x in residuals):
+        raise NonlinearError("a custom derivative in reverse mode is not linear in its residuals")
+    in_cts = pull_back(residuals, cts)
+    return [
+        *[None] * num_residuals,
+        *(
+            ct if isinstance(t, UndefPrimal) else None
+            for ct, t in zip(in_cts, tangents, strict=True)
+        ),
+    ]
+
+
+def pull_back_batch(
+    pull_back: Callable[[Values, Values], list[Any]],
+    residuals: Values,
+    res_dims: Dims,
+    cts: Values,
+    in_dims: Dims,
+    axis_size: int,
+    axis: MappedAxis,
+) -> list[Any]:
+    """Cotangents of whole batches. What all examples share gets the sum of theirs."""
+    nonzero = [type(ct) is not Zero for ct in cts]
+    in_zeros: list[Any] = []
+
+    def of_one(*residuals_and_given: Any) -> list[Any]:
+        given = iter(residuals_and_given[len(res_dims) :])
+        example_cts = [
+            next(given) if keep else Zero(ShapedArray(ct.aval.shape[1:], ct.aval.dtype))
+            for ct, keep in zip(cts, nonzero, strict=True)
+        ]
+        in_cts = pull_back(residuals_and_given[: len(res_dims)], example_cts)
+        in_zeros[:] = [ct if type(ct) is Zero else None for ct in in_cts]
+        return [ct for ct in in_cts if type(ct) is not Zero]
+
+    given = [ct for ct in cts if type(ct) is not Zero]
+    dims = [*res_dims, *[0] * len(given)]
+    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axis))
+    in_cts: list[Any] = []
+    for zero, dim in zip(in_zeros, in_dims, strict=True):
+        if zero is not None:
+            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size)))
+        elif dim is None:
+            in_cts.append(reduce_sum(next(found), 0))
+        else:
+            in_cts.append(move_batch_dim(next(found), axis_size, 0, dim))
+    return in_cts
+
+
+impl_rules[custom_linear_p] = _evaluate_linear
+jvp_rules[custom_linear_p] = _jvp_linear
+lowering_rules[custom_linear_p] = _lower_linear
+abstract_eval_rules[custom_linear_p] = lambda *in_avals, out_types, **params: list(out_types)
+vmap_rules[custom_linear_p] = _vmap_linear
+transpose_rules[custom_linear_p] = _transpose_linear
+# --8<-- [end:linear]

@@ -1,0 +1,300 @@
+"""Calls of functions that bring their own derivative, and what interpreters make of them.
+
+Where such a call is evaluated, the function simply runs. Where it is differentiated, the rule runs
+in its stead. Where it is mapped, both are mapped. Where it is staged, the program of the function
+becomes an equation, and the rule waits beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.primitives.loops import call_text, stage_body
+from minijax.runtime.ensure_compile_time_eval import CompileTimeTrace
+from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
+from minijax.transforms.custom_derivatives.linear_call import (
+    Dims,
+    Flat,
+    Values,
+    linear_call,
+    pull_back_batch,
+)
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    Zero,
+    bind,
+    current_trace,
+    impl_rules,
+    jvp_rules,
+    typeof,
+    vmap_rules,
+)
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim
+from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.jit_rules import transpose_jaxpr
+from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+custom_call_p = Primitive("custom_call", holds_programs=True)
+
+
+# --8<-- [start:rules]
+class JvpRule:
+    """A derivative in forward mode.
+
+    Arguments:
+        jvp: function of a list of primals and one of tangents, `Zero` among them, that returns
+            such lists for the results.
+    """
+
+    def __init__(self, jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]]):
+        self.jvp = jvp
+
+    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "JvpRule":
+        """The rule of whole batches, whose results have examples along their first axis."""
+
+        def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+            nonzero = [type(t) is not Zero for t in tangents]
+            given_dims = [dim for dim, keep in zip(dims, nonzero, strict=True) if keep]
+            out_nonzero: list[bool] = []
+
+            def of_one(*primals_and_given: Any) -> list[Any]:
+                primals = primals_and_given[: len(nonzero)]
+                zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
+                tangents = merge(nonzero, zeros, primals_and_given[len(nonzero) :])
+                outs, out_tangents = self.jvp(primals, tangents)
+                out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
+                return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+            values = [*primals, *(t for t in tangents if type(t) is not Zero)]
+            results = map_flat(of_one, values, [*dims, *given_dims], axis_size, axis)
+            outs = results[: len(out_nonzero)]
+            zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
+            return outs, merge(out_nonzero, zeros, results[len(outs) :])
+
+        return JvpRule(jvp)
+
+
+class VjpRule:
+    """A derivative in reverse mode.
+
+    Arguments:
+        fwd: function of a list of primals, and for each whether it has a tangent. It returns a
+            list of results, one of residuals, and what else the other needs to know.
+        bwd: function of that knowledge, residuals, and cotangents of the results, `Zero` among
+            them. It returns for each primal its cotangent or `Zero`.
+        forward: the derivative in forward mode, if it is known as well.
+    """
+
+    def __init__(
+        self,
+        fwd: Callable[[Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
+        bwd: Callable[[Any, Values, Values], list[Any]],
+        forward: JvpRule | None = None,
+    ):
+        self.fwd = fwd
+        self.bwd = bwd
+        self.forward = forward
+
+    def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        """A linear map of the tangents, of which the transpose is known, and itself perhaps."""
+        nonzero = [type(t) is not Zero for t in tangents]
+        outs, residuals, knowledge = self.fwd(primals, nonzero)
+        count = len(residuals)
+        out_types = [tangent_type(typeof(x)) for x in outs]
+        varies = [is_inexact(aval.dtype) for aval in out_types]
+
+        def pull_back(known: Values, cts: Values) -> list[Any]:
+            constant, _ = partition(varies, out_types)
+            cts = merge(varies, list(map(Zero, constant)), cts)
+            return partition(nonzero, self.bwd(knowledge, known[:count], cts))[1]
+
+        expected = partition(varies, out_types)[1]
+        known, push_forward = residuals, None
+        if self.forward is not None:
+            known = [*residuals, *primals]
+            push_forward = partial(_push_forward, self.forward, nonzero, varies, expected, count)
+        given = [t for t in tangents if type(t) is not Zero]
+        out_tangents = linear_call(pull_back, push_forward, known, given, expected)
+        return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
+
+    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "VjpRule":
+        """The rule of whole batches, whose results have examples along their first axis."""
+
+        def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
+            found: list[Any] = []
+
+            def of_one(*primals: Any) -> list[Any]:
+                outs, residuals, knowledge = self.fwd(primals, nonzero)
+                found[:] = [len(outs), knowledge]
+                return [*outs, *residuals]
+
+            res_dims: list[BatchDim] = []
+            results = map_flat(of_one, primals, dims, axis_size, axis, res_dims)
+            count, knowledge = found
+            outs = [
+                move_batch_dim(x, axis_size, dim, 0)
+                for x, dim in zip(results[:count], res_dims[:count], strict=True)
+            ]
+            return outs, results[count:], (knowledge, tuple(res_dims[count:]))
+
+        def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
+            of_one, res_dims = knowledge
+            pull_back = partial(self.bwd, of_one)
+            return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
+
+        forward = None if self.forward is None else self.forward.batched(axis_size, dims, axis)
+        return VjpRule(fwd, bwd, forward)
+
+
+def _push_forward(
+    rule: JvpRule,
+    nonzero: Sequence[bool],
+    varies: Sequence[bool],
+    expected: Sequence[ShapedArray],
+    num_residuals: int,
+    *values: Any,
+) -> list[Any]:
+    """The tangents of the results that vary, from residuals, primals, and tangents not zero."""
+    primals = values[num_residuals : num_residuals + len(nonzero)]
+    zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
+    tangents = merge(nonzero, zeros, values[num_residuals + len(nonzero) :])
+    found = list(map(instantiate, partition(varies, rule.jvp(primals, tangents)[1])[1]))
+    types = [typeof(t).strip_weak_type() for t in found]
+    if types != [aval.strip_weak_type() for aval in expected]:
+        raise TypeError(
+            "custom_vjp: the rules given by defvjp and defjvp must return results of the same "
+            f"types; their tangents are {list(expected)} and {types}"
+        )
+    return found
+
+
+# --8<-- [end:rules]
+
+
+# --8<-- [start:call]
+def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
+    """Calls `fun`, whose derivative is `rule`."""
+    trace = current_trace()
+    if _below_vmap(trace).evaluates or (
+        isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
+    ):
+        return fun(*args)
+    is_staging = isinstance(trace, JaxprTrace) and not isinstance(trace, PartialEvalTrace)
+    if is_staging or (isinstance(trace, PartialEvalTrace) and any(map(trace.is_unknown, args))):
+        closed = stage_body(fun, [typeof(x) for x in args], "a custom derivative", name)
+        return bind(
+            custom_call_p,
+            *closed.consts,
+            *args,
+            jaxpr=consts_as_invars(closed.jaxpr),
+            rule=rule,
+            num_consts=len(closed.consts),
+        )
+    if any(isinstance(x, Tracer) and x.interpreter is trace for x in args):
+        params = {"fun": fun, "rule": rule}
+        if isinstance(trace, BatchTrace):
+            params["trace"] = trace
+        return trace.process(custom_call_p, args, params)
+    with set_interpreter(trace.parent):
+        return custom_call(fun, rule, args, name)
+
+
+def _below_vmap(trace: Trace) -> Trace:
+    """The first trace, from this one downwards, that does not only map."""
+    while isinstance(trace, BatchTrace):
+        trace = trace.parent  # type: ignore[assignment]
+    return trace
+
+
+# --8<-- [end:call]
+
+
+# --8<-- [start:interpret]
+def _jvp(
+    primals: Values,
+    tangents: Values,
+    *,
+    rule: Any,
+    num_consts: int = 0,
+    jaxpr: Jaxpr | None = None,
+    fun: Flat | None = None,
+) -> tuple[list[Any], list[Any]]:
+    for x, t in zip(primals[:num_consts], tangents[:num_consts], strict=True):
+        if type(t) is not Zero:
+            raise TypeError(
+                "a function with a custom derivative is differentiated with respect to a value "
+                f"that it closes over, of type {typeof(x)}; its rule knows of its arguments only. "
+                "Make the value an argument, or use stop_gradient, or closure_convert."
+            )
+    outs, out_tangents = rule.jvp(primals[num_consts:], tangents[num_consts:])
+    if jaxpr is not None:
+        expected = [aval.strip_weak_type() for aval in jaxpr.out_avals]
+        found = [typeof(x).strip_weak_type() for x in outs]
+        if found != expected:
+            raise TypeError(
+                "the rule of a custom derivative must return what the function returns, of types "
+                f"{expected}; found {found}"
+            )
+    return outs, out_tangents
+
+
+def _vmap(
+    axis_size: int,
+    values: Values,
+    dims: Dims,
+    *,
+    rule: Any,
+    num_consts: int = 0,
+    jaxpr: Jaxpr | None = None,
+    fun: Flat | None = None,
+    trace: BatchTrace | None = None,
+) -> tuple[list[Any], list[BatchDim]]:
+    of_one: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
+    consts, axis = values[:num_consts], axis_of_mapped(trace)
+
+    def of_batch(*args: Any) -> list[Any]:
+        return map_flat(of_one, [*consts, *args], dims, axis_size, axis)
+
+    batched = rule.batched(axis_size, dims[num_consts:], axis)
+    outs = custom_call(of_batch, batched, values[num_consts:], None)
+    return outs, [0] * len(outs)
+
+
+def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+    return jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, **params: Any
+) -> list[Value]:
+    return call_text(b, jaxpr, "custom_call", args)
+
+
+def transpose_program(cts: Values, *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    """The transpose of the program that a primitive holds, whatever else is known of it."""
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
+    known = [x for x in args if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(eval_jaxpr(program, [], *consts, *known, *given))
+    return [next(outs) if keep else None for keep in nonzero_ins]
+
+
+impl_rules[custom_call_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
+jvp_rules[custom_call_p] = _jvp
+vmap_rules[custom_call_p] = _vmap
+abstract_eval_rules[custom_call_p] = _abstract_eval
+lowering_rules[custom_call_p] = _lower
+transpose_rules[custom_call_p] = transpose_program
+# --8<-- [end:interpret]

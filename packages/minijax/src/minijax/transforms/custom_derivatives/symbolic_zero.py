@@ -1,0 +1,117 @@
+"""Zeros that rules are shown as such, when they ask for that."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minijax.errors.argument_errors import require_flags
+from minijax.runtime.conversion import to_array
+from minijax_stage2 import Zero, typeof
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tree import (
+    tree_map,
+)
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, which rules see that ask for `symbolic_zeros`.
+
+    Arguments:
+        aval: its type, whose shape and dtype it has.
+
+    >>> from functools import partial
+    >>> @minijax.custom_jvp
+    ... def product(x, y):
+    ...     return x * y
+    >>> @partial(product.defjvp, symbolic_zeros=True)
+    ... def product_jvp(primals, tangents):
+    ...     (x, y), (dx, dy) = primals, tangents
+    ...     print(dy)
+    ...     is_zero = type(dy) is minijax.custom_derivatives.SymbolicZero
+    ...     return x * y, dx * y if is_zero else dx * y + x * dy
+    >>> minijax.grad(product)(2.0, 3.0)
+    SymbolicZero(f32[])
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size  # type: ignore[no-any-return]
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, SymbolicZero) and self.aval == other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+    @staticmethod
+    def from_primal_value(val: Any) -> "SymbolicZero":
+        return SymbolicZero(tangent_type(typeof(val)))
+
+
+@dataclass(frozen=True, eq=False)
+class CustomVJPPrimal:
+    """An argument as a forward rule sees it that asks for `symbolic_zeros`; a leaf of pytrees.
+
+    Arguments:
+        value: the argument.
+        perturbed: whether it is differentiated.
+
+    >>> @minijax.custom_vjp
+    ... def product(x, y):
+    ...     return x * y
+    >>> def forward(x, y):
+    ...     print("y is differentiated:", y.perturbed)
+    ...     return x.value * y.value, (x.value, y.value)
+    >>> product.defvjp(forward, lambda xy, ct: (ct * xy[1], ct * xy[0]), symbolic_zeros=True)
+    >>> minijax.grad(product)(2.0, 3.0)
+    y is differentiated: False
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for.
+
+    Arguments:
+        val: an array or a pytree of arrays. The tangent of integers and booleans has dtype float0.
+        symbolic_zeros: whether to return `SymbolicZero`s in the place of numpy arrays.
+
+    >>> from minijax.custom_derivatives import zero_from_primal
+    >>> zero_from_primal({"a": jnp.ones(2), "b": jnp.arange(3)}, symbolic_zeros=True)
+    {'a': SymbolicZero(f32[2]), 'b': SymbolicZero(float0[3])}
+    """
+    require_flags("zero_from_primal", symbolic_zeros=symbolic_zeros)
+    zero = tree_map(SymbolicZero.from_primal_value, val)
+    if symbolic_zeros:
+        return zero
+    return tree_map(lambda x: np.zeros(x.shape, x.dtype), zero)
+
+
+def shown_to_rule(t: Any, symbolic_zeros: bool) -> Any:
+    """A tangent or cotangent as a user's rule gets it: an array, or a `SymbolicZero`."""
+    if type(t) is Zero and symbolic_zeros:
+        return SymbolicZero(t.aval)
+    return to_array(instantiate(t))
