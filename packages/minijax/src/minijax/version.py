@@ -6,18 +6,18 @@ from its sources has none: an AttributeError says so.
 
 from typing import Any
 
+from minijax.settings.version import installed_version
+
 
 def __getattr__(name: str) -> Any:
     if name not in ("__version__", "__version_info__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import re
-    from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        text = version("minijax")
-    except PackageNotFoundError as error:
+    text = installed_version()
+    if text is None:
         raise AttributeError(
             f"minijax.{name} is that of the installed distribution, and minijax runs here "
             "from its sources: install it (pip install) to give it one"
-        ) from error
+        )
     return text if name == "__version__" else tuple(map(int, re.findall(r"\d+", text)[:3]))

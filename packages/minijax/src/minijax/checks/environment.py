@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 from minijax.runtime.devices import devices
+from minijax.settings.version import installed_version
 from minijax_stage3 import backend
 
 
@@ -19,10 +20,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
     >>> [line.partition(":")[0] for line in text.splitlines()]
     ['minijax', 'jaxlib', 'numpy', 'python', 'devices', 'platform']
     """
-    from minijax import version
-
     lines = [
-        f"minijax: {getattr(version, '__version__', 'not installed')}",
+        f"minijax: {installed_version() or 'not installed'}",
         f"jaxlib:  {backend.jaxlib_version()}",
         f"numpy:   {np.__version__}",
         f"python:  {sys.version}",

@@ -4,7 +4,6 @@ Users get them from `minijax.lax`, where those of `strict` take the place of som
 """
 
 # ruff: noqa: F401, F403
-from types import ModuleType as _ModuleType
 
 import minijax.lax.control_flow.scan_reverse_mode as _scan_reverse
 import minijax.lax.control_flow.scan_rules as _scan_rules
@@ -51,9 +50,6 @@ from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
 from minijax.lax.special.special import *
 from minijax.lax.stop_gradient import *
+from minijax.runtime.public_names import public_names as _public_names
 
-__all__ = [
-    name
-    for name, value in [*globals().items()]
-    if name[0] != "_" and not isinstance(value, _ModuleType)
-]
+__all__ = _public_names(globals())

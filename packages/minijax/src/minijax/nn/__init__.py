@@ -1,9 +1,11 @@
 """What neural networks are made of, by the names of `jax.nn`."""
 
 # ruff: noqa: F403
-from minijax.nn import activations, attention, exponentials, initializers
+
+from minijax.nn import initializers as initializers
 from minijax.nn.activations import *
 from minijax.nn.attention import *
 from minijax.nn.exponentials import *
+from minijax.runtime.public_names import public_names as _public_names
 
-__all__ = [*activations.__all__, *attention.__all__, *exponentials.__all__, "initializers"]
+__all__ = _public_names(globals(), "initializers")

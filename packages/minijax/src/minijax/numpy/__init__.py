@@ -5,7 +5,6 @@ Names, argument names and defaults are those of `jax.numpy`.
 """
 
 # ruff: noqa: F401, F403
-from types import ModuleType as _ModuleType
 
 import numpy as _np
 
@@ -52,6 +51,7 @@ from minijax.numpy.vectorize import *
 from minijax.numpy.window_functions import *
 from minijax.runtime.array import Array as ndarray
 from minijax.runtime.dlpack import from_dlpack
+from minijax.runtime.public_names import public_names as _public_names
 
 e = _np.e
 pi = _np.pi
@@ -61,8 +61,4 @@ nan = _np.nan
 newaxis = None
 ComplexWarning = _np.exceptions.ComplexWarning
 
-__all__ = [
-    name
-    for name, value in [*globals().items()]
-    if name[0] != "_" and (name in ("fft", "linalg") or not isinstance(value, _ModuleType))
-]
+__all__ = _public_names(globals(), "fft", "linalg")

@@ -1,23 +1,9 @@
 """Special functions, by the names of `jax.scipy.special`."""
 
 # ruff: noqa: F403
-from minijax.nn import logsumexp
-from minijax.numpy.math.transcendental import i0
-from minijax.scipy.special import (
-    bessel,
-    beta_functions,
-    bivariate_normal,
-    dilogarithm,
-    entropies,
-    error_functions,
-    exponential_integrals,
-    fresnel_integrals,
-    gamma_functions,
-    logistic,
-    normal_distribution,
-    sine_integrals,
-    spherical_harmonics,
-)
+from minijax.nn.exponentials import logsumexp as logsumexp
+from minijax.numpy.math.transcendental import i0 as i0
+from minijax.runtime.public_names import public_names as _public_names
 from minijax.scipy.special.bessel import *
 from minijax.scipy.special.beta_functions import *
 from minijax.scipy.special.bivariate_normal import *
@@ -32,20 +18,4 @@ from minijax.scipy.special.normal_distribution import *
 from minijax.scipy.special.sine_integrals import *
 from minijax.scipy.special.spherical_harmonics import *
 
-__all__ = [
-    "i0",
-    "logsumexp",
-    *bessel.__all__,
-    *beta_functions.__all__,
-    *bivariate_normal.__all__,
-    *dilogarithm.__all__,
-    *entropies.__all__,
-    *error_functions.__all__,
-    *exponential_integrals.__all__,
-    *fresnel_integrals.__all__,
-    *gamma_functions.__all__,
-    *logistic.__all__,
-    *normal_distribution.__all__,
-    *sine_integrals.__all__,
-    *spherical_harmonics.__all__,
-]
+__all__ = _public_names(globals())
