@@ -44,7 +44,7 @@ def _as_documented():
 
 
 ROOT = Path(__file__).parents[3]
-PAGES_OF_ERRORS = Path(minijax.__file__).with_name("error_pages")
+PAGES_OF_ERRORS = Path(minijax.__file__).with_name("errors") / "pages"
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name != "ExplainedError"]
 
 

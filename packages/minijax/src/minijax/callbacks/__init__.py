@@ -1,1 +1,1 @@
-"""Python functions that programs call while they run."""
+"""Python functions called from compiled programs."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from minijax_stage1.errors import ExplainedError
 
-PAGES = Path(__file__).with_name("error_pages")
+PAGES = Path(__file__).with_name("pages")
 
 
 def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:
