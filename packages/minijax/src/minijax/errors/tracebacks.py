@@ -32,14 +32,13 @@ _filtering = config.declare(
 
 NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows them)"
 
+_PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4)
+_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(
-    os.path.dirname(os.path.abspath(package_file)) + os.sep
-    for package_file in (
-        __file__,
-        minijax_stage1.__file__,
-        minijax_stage2.__file__,
-        minijax_stage3.__file__,
-        minijax_stage4.__file__,
+    directory + os.sep
+    for directory in (
+        _LIBRARY,
+        *(os.path.dirname(os.path.abspath(str(package.__file__))) for package in _PACKAGES),
     )
 )
 
