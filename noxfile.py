@@ -7,6 +7,7 @@ in pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
 import datetime
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,10 +166,12 @@ def lowest_versions() -> list[str]:
 
 @nox.session(reuse_venv=True)
 def lint(session: nox.Session) -> None:
-    """Checks the sources with ruff: rules, then format."""
+    """Checks the sources with ruff, rules and format, and the layers of their imports."""
     session.install(*group("lint"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    sources = os.pathsep.join(str(path) for path in sorted(Path("packages").glob("*/src")))
+    session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})
 
 
 @nox.session(name="format", reuse_venv=True)
@@ -177,6 +180,12 @@ def format_(session: nox.Session) -> None:
     session.install(*group("lint"))
     session.run("ruff", "check", "--fix-only")
     session.run("ruff", "format")
+
+
+@nox.session(venv_backend="none")
+def lines(session: nox.Session) -> None:
+    """Counts the code lines of packages and rooms; `-- --write` puts them into README.md."""
+    session.run(sys.executable, "-m", "benchmarks.lines", *session.posargs)
 
 
 @nox.session(reuse_venv=True)

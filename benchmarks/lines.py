@@ -1,0 +1,103 @@
+"""Counts code lines: neither blank, nor comment, nor docstring.
+
+`./noxw -s lines` prints a table of the packages and of the rooms of the full library, and how many
+of the lines are imports and lists of names (`__all__`). Its numbers for the stages stand in
+README.md, rounded to tens; `-- --write` brings them up to date.
+"""
+
+import argparse
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PACKAGES = {
+    "minijax_stage1": ROOT / "packages/stage1/src/minijax_stage1",
+    "minijax_stage2": ROOT / "packages/stage2/src/minijax_stage2",
+    "minijax_stage3": ROOT / "packages/stage3/src/minijax_stage3",
+    "minijax_stage4": ROOT / "packages/stage4/src/minijax_stage4",
+    "minijax": ROOT / "packages/minijax/src/minijax",
+}
+BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+
+
+class Count(NamedTuple):
+    """Numbers of files, of code lines, and of those that import or list names."""
+
+    files: int
+    code: int
+    imports: int
+
+    def __str__(self) -> str:
+        return f"{self.files:7,} {self.code:9,} {self.imports:9,}"
+
+
+def span(node: ast.AST) -> range:
+    return range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
+
+
+def count(file: Path) -> Count:
+    """Count one file."""
+    text = file.read_text(encoding="utf-8")
+    code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in BLANK and token.type != tokenize.ENDMARKER:
+            code.update(range(token.start[0], token.end[0] + 1))
+    imports: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if ast.get_docstring(node, clean=False) is not None and first is not None:
+                code.difference_update(span(first))
+        elif isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ):
+            imports.update(span(node))
+    return Count(1, len(code), len(imports & code))
+
+
+def total(files: Iterable[Path]) -> Count:
+    return Count(*map(sum, zip(Count(0, 0, 0), *map(count, files), strict=True)))
+
+
+def table() -> Iterable[tuple[str, Count]]:
+    """The packages, and the rooms of the library."""
+    for package, source in PACKAGES.items():
+        yield package, total(source.rglob("*.py"))
+    library = PACKAGES["minijax"]
+    yield "  names", total(library.glob("*.py"))
+    for room in sorted(path.parent for path in library.glob("*/__init__.py")):
+        yield f"  {room.name}/", total(room.rglob("*.py"))
+
+
+def readme(text: str, rows: dict[str, Count]) -> str:
+    """README.md with the numbers of `rows` in its table of stages."""
+    for number in range(1, 5):
+        code = rows[f"minijax_stage{number}"].code
+        row = rf"(?m)^(\| \[{number}\](?:[^|]*\|){{3}}) [\d,]+ \|"
+        text, found = re.subn(row, rf"\1 {round(code, -1):,} |", text)
+        if found != 1:
+            sys.exit(f"lines: README.md has no row for stage {number} with a number of code lines")
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the numbers into README.md")
+    options = parser.parse_args()
+    rows = dict(table())
+    print(f"{'':22}{'files':>7} {'code':>9} {'imports':>9}")
+    for name, row in rows.items():
+        print(f"{name:22}{row}")
+    if options.write:
+        README.write_text(readme(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
