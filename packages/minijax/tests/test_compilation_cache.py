@@ -17,9 +17,8 @@ import warnings
 import numpy as np
 import pytest
 
-from minijax import compilation_cache, jit, pure_callback
+from minijax import compilation_cache, config, jit, pure_callback
 from minijax import numpy as jnp
-from minijax.config import config
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
 from minijax_stage3.backend import CompileError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.config import Config, config
+from minijax.settings.config import Config, config
 
 
 def in_fresh_process(program, **variables):

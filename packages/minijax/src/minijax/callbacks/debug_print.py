@@ -181,7 +181,7 @@ def _write(text: str) -> None:
 
 
 def _log(text: str) -> None:
-    logging.getLogger(__name__).info(text)
+    logging.getLogger("minijax.debug").info(text)
 
 
 __all__ = ["callback", "log", "print"]

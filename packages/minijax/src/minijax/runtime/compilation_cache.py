@@ -283,7 +283,7 @@ def _warn_unless_default(directory: str, problem: str) -> None:
 def _log(event: str, text: str, file: str) -> None:
     import logging
 
-    logging.getLogger(__name__).debug("%s: %s, %s", event, _name_of(text), file)
+    logging.getLogger("minijax.compilation_cache").debug("%s: %s, %s", event, _name_of(text), file)
 
 
 def _name_of(text: str) -> str:

@@ -18,7 +18,7 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
 from minijax_stage3.static_arguments import exact_type
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("minijax.retracing")
 # For the code of functions that were traced while this was asked for, the last one.
 _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 

@@ -16,7 +16,7 @@ _seconds = config.declare(
     "After how many seconds of compiling a notice says which program it is, and again whenever "
     "that time has doubled. 0: never.",
 )
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("minijax.slow_compiles")
 
 _MANY_LINES = 3_000
 

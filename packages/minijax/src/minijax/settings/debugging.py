@@ -48,7 +48,7 @@ tracer_leaks_option = config.declare(
 )
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("minijax.compilation")
 
 
 @reusable_context
