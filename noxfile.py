@@ -213,7 +213,9 @@ def demo(session: nox.Session) -> None:
     session.run("python", "examples/digits.py", *session.posargs)
 
 
-EXAMPLES = ("convolution", "transformer", "gaussian_process", "predators")
+EXAMPLES = (
+    "convolution", "transformer", "gaussian_process", "predators", "intervals", "taylor",
+)  # fmt: skip
 
 
 @nox.session(reuse_venv=True)

@@ -77,3 +77,20 @@ def test_predators():
     printed = printed_by("predators.py", "predators.png")
     for name, wanted in {"growth": 0.55, "eaten": 0.028, "fed": 0.024, "death": 0.80}.items():
         assert number(rf"^{name} +([\d.]+) \+-", printed) == pytest.approx(wanted, rel=0.1)
+
+
+def test_intervals():
+    printed = run("intervals.py").stdout
+    for radius in ("0.01", "0.1", "1.0"):
+        low, high, least, most = map(
+            float,
+            re.search(rf"within {radius}: (\S+) to (\S+); found (\S+) to (\S+)", printed).groups(),
+        )
+        assert low <= least < most <= high
+
+
+def test_taylor():
+    rows = re.findall(r"order +\d+: .*within (\S+) (\S+) (\S+)", run("taylor.py").stdout)
+    errors = [max(map(float, row)) for row in rows]
+    assert len(errors) == 3
+    assert errors[0] > 1e3 * errors[1] > 1e5 * errors[2]

@@ -1,4 +1,4 @@
-"""What JAX has in `jax.experimental`, by the same names."""
+"""JAX's experimental names: `io_callback`, and `jet`, Taylor-mode differentiation."""
 
 from minijax.callbacks.io_callback import io_callback
 

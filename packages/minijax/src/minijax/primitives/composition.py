@@ -13,10 +13,30 @@ from minijax_stage2.shaped_array import set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules
 from minijax_stage3.staging import trace_to_jaxpr
 
 Rule = Callable[..., Any]
+
+# The functions of other primitives that lowering rules write, by the rule: each takes operands and
+# parameters, and returns a list of results.
+decompositions: dict[Rule, Callable[..., Sequence[Any]]] = {}
+
+
+def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:
+    """The function of other primitives that `primitive` is lowered as; None if there is none."""
+    rule = lowering_rules.get(primitive)
+    return None if rule is None else decompositions.get(rule)
+
+
+def results_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """`function`, of one result or a tuple of them, as one that returns a list."""
+
+    def listed(*operands: Any, **params: Any) -> list[Any]:
+        out = function(*operands, **params)
+        return list(out) if isinstance(out, tuple | list) else [out]
+
+    return listed
 
 
 def _program(
@@ -55,6 +75,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
         b.location = location
         return outs
 
+    decompositions[rule] = function
     return rule
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.primitives.composition import decompositions, results_of
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
@@ -178,6 +179,7 @@ def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
         names = ", ".join(x.name for x in operands)
         return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
 
+    decompositions[rule] = results_of(function)
     return rule
 
 
@@ -189,8 +191,7 @@ def _program(
     params: tuple[tuple[str, Any], ...],
 ) -> Jaxpr:
     def flat(*operands: Any) -> list[Any]:
-        out = function(*operands, **dict(params))
-        return list(out) if isinstance(out, tuple | list) else [out]
+        return results_of(function)(*operands, **dict(params))
 
     return trace_to_jaxpr(flat, in_avals, "lowering", function).jaxpr
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.primitives.composition import decompositions, results_of
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings
@@ -351,6 +352,7 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
             closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
         return b.lower_jaxpr(closed.jaxpr, spread)
 
+    decompositions[rule] = results_of(function)
     return rule
 
 

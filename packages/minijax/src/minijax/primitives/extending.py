@@ -1,8 +1,7 @@
 """What transformations are made of: primitives, traces, types, jaxprs, and the tables of rules."""
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -11,7 +10,8 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
+from minijax.primitives.interpreters import PartsTracer, Trace, transformation
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -25,6 +25,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.trace import Rules
 from minijax_stage3 import (
     ClosedJaxpr,
     Jaxpr,
@@ -35,41 +36,6 @@ from minijax_stage3 import (
     lowering_rules,
 )
 from minijax_stage4 import UndefPrimal, transpose_rules
-
-
-class Trace(stage2.Trace):
-    """An interpreter of primitives, at the bottom of whose stack this library evaluates.
-
-    It handles the tracers that are its own, and takes every other value as a constant. A subclass
-    defines `process`, which applies a primitive to a list of operands, with metadata by keyword,
-    and returns the list of its results.
-
-    >>> from minijax import core
-    >>> class Printing(core.Trace):
-    ...     def process(self, primitive, args, params):
-    ...         print(primitive)
-    ...         return self.leave_to_parent(primitive, args, params)
-    >>> with Printing().run():
-    ...     y = jnp.sin(jnp.ones(2)) * 2.0
-    broadcast_in_dim
-    sin
-    mul
-    >>> y
-    Array([1.6829419, 1.6829419], dtype=float32)
-    """
-
-    def __init__(self, f: Any = None):
-        super().__init__(f)
-        self.is_outermost = self.parent is None
-        if self.is_outermost:
-            self.parent = device_trace
-
-    @contextmanager
-    def run(self) -> Iterator[None]:
-        """Makes this trace current for a block, after which it has ended for good."""
-        with library_evaluation() if self.is_outermost else nullcontext(), super().run():
-            yield
-
 
 eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
 bind = hiding_frames(stage2.bind)
@@ -92,7 +58,9 @@ __all__ = [
     "Jaxpr",
     "JaxprEqn",
     "Literal",
+    "PartsTracer",
     "Primitive",
+    "Rules",
     "ShapedArray",
     "Trace",
     "Tracer",
@@ -117,6 +85,7 @@ __all__ = [
     "lowering_rules",
     "reduction",
     "trace_stack",
+    "transformation",
     "transpose_rules",
     "typecheck_jaxpr",
     "typeof",

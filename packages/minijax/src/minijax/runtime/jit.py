@@ -298,7 +298,8 @@ def jit(
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
-        in_shardings, out_shardings: None. There is one device.
+        in_shardings: None. There is one device.
+        out_shardings: None.
         static_argnums: positions of arguments that are no arrays but hashable Python values,
             part of the kind of a call: `fun` is compiled anew for each value.
         static_argnames: the same, by name.
@@ -307,7 +308,8 @@ def jit(
             function.
         donate_argnames: the same, by name.
         keep_unused: whether arguments that no result depends on are passed to XLA all the same.
-        device, backend: None or "cpu", which is where `fun` runs.
+        device: None, or the device where `fun` runs.
+        backend: None or "cpu", which is where `fun` runs.
         inline: inside another transformation, run `fun` itself, so that its operations stand in
             the program around it; not a call of a program of its own.
         compiler_options: options of XLA for this function, such as

@@ -1,0 +1,62 @@
+"""Follows the orbit of a comet by Taylor series of high order, of which `jet` gives the terms.
+
+    python examples/taylor.py
+
+The second derivative of a place is the pull of the sun there. So are all others known, one from
+those before: `jet` differentiates the pull along the orbit, as far as that is known already. A step
+sums the series; with many terms it may be long.
+"""
+
+import math
+
+import minijax
+import minijax.numpy as jnp
+from minijax import jit, lax, vmap
+from minijax.experimental.jet import jet
+
+
+def derivatives_in_time(state, order):
+    """The state, its first, second, ... derivative, of a place and a velocity."""
+
+    def rate(state):
+        place, velocity = state
+        return velocity, -place / jnp.sum(place**2) ** 1.5
+
+    terms = [rate(state)]
+    while len(terms) < order:
+        _, higher = jet(rate, (state,), (terms,))
+        terms.append(tuple(part[-1] for part in higher))
+    return [state, *terms]
+
+
+def step(state, dt, order):
+    """The state after a time `dt`."""
+    terms = derivatives_in_time(state, order)
+    factors = [dt**k / math.factorial(k) for k in range(order + 1)]
+    return tuple(
+        sum(factor * term for factor, term in zip(factors, parts, strict=True))
+        for parts in zip(*terms, strict=True)
+    )
+
+
+def error_of(speed, steps, order):
+    """How far from its start a comet is after one period, if it starts with this speed."""
+    dt = 2 * math.pi / (2 - speed**2) ** 1.5 / steps
+    start = jnp.array([1.0, 0.0])
+    state = start, jnp.array([0.0, 1.0]) * speed
+    place, _ = lax.fori_loop(0, steps, lambda _, state: step(state, dt, order), state)
+    return jnp.linalg.norm(place - start)
+
+
+def main():
+    minijax.config.update("enable_x64", True)
+    speeds = jnp.linspace(1.0, 1.2, 3)  # 1 gives a circle
+    for order in (4, 8, 12):
+        errors = jit(vmap(lambda speed, n=order: error_of(speed, 100, n)))(speeds)
+        print(
+            f"order {order:2}: back after 100 steps within", *(f"{error:.1e}" for error in errors)
+        )
+
+
+if __name__ == "__main__":
+    main()

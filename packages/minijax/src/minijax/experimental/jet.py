@@ -1,0 +1,236 @@
+"""Taylor-mode differentiation: derivatives of any order along a curve, in one evaluation.
+
+The curve is given by its derivatives at a point. The derivatives of a primitive along it follow
+from its jvp rule: the first derivative of a result is the tangent that the rule computes, which is
+a function of the operands and their first derivatives, and the higher ones are the derivatives of
+that. So every primitive that can be differentiated has derivatives of any order here. Products and
+quotients have formulas of their own, in which no derivative is computed twice. (A. Griewank and
+A. Walther, "Evaluating derivatives", 2nd edition, 2008, chapter 13.)
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.errors.classes import TreeMismatchError
+from minijax.lax import promoting as lax
+from minijax.lax.convolution.conv_general_dilated import conv_general_dilated_p
+from minijax.primitives.interpreters import Parts, Trace, program_of, transformation
+from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of, on_behalf_of, user_source
+from minijax_stage2 import Primitive, Zero, bind, bind1, jvp_rules, tree_structure, typeof
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.jvp import check_tangent
+from minijax_stage2.primitives import div_p, dot_general_p, mul_p
+from minijax_stage2.shown import shown
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.trace import Rules
+from minijax_stage2.tree import tree_map
+
+jet_rules = Rules("jet", "jet_rules")
+
+
+# --8<-- [start:trace]
+class JetTrace(Trace):
+    """Pairs every value with its first, second, ... derivative along a curve.
+
+    A derivative that is zero for certain is a `Zero`.
+    """
+
+    transformation = "jet"
+    rules = jet_rules
+
+    def __init__(self, f: Any, order: int):
+        super().__init__(f)
+        self.order = order  # how many derivatives there are
+
+    def box(self, parts: Parts) -> Any:
+        is_constant = all(type(term) is Zero for term in parts[1:])
+        return parts[0] if is_constant else super().box(parts)
+
+    def parts_of_constant(self, x: Any) -> Parts:
+        return x, *[Zero.like(x)] * self.order
+
+    def process_without_rule(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """The derivatives of a result are those of its tangent along the first derivatives."""
+        program = program_of(primitive, args, params) if primitive.name == "jit" else None
+        if program is not None:
+            return program(*args)
+
+        def tangents(primals: Sequence[Any], firsts: Sequence[Any]) -> list[Any]:
+            out_tangents: list[Any] = jvp_rules[primitive](primals, firsts, **params)[1]
+            return out_tangents
+
+        operands = [self.unbox(x) for x in args]
+        with on_behalf_of(user_source()), set_interpreter(self.parent):
+            outs = bind(primitive, *(x[0] for x in operands), **params)
+            terms = self._derivatives(
+                tangents, [x[:-1] for x in operands], [x[1:] for x in operands]
+            )
+            return [self.box((out, *parts)) for out, parts in zip(outs, terms, strict=True)]
+
+    def _derivatives(
+        self,
+        tangents: Callable[[Sequence[Any], Sequence[Any]], list[Any]],
+        primals: Sequence[Parts],
+        firsts: Sequence[Parts],
+    ) -> list[Parts]:
+        """What a function of primals and tangents gives, with one derivative less than here."""
+        inner = JetTrace(self.function_name, self.order - 1)
+
+        def box_tangent(parts: Parts) -> Any:
+            if all(type(term) is Zero for term in parts):
+                return parts[0]
+            return inner.box((instantiate(parts[0]), *parts[1:]))
+
+        with inner.run():
+            outs = tangents([inner.box(x) for x in primals], [box_tangent(x) for x in firsts])
+        return [(t,) * self.order if type(t) is Zero else inner.unbox(t) for t in outs]
+
+
+# --8<-- [end:trace]
+
+
+# --8<-- [start:rules]
+def _total(terms: Sequence[Any], like: Any) -> Any:
+    """The sum of terms; `Zero` if there are none."""
+    if not terms:
+        return Zero(tangent_type(typeof(like)))
+    total, *rest = terms
+    for term in rest:
+        total = lax.add(total, term)
+    return total
+
+
+def _products(
+    multiply: Callable[[Any, Any], Any], xs: Parts, ys: Parts, order: int, first: int = 0
+) -> list[Any]:
+    """The terms of a derivative of a product, by Leibniz' formula, from the one of `first` on."""
+    return [
+        lax.mul(product, math.comb(order, i)) if 0 < i < order else product
+        for i in range(first, order + 1)
+        if type(xs[i]) is not Zero and type(ys[order - i]) is not Zero
+        for product in [multiply(xs[i], ys[order - i])]
+    ]
+
+
+def _linear_in_each(primitive: Primitive) -> Callable[..., list[Parts]]:
+    """The rule of a primitive that is linear in each of its two operands."""
+
+    def rule(xs: Parts, ys: Parts, **params: Any) -> list[Parts]:
+        def multiply(x: Any, y: Any) -> Any:
+            return bind1(primitive, x, y, **params)
+
+        out = multiply(xs[0], ys[0])
+        return [(out, *(_total(_products(multiply, xs, ys, k), out) for k in range(1, len(xs))))]
+
+    return rule
+
+
+def _quotient(xs: Parts, ys: Parts) -> list[Parts]:
+    """z = x / y, from the derivatives of x = y z."""
+    zs: Parts = (lax.div(xs[0], ys[0]),)
+    for k in range(1, len(xs)):
+        known = _total(_products(lax.mul, ys, (*zs, None), k, first=1), zs[0])
+        rest = xs[k]
+        if type(known) is not Zero:
+            rest = lax.neg(known) if type(rest) is Zero else lax.sub(rest, known)
+        zs = *zs, rest if type(rest) is Zero else lax.div(rest, ys[0])
+    return [zs]
+
+
+jet_rules[mul_p] = _linear_in_each(mul_p)
+jet_rules[div_p] = _quotient
+jet_rules[dot_general_p] = _linear_in_each(dot_general_p)
+jet_rules[conv_general_dilated_p] = _linear_in_each(conv_general_dilated_p)
+# --8<-- [end:rules]
+
+
+def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
+    """A derivative of the curve, an array of the type that a tangent of `x` has."""
+    role, kind = f"argument {position}", f"derivative of order {order}"
+    return to_array(check_tangent(f"jet of `{name}`", role, typeof(x), term, kind))
+
+
+def _scaled(tree: Any, number: float) -> Any:
+    return tree_map(lambda x: lax.mul(x, number), tree)
+
+
+# --8<-- [start:jet]
+@evaluated_by_library
+def jet(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Sequence[Any]],
+    factorial_scaled: bool = True,
+) -> tuple[Any, Any]:
+    """Evaluates `fun` and its derivatives along a curve, up to the order that `series` has.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments of `fun`, where the curve is at time 0.
+        series: for each argument a list of the derivatives of the curve at time 0, the first one
+            first. Each has the structure and shapes of the argument; all lists have one length.
+        factorial_scaled: whether the series are derivatives; otherwise they are coefficients of
+            powers of time, the derivatives divided by factorials.
+
+    Returns:
+        The result of `fun`, and a pytree of its structure with a list of derivatives in time in
+        place of each array.
+
+    Raises:
+        ValueError: `series` has not one list for each argument, or they differ in length.
+        TreeMismatchError: a derivative has another structure than its argument.
+        TangentTypeError: it has another shape or dtype.
+
+    The series of `f(x) = x ** 3` along `x(t) = 2 + t`:
+
+    >>> from minijax.experimental.jet import jet
+    >>> value, derivatives = jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
+    >>> print(value, *derivatives)
+    8.0 12.0 12.0 6.0
+    """
+    require_function("jet", fun)
+    primals = tree_to_arrays(tuple(primals))
+    curves = [list(terms) for terms in series]
+    if len(curves) != len(primals):
+        raise ValueError(
+            f"jet of `{name_of(fun)}`: series must have a list for each of the {len(primals)} "
+            f"arguments, found {len(curves)}"
+        )
+    lengths = {len(terms) for terms in curves}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"jet of `{name_of(fun)}`: the lists in series must have one length, found "
+            f"{shown([len(terms) for terms in curves])}"
+        )
+    order = lengths.pop() if lengths else 0
+    for position, (x, terms) in enumerate(zip(primals, curves, strict=True)):
+        for k, term in enumerate(terms):
+            if tree_structure(term) != tree_structure(x):
+                raise TreeMismatchError(
+                    f"jet of `{name_of(fun)}`: series[{position}][{k}] must have the structure of "
+                    f"argument {position}, {tree_structure(x)}, found {tree_structure(term)}"
+                )
+            terms[k] = tree_map(partial(_checked, name_of(fun), position, k + 1), x, term)
+    columns = [tuple(terms[k] for terms in curves) for k in range(order)]
+    if not factorial_scaled:
+        columns = [_scaled(column, math.factorial(k)) for k, column in enumerate(columns, 1)]
+    out, *terms = transformation(JetTrace, order=order)(fun, primals, *columns)
+    terms = [
+        tree_to_arrays(tree_map(instantiate, term, is_leaf=lambda x: type(x) is Zero))
+        for term in terms
+    ]
+    if not factorial_scaled:
+        terms = [_scaled(term, 1 / math.factorial(k)) for k, term in enumerate(terms, 1)]
+    return out, tree_map(lambda _, *leaves: list(leaves), out, *terms)
+
+
+# --8<-- [end:jet]
+
+__all__ = ["jet"]

@@ -1,0 +1,109 @@
+"""`jet` gives the derivatives that JAX's gives, and those that derivatives of derivatives are."""
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental.jet import jet as jax_jet
+
+import minijax
+import minijax.numpy as jnp
+from minijax import grad, jit, jvp, lax, vmap
+from minijax.errors import TangentTypeError, TreeMismatchError
+from minijax.experimental.jet import jet
+
+X, SERIES = np.float32(0.7), list(np.float32([1.0, 0.3, -0.2, 0.5]))
+FUNCTIONS = {
+    "sum and product": lambda jnp: lambda x: x * x + 3.0 * x - 1.0,
+    "power": lambda jnp: lambda x: x**3 + x**2.5 + 2.0**x,
+    "quotient": lambda jnp: lambda x: jnp.sin(x) / (1.0 + x * x) + 1.0 / x - x / 3.0,
+    "constant divided": lambda jnp: lambda x: (1.0 + x * 0.0) / jnp.exp(x),
+    "exponential": lambda jnp: lambda x: jnp.exp(jnp.cos(x)) + jnp.expm1(x),
+    "logarithm": lambda jnp: lambda x: jnp.log(x) * jnp.log1p(x),
+    "roots": lambda jnp: lambda x: jnp.sqrt(x) + 1.0 / jnp.sqrt(x),
+    "tanh": lambda jnp: lambda x: jnp.tanh(x) * x,
+    "select": lambda jnp: lambda x: jnp.where(x > 0, x * x, -x),
+    "dot": lambda jnp: lambda x: jnp.dot(x * np.float32([1, 2]), jnp.stack([x, jnp.cos(x)])),
+    "reduction": lambda jnp: lambda x: jnp.sum(jnp.sin(x * np.arange(3, dtype=np.float32))),
+    "pytree": lambda jnp: lambda x: {"a": x * x, "b": (jnp.sin(x), x)},
+    "constant": lambda jnp: lambda x: (x, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("factorial_scaled", [True, False])
+def test_the_derivatives_are_those_of_jax(name, factorial_scaled):
+    f = FUNCTIONS[name]
+    options = {} if factorial_scaled else {"factorial_scaled": False}
+    found = jet(f(jnp), (X,), (SERIES,), **options)
+    expected = jax_jet(f(jax.numpy), (X,), (SERIES,), **options)
+    assert minijax.tree.structure(found) == minijax.tree.structure(expected)
+    for x, y in zip(jax.tree.leaves(expected), minijax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(y, x, rtol=3e-5, atol=1e-5)
+
+
+ANY = {  # also what has no rule of its own, and none in JAX
+    "inverse": lambda x: jnp.linalg.inv(x[:, None] * jnp.ones(3) + jnp.eye(3)),
+    "eigenvalues": lambda x: jnp.linalg.eigvalsh(jnp.diag(x) + 0.1 * x[:, None] * x),
+    "gather": lambda x: x[jnp.array([2, 0, 0])] * x,
+    "jit": jit(lambda x: jnp.sin(x) * x),
+    "scan": lambda x: lax.scan(lambda c, y: (c * y, jnp.sin(c)), 1.0, x),
+    "while": lambda x: lax.fori_loop(0, 3, lambda i, y: y * jnp.cos(y), x),
+    "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x),
+    "custom_jvp": lambda x: minijax.nn.relu(x) * x,
+    "special": lambda x: minijax.scipy.special.gammaln(x) + minijax.scipy.special.erf(x),
+    "cumulative": lambda x: jnp.cumprod(x),
+}
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_the_derivatives_are_derivatives_of_derivatives(name):
+    """Along a straight line the second one is the derivative of the derivative along it."""
+    f, x, v = ANY[name], jnp.array([0.5, 1.5, 0.8]), jnp.array([1.0, -0.5, 0.3])
+
+    def first(x):
+        return jvp(f, (x,), (v,))[1]
+
+    _, derivatives = jet(f, (x,), ([v, jnp.zeros(3)],))
+    is_list = lambda x: isinstance(x, list)  # noqa: E731
+    for order, expected in enumerate([first(x), jvp(first, (x,), (v,))[1]]):
+        found = minijax.tree.map(lambda terms, k=order: terms[k], derivatives, is_leaf=is_list)
+        for a, b in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def third(x):
+    return jet(jnp.sin, (x,), ([jnp.ones_like(x), *[jnp.zeros_like(x)] * 2],))[1][2]
+
+
+def test_it_is_transformed_as_other_functions_are():
+    x = jnp.array([0.1, 0.2])
+    for found in (jit(third)(x), vmap(third)(x), third(x)):
+        np.testing.assert_allclose(found, -np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(grad(third)(0.5), np.sin(0.5), rtol=1e-6)
+    np.testing.assert_allclose(grad(grad(third))(0.5), np.cos(0.5), rtol=1e-6)
+
+
+def test_derivatives_in_derivatives_are_told_apart():
+    def f(x):
+        return x * jet(lambda y: x * y, (1.0,), ([1.0],))[1][0]
+
+    value, (slope, curvature) = jet(f, (3.0,), ([1.0, 0.0],))
+    assert (value, slope, curvature) == (9.0, 6.0, 2.0)
+
+
+def test_no_derivatives_are_asked_for():
+    assert jet(lambda x: x, (2.0,), ([],)) == (2.0, [])
+
+
+@pytest.mark.parametrize(
+    ("primals", "series", "error", "message"),
+    [
+        ((1.0, 2.0), ([1.0], [1.0, 2.0]), ValueError, "must have one length, found \\[1, 2\\]"),
+        ((1.0,), ([1.0], [2.0]), ValueError, "each of the 1 arguments, found 2"),
+        ((1.0,), ([{"a": 1.0}],), TreeMismatchError, "series\\[0\\]\\[0\\] must have the struct"),
+        ((np.ones(3),), ([1.0],), TangentTypeError, "derivative of order 1 of argument 0"),
+    ],
+)
+def test_series_that_do_not_fit(primals, series, error, message):
+    with pytest.raises(error, match=message):
+        jet(lambda *x: x[0], primals, series)
