@@ -7,7 +7,26 @@ Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minijax import custom_batching, custom_derivatives, debug, lax, nn, numpy, random, typing
+from minijax import (
+    ad_checkpoint,
+    compilation_cache,
+    core,
+    custom_batching,
+    custom_derivatives,
+    debug,
+    dlpack,
+    dtypes,
+    errors,
+    lax,
+    nn,
+    numpy,
+    ops,
+    random,
+    stages,
+    tree,
+    tree_util,
+    typing,
+)
 from minijax.callbacks import ordered_effects as _order
 from minijax.callbacks.io_callback import effects_barrier
 from minijax.callbacks.pure_callback import pure_callback
@@ -22,15 +41,9 @@ from minijax.custom_derivatives import (
     custom_jvp,
     custom_vjp,
 )
-from minijax.errors import classes as errors
 from minijax.errors.explain_error import explain_error
 from minijax.lax.precision import default_matmul_precision
 from minijax.numpy import array_methods as _array_methods
-from minijax.numpy import segments as ops
-from minijax.primitives import extending as core
-from minijax.pytrees import tree, tree_util
-from minijax.runtime import ahead_of_time as stages
-from minijax.runtime import compilation_cache, dlpack, dtypes
 from minijax.runtime.array import Array
 from minijax.runtime.devices import (
     block_until_ready,
@@ -61,7 +74,6 @@ from minijax.settings.debugging import (
     log_compiles,
 )
 from minijax.settings.prng import default_prng_impl, enable_custom_prng, threefry_partitionable
-from minijax.transforms import checkpoint as ad_checkpoint
 from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
 from minijax.transforms.checkpoint import checkpoint as remat
 from minijax.transforms.transformations import (

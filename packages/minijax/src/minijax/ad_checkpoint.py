@@ -1,9 +1,4 @@
 """`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
 
-from minijax.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
-
-__all__ = [
-    "checkpoint",
-    "checkpoint_name",
-    "checkpoint_policies",
-]
+# ruff: noqa: F403
+from minijax.transforms.checkpoint import *

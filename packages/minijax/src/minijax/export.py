@@ -4,18 +4,5 @@ By the names of `jax.export`. What is exported is a StableHLO module in the form
 versions of XLA read, with the names, types and structures of arguments and results.
 """
 
-from minijax.exporting.export import (
-    Exported,
-    deserialize,
-    export,
-    register_namedtuple_serialization,
-    register_pytree_node_serialization,
-)
-
-__all__ = [
-    "Exported",
-    "deserialize",
-    "export",
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-]
+# ruff: noqa: F403
+from minijax.exporting.export import *

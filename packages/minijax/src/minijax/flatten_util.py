@@ -1,7 +1,4 @@
 """A pytree of arrays as one vector, and back."""
 
-from minijax.numpy.ravel_pytree import ravel_pytree
-
-__all__ = [
-    "ravel_pytree",
-]
+# ruff: noqa: F403
+from minijax.numpy.ravel_pytree import *

@@ -4,11 +4,5 @@
 `Compiled`, which is called like `f`.
 """
 
-from minijax.runtime.ahead_of_time import ArgInfo, Compiled, Lowered, Traced
-
-__all__ = [
-    "ArgInfo",
-    "Compiled",
-    "Lowered",
-    "Traced",
-]
+# ruff: noqa: F403
+from minijax.runtime.ahead_of_time import *

@@ -1,9 +1,4 @@
 """Derivatives compared with differences of values."""
 
-from minijax.checks.derivatives import check_grads, check_jvp, check_vjp
-
-__all__ = [
-    "check_grads",
-    "check_jvp",
-    "check_vjp",
-]
+# ruff: noqa: F403
+from minijax.checks.derivatives import *

@@ -36,7 +36,18 @@ class Primitive:
 
 
 class Rules(dict[Primitive, Callable[..., Any]]):
-    """One interpreter's column of the table: a rule for each primitive."""
+    """One interpreter's column of the table: a rule for each primitive.
+
+    Arguments:
+        transformation: the name of the interpreter, for messages.
+        table: the name of the table, for the message that says how to add a rule.
+
+    >>> costs = Rules("cost", "costs")
+    >>> twice_p = Primitive("twice")
+    >>> costs[twice_p] = lambda x: 1
+    >>> costs[twice_p](3.0)
+    1
+    """
 
     def __init__(self, transformation: str, table: str):
         super().__init__()

@@ -10,7 +10,7 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.primitives.interpreters import PartsTracer, Trace, transformation
+from minijax.primitives.interpreters import Trace, transformation
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
     Primitive,
@@ -58,7 +58,6 @@ __all__ = [
     "Jaxpr",
     "JaxprEqn",
     "Literal",
-    "PartsTracer",
     "Primitive",
     "Rules",
     "ShapedArray",
