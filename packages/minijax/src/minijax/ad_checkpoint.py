@@ -1,4 +1,5 @@
 """`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.transforms.checkpoint import *
+from minijax.transforms.checkpoint import __all__

@@ -1,4 +1,5 @@
 """What dtypes are, which kinds they are of, and where they meet; `jax.dtypes`."""
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.runtime.dtypes import *
+from minijax.runtime.dtypes import __all__

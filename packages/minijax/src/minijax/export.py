@@ -4,5 +4,6 @@ By the names of `jax.export`. What is exported is a StableHLO module in the form
 versions of XLA read, with the names, types and structures of arguments and results.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.exporting.export import *
+from minijax.exporting.export import __all__

@@ -4,5 +4,6 @@
 `Compiled`, which is called like `f`.
 """
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.runtime.ahead_of_time import *
+from minijax.runtime.ahead_of_time import __all__

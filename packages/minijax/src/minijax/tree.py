@@ -1,4 +1,5 @@
 """Pytrees, by the short names of `jax.tree`."""
 
-# ruff: noqa: F403
+# ruff: noqa: F401, F403
 from minijax.pytrees.tree import *
+from minijax.pytrees.tree import __all__
