@@ -14,7 +14,7 @@ from minijax.image.kernels import KERNELS, ResizeMethod
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.structural import sizes_of
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes

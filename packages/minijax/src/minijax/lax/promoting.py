@@ -10,11 +10,11 @@ import minijax.lax.control_flow.scan_rules as _scan_rules
 import minijax.lax.control_flow.while_rules as _while_rules
 from minijax.lax.collectives import *
 from minijax.lax.composite import *
-from minijax.lax.control_flow.cond import cond, switch
+from minijax.lax.control_flow.cond import *
 from minijax.lax.control_flow.custom_linear_solve import *
 from minijax.lax.control_flow.custom_root import *
-from minijax.lax.control_flow.scan import fori_loop, map, scan
-from minijax.lax.control_flow.while_loop import while_loop
+from minijax.lax.control_flow.scan import *
+from minijax.lax.control_flow.while_loop import *
 from minijax.lax.convolution.conv import *
 from minijax.lax.convolution.conv_general_dilated import *
 from minijax.lax.convolution.dimension_numbers import *

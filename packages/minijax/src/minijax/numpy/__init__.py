@@ -8,8 +8,8 @@ Names, argument names and defaults are those of `jax.numpy`.
 
 import numpy as _np
 
-import minijax.numpy.fft as fft
-import minijax.numpy.linalg as linalg
+from minijax.numpy import fft as fft
+from minijax.numpy import linalg as linalg
 from minijax.numpy.convolution import *
 from minijax.numpy.creation import *
 from minijax.numpy.cumulative import *

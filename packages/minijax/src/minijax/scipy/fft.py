@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes

@@ -10,7 +10,7 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax.transforms.transformations import jvp
 from minijax_stage2 import typeof

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.line_search import line_search
 from minijax.transforms.transformations import value_and_grad

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.windows import window_of
 from minijax.settings.number_types import warn

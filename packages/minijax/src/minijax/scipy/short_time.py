@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
 from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype

@@ -10,8 +10,8 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
-from minijax.primitives.floats import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.density import csd, welch
 from minijax.scipy.segments import detrend

@@ -8,8 +8,8 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
-from minijax.primitives.floats import inexact_arrays
 from minijax.runtime.evaluation import made_of_operations
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof

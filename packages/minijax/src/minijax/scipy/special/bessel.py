@@ -7,8 +7,8 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import steps_of
+from minijax.numpy.math.operands import real_arrays
 from minijax.numpy.math.transcendental import real_floats
-from minijax.primitives.floats import real_arrays
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 

@@ -8,7 +8,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
 

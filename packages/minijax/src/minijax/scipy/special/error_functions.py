@@ -8,9 +8,9 @@ from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.special import exp_of_square
+from minijax.numpy.math.operands import strong_floats
 from minijax.numpy.math.transcendental import real_floats
 from minijax.primitives.declare import Unary, unary
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.operation import operation
 
 

@@ -17,8 +17,8 @@ from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.incomplete_gamma import fraction
 from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.series import converge
+from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import binary, no_derivative, unary
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like

@@ -8,8 +8,8 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_64_bits
+from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, unary
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.operation import operation
 
 _NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing

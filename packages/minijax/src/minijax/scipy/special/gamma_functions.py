@@ -10,10 +10,10 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.shapes.structural import steps_of
 from minijax.numpy.dtypes import default_float
+from minijax.numpy.math.operands import strong_floats
 from minijax.numpy.math.transcendental import real_floats
 from minijax.numpy.reductions import sum
 from minijax.primitives.declare import binary, lower_by_primitives
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof

@@ -11,8 +11,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.lax.special.polynomials import polynomial
+from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, lower_by_primitives, unary
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 

@@ -13,8 +13,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
+from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import unary
-from minijax.primitives.floats import strong_floats
 from minijax.runtime.operation import operation
 
 # f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.

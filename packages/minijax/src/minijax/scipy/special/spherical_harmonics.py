@@ -9,7 +9,7 @@ from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import steps_of
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import betaln
 from minijax.settings.promotion import require_meeting

@@ -8,7 +8,7 @@ from typing import Any
 
 from minijax import nn
 from minijax import numpy as jnp
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 

@@ -6,7 +6,7 @@ In each function `loc` moves the distribution and `scale` stretches it.
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.primitives.floats import inexact_arrays, real_arrays
+from minijax.numpy.math.operands import inexact_arrays, real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
 from minijax.settings.promotion import require_meeting

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.primitives.floats import inexact_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof

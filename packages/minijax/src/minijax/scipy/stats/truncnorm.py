@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.primitives.floats import real_arrays
+from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
