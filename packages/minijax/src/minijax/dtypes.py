@@ -1,4 +1,4 @@
-"""What dtypes are, which kinds they are of, and where they meet; `jax.dtypes`."""
+"""Dtypes: their kinds, and their promotion; by the names of `jax.dtypes`."""
 
 # ruff: noqa: F401, F403
 from minijax.runtime.dtypes import *

@@ -60,7 +60,7 @@ class Interpreter:
             self.ended = True
 
     def encloses(self, other: "Interpreter") -> bool:
-        """Whether this interpreter is on the stack below `other`."""
+        """Return True if this interpreter is on the stack below `other`."""
         ancestor = other.parent
         while ancestor is not None and ancestor is not self:
             ancestor = ancestor.parent
@@ -121,7 +121,7 @@ class EvalInterpreter(Interpreter):
 
 
 def check_number(x: Any, role: str) -> None:
-    """Raises the error due when `x`, which plays `role`, is not a plain float or int."""
+    """Raise an error if `x`, which plays `role`, is not a plain float or int."""
     if isinstance(x, Boxed):
         raise leaked_value_error(x, x.interpreter, x.source)
     if isinstance(x, bool) or not isinstance(x, float | int):
@@ -149,7 +149,7 @@ def current_interpreter() -> Interpreter:
 
 
 def is_evaluating() -> bool:
-    """Whether nothing but evaluation is running, in this thread."""
+    """Return True if this thread is only evaluating."""
     interpreter = _current.get()
     if interpreter is not None:
         interpreter = _running()

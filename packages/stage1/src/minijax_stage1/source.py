@@ -1,4 +1,4 @@
-"""Where in the user's program something was made: what an error message points at.
+"""Source locations in the user's program, for error messages.
 
 Recording must be cheap, for it happens once per value: a code object and an offset. File and
 line are worked out only when a message asks for them.
@@ -34,7 +34,7 @@ _is_hidden = _IsHidden()
 
 
 def is_machinery(filename: str) -> bool:
-    """Whether a file belongs to a package that `hide_frames_of` was told of."""
+    """Return True if a file belongs to a package that `hide_frames_of` was told of."""
     return _is_hidden[filename]
 
 
@@ -111,7 +111,7 @@ class on_behalf_of:
 
 
 def name_of(f: Any) -> str:
-    """What to call the function `f` in a message."""
+    """Return the name of the function `f` for a message."""
     while isinstance(f, partial):
         f = f.func
     name = getattr(f, "__name__", None)
@@ -119,7 +119,7 @@ def name_of(f: Any) -> str:
 
 
 def name_and_place_of(f: Any) -> str:
-    """What to call `f` in a message, with the file and line where it is written."""
+    """Return the name of `f` for a message, with the file and line where it is written."""
     named = f"`{name_of(f)}`"
     while isinstance(f, partial):
         f = f.func

@@ -1,4 +1,4 @@
-"""What messages call an argument: by the name that its function gives it."""
+"""Names of arguments in messages: those that the function gives them."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What users call: functions of arrays, made of primitives.
+"""The public functions of arrays, made of primitives.
 
 Here operands are promoted and arguments checked, so that a primitive and its rules can take
 for granted that shapes and dtypes fit.

@@ -88,7 +88,7 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
 
 
 def require_inexact(caller: str, fun: Any, x: Any) -> None:
-    """Raises the error due when an input to differentiate is not a real or complex number."""
+    """Raise an error if an input to differentiate is not a real or complex number."""
     aval = typeof(x)
     if not is_inexact(aval.dtype):
         raise IntegerGradientError(
@@ -98,7 +98,7 @@ def require_inexact(caller: str, fun: Any, x: Any) -> None:
 
 
 def require_inexact_results(caller: str, fun: Any, result: Any) -> None:
-    """Raises the error due when a leaf of the result to differentiate is no such number."""
+    """Raise an error if a leaf of the result to differentiate is no such number."""
     for path, out in tree_flatten_with_path(result)[0]:
         aval = typeof(out)
         if not is_inexact(aval.dtype):

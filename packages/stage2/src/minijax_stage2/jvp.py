@@ -324,12 +324,12 @@ def function_of(
 
 
 def is_one(argnums: int | Sequence[int]) -> bool:
-    """Whether `argnums` names a single argument, not in a sequence."""
+    """Return True if `argnums` names a single argument, not in a sequence."""
     return not isinstance(argnums, Sequence) and not getattr(argnums, "ndim", 0)
 
 
 def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> None:
-    """Raises the error due when `argnums` does not fit a call with `count` arguments."""
+    """Raise an error if `argnums` does not fit a call with `count` arguments."""
     for i in argnums:
         if not -count <= i < count:
             raise TypeError(

@@ -99,7 +99,7 @@ def _divide(x: Any, y: Any) -> Any:
 
 
 def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:
-    """Raises the error due when the operands of an elementwise primitive differ in dtype."""
+    """Raise an error if the operands of an elementwise primitive differ in dtype."""
     if x.dtype != y.dtype:
         raise TypeError(f"{primitive}: operands must have one dtype, found {x} and {y}")
 
@@ -114,7 +114,7 @@ def spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
 
 
 def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Shape:
-    """The shape of the result; raises the error due when the operands do not fit."""
+    """The shape of the result; an error if the operands do not fit."""
     if which.dtype != np.bool_:
         raise TypeError(f"select_n: the first operand must be boolean, found {which}")
     require_one_dtype(select_n_p, on_false, on_true)
@@ -134,7 +134,7 @@ def _convert(x: Any, new_dtype: np.dtype[Any]) -> Any:
 
 
 def check_broadcast_in_dim(x: ShapedArray, shape: Shape, broadcast_dimensions: Shape) -> None:
-    """Raises the error due when the axes of `x` cannot become these axes of `shape`."""
+    """Raise an error if the axes of `x` cannot become these axes of `shape`."""
     check_shape("broadcast_in_dim", shape)
     fits = len(broadcast_dimensions) == x.ndim and all(
         0 <= axis < len(shape) and size in (1, shape[axis])
@@ -155,7 +155,7 @@ def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> l
 
 
 def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbers) -> None:
-    """Raises the error due when operands cannot be multiplied along these axes."""
+    """Raise an error if operands cannot be multiplied along these axes."""
     (x_contract, y_contract), (x_batch, y_batch) = numbers
     for role, operand, axes in (
         ("first", x, x_contract + x_batch),

@@ -29,7 +29,7 @@ _BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of this dtype are real or complex, so that derivatives make sense."""
+    """Return True if numbers of this dtype are real or complex, and so can be differentiated."""
     return dtype.isbuiltin != 0 and kind_of(dtype) >= _REAL
 
 
@@ -137,7 +137,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
 def _meeting_types(
     numbers: NumberTypes, inexact: bool, *avals: ShapedArray
 ) -> list[ShapedArray | None] | None:
-    """What each operand has to become to meet the others; None: it is fit already."""
+    """Return the type that each operand is to be converted to; None if it has it already."""
     meeting = _result_type(numbers, *avals)
     if inexact:
         meeting = ShapedArray((), inexact_dtype(meeting.dtype), meeting.weak_type)
@@ -209,7 +209,7 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
 
 @lru_cache(maxsize=4096)
 def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
-    """Which axes of `shape` those of `found` become when it is broadcast."""
+    """Return the axes of `shape` that those of `found` become when it is broadcast."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ShapeMismatchError(

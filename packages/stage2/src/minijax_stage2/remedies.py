@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Remedies(NamedTuple):
-    """What messages advise. A later package that has other names for it advises its own.
+    """Advice in messages. A later package that has other names for it advises its own.
 
     Attributes:
         branch: where the truth of a traced value is needed.

@@ -110,7 +110,7 @@ def kind_of(dtype: np.dtype[Any]) -> int:
 
 
 def check_shape(caller: str, shape: Shape) -> None:
-    """Raises the error due when `shape` is no tuple of sizes."""
+    """Raise an error if `shape` is no tuple of sizes."""
     if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
         raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
 
@@ -177,11 +177,11 @@ class NumberTypes:
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
-        """What becomes of a dtype that `caller` was given, as `given`, by name or otherwise."""
+        """Return the dtype to use where `caller` was asked for `given`, by name or otherwise."""
         return self.of_dtype[dtype]
 
     def check_meeting(self, *avals: ShapedArray) -> None:
-        """Raises the error due when there are reasons not to bring these to one dtype and shape."""
+        """Raise an error if there are reasons not to bring these to one dtype and shape."""
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
@@ -274,7 +274,7 @@ def has_aval(cls: type) -> None:
 
 
 def has_type(x: Any) -> bool:
-    """Whether the class of `x` is one of arrays or numbers."""
+    """Return True if the class of `x` is one of arrays or numbers."""
     return type(x) in aval_rules or isinstance(x, _numbers) or hasattr(x, "aval")
 
 
@@ -326,7 +326,7 @@ def typeof(x: Any) -> ShapedArray:
 
 
 def _remedy(x: Any) -> str:
-    """What to do about `x`, which is no array."""
+    """Return advice about `x`, which is not an array."""
     if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
         return " It belongs to JAX itself: numpy.asarray(x) makes an array of numbers of it."
     if hasattr(type(x), "__array__") or isinstance(x, memoryview):
@@ -351,7 +351,7 @@ def typeof_named(name: str, x: Any) -> ShapedArray:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` has a type: whether it is an array, a number or a tracer."""
+    """Return True if `x` has a type: if it is an array, a number or a tracer."""
     try:
         typeof(x)
     except (TypeError, OverflowError):

@@ -72,7 +72,7 @@ def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
 
 
 def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:
-    """Raises the error due when a jvp rule returns a tangent that does not fit its result."""
+    """Raise an error if a jvp rule returns a tangent that does not fit its result."""
     if type(tangent) is Zero:
         return
     expected, found = tangent_type(typeof(out)), typeof(tangent)

@@ -40,7 +40,7 @@ class Tracer(ArrayOperators, Boxed):
         return unknown
 
     def why_unknown(self) -> str:
-        """Why there is no single value to look at."""
+        """Explain why there is no single value to look at."""
         raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
 
     # --8<-- [end:tracer]
@@ -111,7 +111,7 @@ class Tracer(ArrayOperators, Boxed):
         super()._refuse_method(name)
 
     def _require_running(self) -> None:
-        """Raises the error due when this has left the function that it is for."""
+        """Raise an error if this has left the function that it is for."""
         here = current_interpreter()
         if self.interpreter is not here and not self.interpreter.encloses(here):
             raise leaked_value_error(self, self.interpreter, self.source)

@@ -1,4 +1,4 @@
-"""How each primitive computes a whole batch: a rule takes values and their batch axes.
+"""Batching rules: each takes values and their batch axes, and computes the whole batch.
 
 A rule `(axis_size, values, dims, **params)` returns results and their batch axes; at least one
 of the values is batched when it is called.

@@ -79,7 +79,7 @@ def abstract_eval(
 
 
 def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
-    """Raises the error due when elements of some operand are no numbers, to compute with."""
+    """Raise an error if elements of some operand are no numbers, to compute with."""
     if any(aval.dtype.names for aval in avals):
         found = " and ".join(map(str, avals))
         raise TypeError(f"{primitive}: expected numbers, found {found}")
@@ -145,7 +145,7 @@ def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
 
 
 def _may_be_weak(shape: Shape) -> bool:
-    """Whether there are weak types of this shape: for numpy only those of scalars."""
+    """Return True if there are weak types of this shape: for numpy only those of scalars."""
     return not shape or number_types().weak_arrays
 
 

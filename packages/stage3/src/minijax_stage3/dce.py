@@ -14,7 +14,7 @@ dce_rules: dict[Primitive, DceRule] = {}
 
 
 def has_effects(program: Jaxpr | JaxprEqn) -> bool:
-    """Whether running a program, or one equation, does more than return results."""
+    """Return True if running a program, or one equation, does more than return results."""
     if isinstance(program, Jaxpr):
         return any(map(has_effects, program.eqns))
     if program.primitive in effectful:

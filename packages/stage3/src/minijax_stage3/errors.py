@@ -1,4 +1,4 @@
-"""What can go wrong with XLA: it refuses a program, or a program fails while it runs."""
+"""Errors of XLA: it refuses a program, or a program fails while it runs."""
 
 import traceback
 from collections.abc import Sequence

@@ -44,7 +44,7 @@ Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to th
 
 
 class Traced:
-    """What tracing a function at certain types gives: a program, constants first."""
+    """The result of tracing a function at certain types: a program, constants first."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class JittedFunction:
         return execute(buffers)
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """What executes a call, made when it is the first of its kind, and its buffers."""
+        """Return the executor of a call, made at the first of its signature, and its buffers."""
         leaves, kind = self._kind_of(args, kwargs)
         execute = self._executors.get(kind)
         if execute is None:
@@ -118,7 +118,7 @@ class JittedFunction:
         return execute, buffers
 
     def _first_call(self, kind: Kind, make: Callable[[], T]) -> T:
-        """What `make` returns, for which threads that ask at the same time wait together."""
+        """Return what `make` returns; threads that ask at the same time wait together."""
         once: Once[T] = self._first_calls.setdefault(kind, Once())
         try:
             return once.get(make)
@@ -164,7 +164,7 @@ class JittedFunction:
         return self._traced.setdefault(kind, traced) if traced.is_reusable else traced
 
     def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
-        """What the function is run in; a method for those who want to know."""
+        """The context in which the function is traced; a method for subclasses to override."""
         return nullcontext()
 
     def _compile(self, traced: Traced) -> Executor:
@@ -174,7 +174,7 @@ class JittedFunction:
     # --8<-- [end:jitted]
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
-        """What messages call the leaves of the arguments."""
+        """Return the names of the leaves of the arguments, for messages."""
         return argument_names(self._fun, args, kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -281,7 +281,7 @@ _caches: "weakref.WeakKeyDictionary[Any, dict[Any, Cache]]" = weakref.WeakKeyDic
 
 
 def _cache_of(fun: Callable[..., Any], static: Any) -> Cache:
-    """What was traced of `fun`, shared by all that `jit` it alike, and gone when `fun` is."""
+    """Return the cache of traces of `fun`, shared by all that `jit` it alike."""
     try:
         return _caches.setdefault(fun, {}).setdefault(static, {})
     except TypeError:  # not hashable, or not to be referred to weakly

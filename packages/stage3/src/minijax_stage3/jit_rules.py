@@ -1,4 +1,4 @@
-"""What each interpreter makes of a jitted function: it transforms the program that it holds.
+"""The rules of a jitted function: each interpreter transforms the program that it holds.
 
 Functions within functions are rules within rules, and Python's stack is what limits their depth: a
 level takes no more frames than it must.

@@ -1,4 +1,4 @@
-"""How each primitive is written in StableHLO.
+"""Lowering rules: each primitive in StableHLO.
 
 A rule `(builder, out_avals, *operands, **params)` emits lines and returns the results.
 """

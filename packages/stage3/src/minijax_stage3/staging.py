@@ -89,7 +89,7 @@ class JaxprTrace(Trace):
         return self.constants[id(x)][0]
 
     def is_literal(self, scalar: Any) -> bool:
-        """Whether a scalar is written into the program."""
+        """Return True if a scalar is written into the program."""
         return not isinstance(scalar, Tracer | np.ndarray)
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:

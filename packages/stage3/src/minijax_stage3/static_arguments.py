@@ -10,7 +10,7 @@ from minijax_stage2.shown import shown
 
 
 class StaticArguments:
-    """Which arguments of a function are static: each by position and by name, where it has both."""
+    """The static arguments of a function: each by position and by name, where it has both."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class StaticArguments:
 
 
 def exact_type(x: Any) -> Any:
-    """What tells values apart that are equal: their types, the types of items, the sign of zero."""
+    """Return what tells equal values apart: their types, the types of items, the sign of zero."""
     cls = type(x)
     if cls is float and x == 0.0:
         return cls, str(x)

@@ -1,4 +1,4 @@
-"""What each interpreter makes of `cond`: it transforms the program of each branch alike.
+"""The rules of `cond`: each interpreter transforms the program of each branch alike.
 
 Branches must keep results of the same types. So where a transformation gives one branch a
 result that another does not have (a tangent, a batch axis, a residual), all branches get it.

@@ -1,4 +1,4 @@
-"""What can go wrong with programs that are run backwards, and with those that choose."""
+"""Errors of reverse mode, and of conditionals."""
 
 from minijax_stage1.errors import ExplainedError
 from minijax_stage2.errors import MissingRuleError

@@ -171,7 +171,7 @@ def require_differentiable(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> None:
-    """Raises the error due when there is no differentiating with respect to an argument."""
+    """Raise an error if there is no differentiating with respect to an argument."""
     for path, leaf in tree_flatten_with_path(arg)[0]:
         what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
         aval = typeof_named(what, leaf)

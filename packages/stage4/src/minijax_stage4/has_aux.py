@@ -32,7 +32,7 @@ class WithAux:
         return out
 
     def aux(self) -> Any:
-        """What was kept, once the transformation has ended: values in place of its tracers."""
+        """Return what was kept once the transformation has ended, without its tracers."""
         return tree_map(_opened, self.kept)
 
 

@@ -1,4 +1,4 @@
-"""What partial evaluation and transposition make of a jitted function."""
+"""Partial evaluation and transposition of a jitted function."""
 
 from collections.abc import Sequence
 from typing import Any

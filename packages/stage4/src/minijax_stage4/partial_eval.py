@@ -111,7 +111,7 @@ def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
 
 
 class PartialEqns(NamedTuple):
-    """What an equation with some unknown operands is split into."""
+    """The equations that an equation with some unknown operands is split into."""
 
     known: JaxprEqn | None
     unknown: JaxprEqn

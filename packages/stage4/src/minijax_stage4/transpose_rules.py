@@ -90,7 +90,7 @@ def _dot_back(
     other_contract: Axes,
     other_batch: Axes,
 ) -> tuple[DotDimensionNumbers, list[int]]:
-    """How the cotangent of one operand of a product comes from that of the result.
+    """Transpose a product in one operand: from the cotangent of the result to that of the operand.
 
     The axes of the cotangent of the result are batch axes, free axes of the first operand, free
     axes of the second. It is multiplied with the other operand, whose free axes, from axis

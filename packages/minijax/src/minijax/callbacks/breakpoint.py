@@ -102,7 +102,7 @@ def _usable(x: Any) -> Any:
 
 
 class Place:
-    """Where a frame was: its code, its line, and the names around it."""
+    """A frame that was left: its code, its line, and the names around it."""
 
     def __init__(self, frame: FrameType):
         self.code: CodeType = frame.f_code

@@ -1,4 +1,4 @@
-"""What a program has of a Python function that it is to call: the function, and its types."""
+"""A Python callback inside a compiled program: the function, and its types."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -129,7 +129,7 @@ class Callback:
     def _on_host(
         self, in_avals: Avals, out_avals: Avals, has_token: bool, *operands: Any
     ) -> tuple[Any, ...]:
-        """What a program calls: with numpy arrays, whose memory is the program's."""
+        """The function that a program calls, with numpy arrays whose memory is the program's."""
         arrays = [
             Array(new_buffer(x, aval), aval.strip_weak_type())
             for x, aval in zip(operands, in_avals, strict=True)

@@ -166,7 +166,9 @@ _check = _Check()
 
 @dataclass(frozen=True)
 class Printer:
-    """What is called to print: equal for equal formats, so that programs can be equal too."""
+    """A callback that prints; equal formats give equal callbacks, so that programs can be equal
+    too.
+    """
 
     write: Callable[[str], None]
     fmt: str

@@ -1,4 +1,4 @@
-"""What this process computes with, in words: to be put into a report of a problem."""
+"""Describe the environment of this process, for a bug report."""
 
 import platform
 import sys

@@ -99,7 +99,7 @@ def _take_all(found: "Keys", operands: Sequence[Any]) -> None:
 
 # --8<-- [start:programs]
 class Keys(NamedTuple):
-    """What a program does with keys.
+    """Uses of keys by a program.
 
     Attributes:
         operands: for each of its operands the use that is made of it, if any.
@@ -140,7 +140,7 @@ class _Key:
 
 
 def keys_of(jaxpr: Jaxpr) -> Keys:
-    """What a program without constants does with keys.
+    """Return the uses of keys by a program without constants.
 
     Raises:
         KeyReuseError: it uses one twice.
@@ -195,7 +195,7 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
 
 
 def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
-    """What the programs that a primitive of `count` operands holds do with these."""
+    """Return the uses of keys by the programs in a primitive of `count` operands."""
     if "branches" in params:
         return _keys_of_choice([keys_of(jaxpr) for jaxpr in params["branches"]])
     if primitive.name == "scan":
@@ -250,7 +250,7 @@ def _keys_of_linear_solve(count: int, *, programs: Any, counts: Any) -> Keys:
 
 
 def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> None:
-    """Raises the error due when a body uses what the next round uses too."""
+    """Raise an error if a body uses what the next round uses too."""
     for number, use in enumerate(body.operands[: num_consts + num_carry]):
         if use is None:
             continue

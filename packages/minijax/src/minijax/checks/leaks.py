@@ -100,7 +100,7 @@ hooks.before_jitted_call.append(check_call)
 
 
 def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:
-    """What refers to a tracer besides the list of those that leaked, in words."""
+    """Describe what refers to a tracer besides the list of leaked ones."""
     for holder in gc.get_referrers(tracer):
         if isinstance(holder, FrameType) or holder is leaked:
             continue

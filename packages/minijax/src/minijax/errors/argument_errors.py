@@ -339,7 +339,7 @@ _DESCRIBED: dict[Any, str] = {
 
 
 def _described(hint: Any) -> str:
-    """What an annotation asks for, in words."""
+    """Describe the values that an annotation admits."""
     origin, items = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, UnionType):
         words = list(dict.fromkeys(map(_described, items)))

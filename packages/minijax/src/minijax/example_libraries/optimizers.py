@@ -24,7 +24,7 @@ from minijax_stage2.flat_function import require_function
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer remembers: for each parameter a pytree of arrays, kept flat."""
+    """The state of an optimizer: for each parameter a pytree of arrays, kept flat."""
 
     packed_state: Any  # for each parameter the leaves of its state
     tree_def: Any  # the structure of the parameters

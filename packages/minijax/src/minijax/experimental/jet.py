@@ -80,7 +80,7 @@ class JetTrace(Trace):
         primals: Sequence[Parts],
         firsts: Sequence[Parts],
     ) -> list[Parts]:
-        """What a function of primals and tangents gives, with one derivative less than here."""
+        """Return the derivatives of a function of primals and tangents, one order lower."""
         inner = JetTrace(self.function_name, self.order - 1)
 
         def box_tangent(parts: Parts) -> Any:

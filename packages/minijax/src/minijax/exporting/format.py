@@ -22,7 +22,7 @@ _DIGEST_SIZE = 32
 
 
 class NodeForm(NamedTuple):
-    """How a registered class of tree nodes is written: by its name, and its aux_data as bytes."""
+    """Serialization of a registered class of tree nodes: its name, and its aux_data as bytes."""
 
     cls: type
     name: str

@@ -1,4 +1,4 @@
-"""How much a sample counts, by its distance from the place where an image is sampled."""
+"""Resampling kernels: the weight of a sample by its distance from the sampled place."""
 
 import enum
 import math
@@ -11,7 +11,7 @@ Kernel = Callable[[Any], Any]
 
 
 class ResizeMethod(enum.Enum):
-    """How an image is sampled where it has no pixel.
+    """Interpolation between the pixels of an image.
 
     NEAREST takes the pixel that is nearest; LINEAR, CUBIC, LANCZOS3 and LANCZOS5 weigh the pixels
     within 1, 2, 3 and 5 of the place. CUBIC_PYTORCH is the cubic kernel of OpenCV and PyTorch,

@@ -1,4 +1,4 @@
-"""How collectives are declared.
+"""Collectives: operations among the examples of a named axis.
 
 Each takes, besides its operand, the index of the example along the axis. The trace that finds this
 to be one of a batch is the one whose axis is meant; every other trace takes it as a constant.
@@ -211,7 +211,7 @@ def axis_index(axis_name: Axis) -> Any:
 
 
 def axis_size(axis_name: Axis) -> int:
-    """How many examples there are along the axis; of several axes, the product.
+    """The number of examples along the axis; of several axes, the product.
 
     Returns:
         An int, which is known when the function is traced.

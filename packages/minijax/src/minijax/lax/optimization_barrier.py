@@ -1,4 +1,4 @@
-"""What XLA may not move operations across."""
+"""The optimization barrier, across which XLA moves no operation."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How exactly products are computed, where the device leaves a choice.
+"""Precision of products, where the device leaves a choice.
 
 A CPU leaves hardly any: it multiplies numbers of 32 bits as such, whatever is asked for.
 """
@@ -14,7 +14,7 @@ from minijax_stage2.shown import shown
 
 
 class Precision(enum.Enum):
-    """How exactly to multiply numbers of 32 bits: fast, better, or as exactly as they are.
+    """Precision of products of 32-bit numbers: fast, better, or exact.
 
     A string stands for one, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32";
     "highest" or "float32".
@@ -51,7 +51,7 @@ _MEANING = {
 
 
 class DotAlgorithm(NamedTuple):
-    """How a product is computed, in all detail: the types are dtypes, or "tf32".
+    """The algorithm of a product in full detail; types are dtypes, or "tf32".
 
     A component is a number of the narrow type; several stand for one of the operand's type.
 
@@ -154,7 +154,7 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
 
 
 def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
-    """What XLA is told of a product, as MLIR writes it; nothing, where nothing is asked for."""
+    """Write the precision of a product as MLIR attributes; nothing where the default is meant."""
     if precision is None:
         precision = _default.value
     if isinstance(precision, DotAlgorithmPreset):

@@ -18,7 +18,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How random bits are made from a state.
+    """Algorithms that make random bits from a state.
 
     >>> state, algorithm = jnp.zeros(4, jnp.uint32), lax.RandomAlgorithm.RNG_THREE_FRY
     >>> _, bits = lax.rng_bit_generator(state, (2,), algorithm=algorithm)

@@ -1,4 +1,4 @@
-"""Where programs run and where arrays lie: with one device there is not much to say.
+"""Sharding and placement of arrays and programs; with one device there is little to say.
 
 The functions are those that programs for many devices are written with.
 """

@@ -138,7 +138,7 @@ def _lower_sort(
 
 
 def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
-    """Whether the first of each pair is before the second, with later pairs for ties."""
+    """Return True if the first of each pair is before the second, with later pairs for ties."""
     pairs = list(zip(params[::2], params[1::2], strict=True))
     keys = [tuple(zip(*(_real_keys(b, x) for x in pair), strict=True)) for pair in pairs]
     *earlier, last = [pair for of_pair in keys for pair in of_pair]
@@ -151,7 +151,9 @@ def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
 
 
 def _real_keys(b: FunctionBuilder, x: Value) -> list[Value]:
-    """What has an order: a number, or the parts of a complex one, with one zero and one NaN."""
+    """Return sort keys of one operand: a number, or the parts of a complex one, with one zero and
+    one NaN.
+    """
     if x.aval.dtype.kind == "c":
         part = ShapedArray((), np.finfo(x.aval.dtype).dtype)
         return [

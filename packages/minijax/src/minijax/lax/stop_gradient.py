@@ -1,4 +1,4 @@
-"""What derivatives do not see."""
+"""`stop_gradient`, through which no derivative passes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What neural networks are made of, by the names of `jax.nn`."""
+"""Neural network functions, by the names of `jax.nn`."""
 
 # ruff: noqa: F403
 

@@ -134,7 +134,7 @@ def _mask(
     key_value_seq_lengths: Any,
     window: int | tuple[int, int] | None,
 ) -> list[Any]:
-    """What says which query sees which key: arrays that broadcast to the shape of the logits."""
+    """Build the mask of query-key pairs, of arrays that broadcast to the shape of the logits."""
     queries, keys = logits.shape[-2:]
     place_of_query = lax.broadcasted_iota(INT, (queries, keys), 0)
     place_of_key = lax.broadcasted_iota(INT, (queries, keys), 1)
@@ -195,7 +195,7 @@ def _in_groups(x: Any, key_heads: int) -> Any:
 
 
 def _up_to(size: int, lengths: Any) -> Any:
-    """Whether each place is one of the first `lengths`, for each element of the batch."""
+    """Mask the first `lengths` places, for each element of the batch."""
     return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
 
 

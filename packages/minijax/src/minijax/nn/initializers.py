@@ -207,7 +207,7 @@ _MEANS: dict[str, Callable[[float, float], float]] = {
 def _fans(
     shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """How many inputs each output is computed from, and how many outputs from each input."""
+    """Return fan-in and fan-out, the inputs of each output and the outputs of each input."""
     if len(shape) < 2:
         raise ValueError(
             f"variance_scaling: a shape of inputs and outputs has two axes at least, found {shape}"

@@ -77,7 +77,7 @@ def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
 
 
 def _contains(self: Any, x: Any) -> Any:
-    """Whether one of the elements is `x`."""
+    """Return True if one of the elements is `x`."""
     if self.ndim != 1 or jnp.ndim(x):
         raise ValueError(f"in: expected a number in a sequence, found {typeof(x)} in {self.aval}")
     return jnp.any(jnp.equal(self, x))

@@ -85,7 +85,9 @@ def _refuse_none(object: Any) -> None:
 
 
 def _is_no_number(leaf: Any) -> bool:
-    """Whether a leaf lives on the device, is not known yet, or is made by another library."""
+    """Return True for a leaf that lives on the device, is not known yet, or belongs to another
+    library.
+    """
     return hasattr(leaf, "evaluate_primitive") or hasattr(leaf, "__jax_array__")
 
 

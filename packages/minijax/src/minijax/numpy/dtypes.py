@@ -1,4 +1,4 @@
-"""What dtypes are and where they meet, and the dtypes of sums and means."""
+"""Dtypes, their promotion, and the dtypes of sums and means."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ dtype = np.dtype
 
 @hiding_frames
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is dtype `arg2`, or of the kind `arg2`.
+    """Return True if dtype `arg1` is dtype `arg2`, or of the kind `arg2`.
 
     Arguments:
         arg1: a dtype, in any way that numpy understands.

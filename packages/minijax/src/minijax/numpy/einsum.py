@@ -37,7 +37,7 @@ _FIRST_OF_ELLIPSIS = 0xE000  # labels for what an ellipsis stands for: character
 
 
 class Summation(NamedTuple):
-    """What is to be computed: the labels of each operand's axes, and those of the result."""
+    """A parsed einsum: the labels of each operand's axes, and those of the result."""
 
     inputs: tuple[str, ...]
     output: str

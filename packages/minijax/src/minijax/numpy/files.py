@@ -20,7 +20,7 @@ set_printoptions = np.set_printoptions
 
 @evaluated_by_library
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """What `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's.
+    """Load what `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -35,7 +35,7 @@ def bincount(
     length: int | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """How often each number from 0 on occurs in `x`.
+    """Count the occurrences of each number from 0 on in `x`.
 
     Arguments:
         x: integers in one row; negative ones count as 0.
@@ -133,7 +133,7 @@ def histogram(
     density: bool | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """How many elements lie in each interval, and the ends of the intervals.
+    """Count the elements in each interval; return counts and the ends of the intervals.
 
     Arguments:
         a: the array.
@@ -193,7 +193,7 @@ def histogram2d(
     weights: Any = None,
     density: bool | None = None,
 ) -> Any:
-    """How many points lie in each rectangle, and the ends of its sides along both axes.
+    """Count the points in each rectangle; return counts and the ends of its sides along both axes.
 
     Arguments:
         x, y: the coordinates of the points.
@@ -224,7 +224,8 @@ def histogramdd(
     weights: Any = None,
     density: bool | None = None,
 ) -> Any:
-    """How many points lie in each box of a grid, and the ends of its sides along each axis.
+    """Count the points in each box of a grid; return counts and the ends of its sides along each
+    axis.
 
     Arguments:
         sample: a matrix with a point in each row.

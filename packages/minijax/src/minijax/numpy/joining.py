@@ -46,7 +46,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
 
 
 def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
-    """Raises the error due where settings forbid these to be joined, unless a dtype is given."""
+    """Raise an error if settings forbid these to be joined, unless a dtype is given."""
     if dtype is None:
         require_one_dtype(*arrays)
 

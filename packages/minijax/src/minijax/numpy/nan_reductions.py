@@ -221,7 +221,7 @@ def _filled(a: Any, number: float) -> Any:
 
 
 def _taking_part(name: str, a: Any, where: Any) -> Any:
-    """Where there is a number that takes part; None means everywhere."""
+    """Return the mask of the numbers that take part; None means all."""
     require_boolean(name, where)
     if not is_inexact(typeof(a).dtype):
         return where

@@ -307,7 +307,9 @@ def polyfit(
 
 
 def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) -> Any:
-    """How the coefficients vary together; along a last axis if there are several polynomials."""
+    """Return the covariance of the coefficients; along a last axis if there are several
+    polynomials.
+    """
     count, order = typeof(powers).shape
     products = lax.dot_general(powers, powers, (((0,), (0,)), ((), ())))
     shared = lax.div(inv(products), outer(scale, scale))

@@ -231,7 +231,7 @@ def _quantile(
 
 
 def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
-    """What lies at the places, which may be between two elements."""
+    """Interpolate at places that may be between two elements."""
     below = lax.max(lax.min(lax.floor(place), last), 0)
     above = lax.max(lax.min(lax.ceil(place), last), 0)
 

@@ -265,7 +265,7 @@ def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> 
 
 @operation(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
-    """How many elements along the axes are not zero.
+    """Count the elements along the axes that are not zero.
 
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
     Array([1, 2], dtype=int32)
@@ -277,7 +277,7 @@ def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
 def all(
     a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
-    """Whether all elements along the axes hold; numbers hold unless they are zero.
+    """Test if all elements along the axes are true; numbers are true unless they are zero.
 
     >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
     Array([ True, False], dtype=bool)
@@ -289,7 +289,7 @@ def all(
 def any(
     a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
-    """Whether some element along the axes holds; numbers hold unless they are zero.
+    """Test if any element along the axes is true; numbers are true unless they are zero.
 
     >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
     Array([ True, False], dtype=bool)
@@ -298,7 +298,7 @@ def any(
 
 
 def _holds(a: Any) -> Any:
-    """Which elements are not zero; for booleans these themselves, which compile sooner."""
+    """Return the mask of elements that are not zero; booleans as they are, which compile sooner."""
     return a if typeof(a).dtype == np.bool_ else lax.ne(a, 0)
 
 
@@ -362,7 +362,9 @@ def require_elements(name: str, a: Any, axis: Axes) -> None:
 
 
 def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
-    """How many elements make one element of the result; with `where`, for each of them."""
+    """Return the number of elements behind one element of the result; with `where`, for each of
+    them.
+    """
     shape = typeof(a).shape
     if where is None:
         return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))

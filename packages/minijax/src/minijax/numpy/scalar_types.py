@@ -52,7 +52,7 @@ def _scalar_type(numpy_type: Any) -> Any:
 
 
 def _scalar_type_of(name: str) -> Any:
-    """What a pickle of one calls."""
+    """Restore a pickled scalar type."""
     return globals()[name]
 
 

@@ -31,7 +31,7 @@ from minijax_stage2.promotion import cast, is_inexact
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The results of `unique_all`."""
 
     values: Any
     indices: Any
@@ -40,14 +40,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The results of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The results of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any
@@ -125,7 +125,7 @@ def _unique(
     size: int,
     asked: tuple[bool, bool, bool],
 ) -> tuple[Any, UniqueAll]:
-    """How many different elements there are, and `size` of them; of the rest, what is asked for."""
+    """Return the number of distinct elements, `size` of them, and what else is asked for."""
     wants_index, wants_inverse, wants_counts = asked
     rows = lax.reshape(ar, (-1,)) if axis is None else moveaxis(ar, axis, 0)
     count, *rest = typeof(rows).shape
@@ -190,7 +190,7 @@ def with_whole_nan(x: Any) -> Any:
 
 
 def differs_from_last(x: Any, equal_nan: bool) -> Any:
-    """Whether each element is another than the one before; not of the first."""
+    """Test if each element differs from the one before; the first is left out."""
     count = typeof(x).shape[0]
     if not count:
         return lax.full((0,), False)
@@ -218,7 +218,7 @@ def _put(x: Any, indices: Any, values: Any) -> Any:
 
 
 def known_count(name: str, count: Any) -> int:
-    """How many elements a result has.
+    """Return the number of elements of a result.
 
     Raises:
         ConcretizationTypeError: it depends on values that are traced.
@@ -304,7 +304,7 @@ def isin(
     *,
     method: str = "auto",
 ) -> Any:
-    """Where the elements of the one array are among those of another.
+    """Test which elements of one array are among those of another.
 
     Arguments:
         element: the array, of any shape.

@@ -213,7 +213,7 @@ def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Where to put each element of `v` into `a` so that it stays in order.
+    """Find the positions where the elements of `v` are to be inserted into `a` to keep it sorted.
 
     Arguments:
         a: a sorted array of one axis.
@@ -263,7 +263,7 @@ def searchsorted(
 
 
 def _is_before(x: Any, y: Any, side: str) -> Any:
-    """Whether `x` comes before `y`, or on the right side is as large; NaN comes last."""
+    """Return True if `x` comes before `y`, or on the right side is as large; NaN comes last."""
     if typeof(x).dtype.kind == "c":
         tie = lax.bitwise_not(
             lax.bitwise_or(

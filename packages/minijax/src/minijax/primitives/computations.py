@@ -104,7 +104,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
 
 
 def calls_host(jaxpr: Jaxpr) -> bool:
-    """Whether a program, or one inside of it, calls Python."""
+    """Return True if a program, or one inside of it, calls Python."""
     return any(
         eqn.primitive in host_calls or any(map(calls_host, inner_jaxprs(eqn))) for eqn in jaxpr.eqns
     )

@@ -1,4 +1,4 @@
-"""Which results of a program depend on some of its arguments, read off the program as it is.
+"""Dependence analysis: which outputs of a jaxpr depend on which inputs.
 
 What one round of a loop returns, the next one takes. So the rules of loops go round until nothing
 is added, and to transform the body each time, only to see what depends on what, would cost more

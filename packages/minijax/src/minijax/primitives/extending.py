@@ -1,4 +1,4 @@
-"""What transformations are made of: primitives, traces, types, jaxprs, and the tables of rules."""
+"""What extends the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 import functools
 from collections.abc import Callable

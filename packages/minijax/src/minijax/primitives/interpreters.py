@@ -114,7 +114,7 @@ class Trace(stage2.Trace):
     def process_without_rule(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """What becomes of a primitive that the table has no rule for.
+        """Apply a primitive that the table has no rule for.
 
         A primitive that holds one program of its operands, as `jit` and `checkpoint` do, is that
         program; one that is declared by a function of other primitives is that function.

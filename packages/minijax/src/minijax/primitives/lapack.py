@@ -16,7 +16,7 @@ _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
 def has_routines(dtype: "np.dtype[np.generic]") -> bool:
-    """Whether LAPACK computes with numbers of this dtype."""
+    """Return True if LAPACK computes with numbers of this dtype."""
     return dtype.name in _PREFIX
 
 

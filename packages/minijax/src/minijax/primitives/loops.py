@@ -1,4 +1,4 @@
-"""What loops have in common: the program of a body, the check of its carry, evaluation."""
+"""Shared parts of loops: staging a body, checking its carry, evaluation."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -123,7 +123,7 @@ def stage_with_carry(
 
 
 def is_counted(fun: Any) -> bool:
-    """Whether a body is that of `fori_loop`, whose user knows the last part of the carry only."""
+    """Return True for the body of a `fori_loop`, whose user knows only the end of the carry."""
     return getattr(fun, "is_counted", False)
 
 

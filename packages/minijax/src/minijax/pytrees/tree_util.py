@@ -62,7 +62,7 @@ register_pytree_node(
 
 @hiding_frames
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is that of a single leaf, or of a container that is empty.
+    """Return True if the structure is that of a single leaf, or of a container that is empty.
 
     >>> tree_structure = minijax.tree_util.tree_structure
     >>> minijax.tree_util.treedef_is_leaf(tree_structure(1.0))

@@ -1,4 +1,4 @@
-"""What the distributions have in common: their dtypes, and the shapes of their results."""
+"""Arguments shared by the distributions: dtypes, and the shapes of results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,7 +68,7 @@ def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) 
 
 
 def require_exact(caller: str, method: str) -> None:
-    """Raises the error due when numbers of a distribution are asked for by another method.
+    """Raise an error if numbers of a distribution are asked for by another method.
 
     Raises:
         NotImplementedError: `method` is "approximate".

@@ -20,7 +20,7 @@ from minijax_stage2.promotion import cast, to_inexact
 # --8<-- [start:binomial]
 @operation(static=("shape", "dtype"))
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """How many of `n` trials succeed, with probability `p` in each; as real numbers.
+    """The number of successes in `n` trials with probability `p` each; as real numbers.
 
     Arguments:
         key: the key.
@@ -113,7 +113,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
 
 
 def _stirling_tail(k: Any) -> Any:
-    """What Stirling's formula of `log(k!)` lacks: by a table, and from 10 on by a series."""
+    """The remainder of Stirling's formula of `log(k!)`: by a table, and from 10 on by a series."""
     table = jnp.asarray(_TAILS, k.dtype)
     near = jnp.clip(k, 0, 9)
     square = (near + 1) * (near + 1)
@@ -140,7 +140,7 @@ def multinomial(
     dtype: Any = None,
     unroll: int | bool = 1,
 ) -> Any:
-    """How often each of several things happens in `n` trials; as real numbers.
+    """The counts of each of several outcomes in `n` trials; as real numbers.
 
     Arguments:
         key: the key.

@@ -152,7 +152,7 @@ def _choice(
 def _chosen(
     key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any, mode: str | None
 ) -> Any:
-    """Which elements are taken, of so many."""
+    """Return the indices of the elements to take, of so many."""
     key, draws = single_key("choice", key), math.prod(shape)
     if p is None:
         if replace:
@@ -228,7 +228,7 @@ def _take(a: Any, indices: Any, axis: int) -> Any:
 
 
 def _count(role: str, x: Any) -> int:
-    """How many elements a scalar says there are."""
+    """Return the number of elements that a scalar stands for."""
     if typeof(x).dtype.kind not in "iu":
         raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
     return int(x)

@@ -446,7 +446,7 @@ def triangular(
 
 @operation(static=("shape", "dtype"))
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """How many trials it takes to succeed once, with probability `p` in each; integers.
+    """The number of trials until the first success, with probability `p` each; integers.
 
     Arguments:
         key: the key.

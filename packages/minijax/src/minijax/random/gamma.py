@@ -142,7 +142,7 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
-    """How the number moves with `a`, if the probability of what is below it is to stay the same.
+    """The derivative of a sample by `a`, at constant probability of smaller samples.
 
     (M. Figurnov and others, "Implicit reparameterization gradients", 2018.) The steps of the
     rejection have no derivative that would mean anything.

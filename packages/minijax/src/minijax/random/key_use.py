@@ -27,7 +27,7 @@ def looks_for_key_reuse() -> bool:
 
 
 def is_staging_for_keys() -> bool:
-    """Whether a function is staged only to see which keys it uses."""
+    """Return True if a function is staged only to see which keys it uses."""
     return _step.get() == "staging"
 
 

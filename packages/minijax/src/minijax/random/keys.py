@@ -185,7 +185,7 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 # --8<-- [start:check]
 def is_typed(key: Any) -> bool:
-    """Whether `key` is of dtype `key<fry>`."""
+    """Return True if `key` is of dtype `key<fry>`."""
     return typeof(key).dtype == KEY
 
 

@@ -44,7 +44,7 @@ class ArgInfo(NamedTuple):
 
 
 class _Stage:
-    """What all stages know of a function: its name, its arguments, its results."""
+    """Shared parts of all stages of a function: its name, arguments and results."""
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         program = compilation.traced

@@ -94,7 +94,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def committed(self) -> bool:
-        """Whether the array may not leave its device: never, for there is no other."""
+        """True if the array may not leave its device: never, for there is no other."""
         return False
 
     def platform(self) -> str:
@@ -103,12 +103,12 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process holds all of the array: always, for it is alone."""
+        """True if this process holds all of the array: always, for it is alone."""
         return True
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each device holds all of the array: always, for there is one."""
+        """True if each device holds all of the array: always, for there is one."""
         return True
 
     def on_device_size_in_bytes(self) -> int:
@@ -131,7 +131,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self
 
     def is_ready(self) -> bool:
-        """Whether the array is computed."""
+        """Return True if the array is computed."""
         return backend.is_ready(self.buffer)
 
     def copy_to_host_async(self) -> None:
@@ -154,7 +154,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
-        """Whether the array was deleted, and its numbers are gone."""
+        """Return True if the array was deleted, and its numbers are gone."""
         return backend.is_deleted(self.buffer)
 
     def delete(self) -> None:
@@ -200,7 +200,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
 # --8<-- [start:deleted]
 class DeletedArray(Array):
-    """What an Array becomes when it is deleted: its type stays, its numbers are gone."""
+    """A deleted Array, which has a type but no numbers."""
 
     __slots__ = ()
 
@@ -231,7 +231,7 @@ def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
 
 
 def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
-    """What a pickle of keys calls; the device holds a key as one number."""
+    """Restore pickled keys; the device holds a key as one number."""
     aval = ShapedArray(x.shape, key_dtype)
     return Array(new_buffer(x, aval), aval)
 

@@ -1,5 +1,6 @@
-"""What of a traced function is compiled, and how: the arguments that it needs, those whose memory
-it may reuse, and the options of XLA."""
+"""Compilation of a traced function: the arguments that it needs, those that it may reuse the memory
+of, and XLA's options.
+"""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from minijax_stage3.static_arguments import StaticArguments, resolve_arguments
 
 # --8<-- [start:options]
 class CompileOptions(NamedTuple):
-    """How a function is to be compiled; equal options give equal programs."""
+    """Options of compilation; equal options give equal programs."""
 
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
@@ -126,7 +127,7 @@ class Compilation:
             ) from None
 
     def executor(self) -> Executor:
-        """What executes the program on the buffers of all arguments, also those it drops."""
+        """Return the executor of the program on the buffers of all arguments, unused ones too."""
         consts = self.consts()
         execute = executor(self.compiled(), consts, self.traced.out_tree, Array)
         arrays = [x for x in consts if isinstance(x, Array)]

@@ -129,7 +129,7 @@ def _machine() -> tuple[str, ...]:
 
 
 def _is_cacheable(text: str, options: Options) -> bool:
-    """Whether compiling does no more than what can be kept."""
+    """Return True if compiling does no more than what can be kept."""
     flags = backend.xla_flags()
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
@@ -159,7 +159,7 @@ def _directory() -> str | None:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether nobody else can have written to a file or directory."""
+    """Return True if nobody else can have written to a file or directory."""
     if os.name == "nt":  # these bits say nothing there; a user's directories are the user's own
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
@@ -167,7 +167,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 # --8<-- [start:entry]
 def _read(file: str, key: str) -> bytes | None:
-    """What was written for this key; None if there is nothing, or not just that."""
+    """Read the entry of this key; None if there is none, or it is damaged."""
     import zlib
 
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -250,7 +250,7 @@ def _make_room(directory: str, needed: int) -> bool:
 
 
 def _entries(directory: str) -> list[tuple[float, int, str]]:
-    """When each file of the cache was last used, its size, and its path."""
+    """List the files of the cache: time of last use, size, and path."""
     found = []
     with os.scandir(directory) as files:
         for file in files:

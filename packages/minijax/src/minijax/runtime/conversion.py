@@ -37,13 +37,13 @@ def type_of(x: Any) -> ShapedArray:
 
 
 def require_no_out(name: str, out: None) -> None:
-    """Raises the error due when numpy's argument `out` is used."""
+    """Raise an error if numpy's argument `out` is used."""
     if out is not None:
         raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
 
 
 def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
-    """Raises the error due when an array is asked for elsewhere than on the one device.
+    """Raise an error if an array is asked for elsewhere than on the one device.
 
     Raises:
         ValueError: `device` is neither None nor that device, or `out_sharding` is not None.

@@ -166,7 +166,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are, in all processes together.
+    """The number of devices of all processes.
 
     Arguments:
         backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
@@ -182,7 +182,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has.
+    """The number of devices of this process.
 
     Arguments:
         backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
@@ -222,7 +222,7 @@ def process_index(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together: 1.
+    """The number of processes that compute together: 1.
 
     Arguments:
         backend: the kind of devices that they have, "cpu".

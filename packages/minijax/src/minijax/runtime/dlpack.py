@@ -86,7 +86,7 @@ def _numbers(external_array: Any) -> Any:
 
 
 def _tensor_of(capsule: Any) -> _Tensor:
-    """What is in a capsule, as long as that lives."""
+    """Return the tensor in a capsule, valid as long as that lives."""
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
     return _Tensor.from_address(get_pointer(capsule, b"dltensor"))

@@ -1,4 +1,4 @@
-"""What dtypes are, which kinds they are of, and where they meet; `jax.dtypes`."""
+"""Dtypes: their kinds, and their promotion; by the names of `jax.dtypes`."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 @hiding_frames
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
+    """Return True if dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
 
     >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
     True
@@ -92,7 +92,7 @@ _KINDS_BY_NAME: dict[str, tuple[type, ...]] = {
 
 @hiding_frames
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind, as the array API standard names them.
+    """Return True if a dtype is of a kind, as the array API standard names them.
 
     Arguments:
         dtype: the dtype.
@@ -141,7 +141,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
 
 @hiding_frames
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits a number of this dtype has.
+    """The number of bits of a number of this dtype.
 
     >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
     (4, 32)

@@ -41,7 +41,7 @@ from minijax_stage3.executable import compile_primitive
 
 
 def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
-    """How the types of leaves of this library are found, by their class."""
+    """Return the functions that find the types of leaves, by class."""
     of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
     weak_bool, _, weak_float, weak_complex = numbers.weak
     return {

@@ -1,4 +1,4 @@
-"""Why a jitted function was traced again: the difference to the nearest call before, in words.
+"""Explanations of retracing: how a call of a jitted function differs from the nearest call before.
 
 Said on request, by `config.update("explain_cache_misses", True)`, to the logger of this module.
 """
@@ -24,7 +24,7 @@ _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 
 
 class Call:
-    """What a program is traced for: structure, types, and static values of the arguments."""
+    """The signature of a call: structure, types, and static values of the arguments."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[in
 
 
 def _is_fused(jaxpr: Jaxpr, var: Var) -> bool:
-    """Whether nothing in a program needs an argument, or a view of it, as an array in memory."""
+    """Return True if a program nowhere needs an argument, or a view of it, in memory."""
     views = {var}
     for eqn in jaxpr.eqns:
         if views.isdisjoint(eqn.invars):

@@ -63,7 +63,7 @@ def cho_factor(
 
 
 def _solved(caller: str, solve: Callable[..., Any], signature: str, *operands: Any) -> Any:
-    """What `solve` makes of matrices, what belongs to them, and vectors or matrices, in batches.
+    """Apply `solve` to batches of matrices, their companions, and vectors or matrices.
 
     Right-hand sides of one axis less than the matrices are vectors, if they are as long.
 

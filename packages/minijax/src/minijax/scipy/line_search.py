@@ -1,4 +1,4 @@
-"""How far to go in a direction in which a function falls.
+"""Line search: the step length along a descent direction.
 
 The strong conditions of Wolfe say what is far enough: the function falls about as fast as its slope
 promises, and the slope becomes flat. What does that is first enclosed, then found by interpolation
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a search ended."""
+    """The result of a line search."""
 
     point: Point
     gradient: Any
@@ -53,7 +53,7 @@ def chosen(condition: Any, yes: Any, no: Any) -> Any:
 
 # --8<-- [start:interpolation]
 def _cubic_minimum(a: Point, b: Point, c: Point) -> Any:
-    """Where the cubic polynomial through three points, with the slope of the first, is least."""
+    """The minimum of the cubic polynomial through three points, with the slope of the first."""
     to_b, to_c = b.step - a.step, c.step - a.step
     below = (to_b * to_c) ** 2 * (to_b - to_c)
     rest_b, rest_c = b.value - a.value - a.slope * to_b, c.value - a.value - a.slope * to_c
@@ -63,7 +63,7 @@ def _cubic_minimum(a: Point, b: Point, c: Point) -> Any:
 
 
 def _quadratic_minimum(a: Point, b: Point) -> Any:
-    """Where the parabola through two points, with the slope of the first, is least."""
+    """The minimum of the parabola through two points, with the slope of the first."""
     to_b = b.step - a.step
     square = (b.value - a.value - a.slope * to_b) / to_b**2
     return a.step - a.slope / (2 * square)

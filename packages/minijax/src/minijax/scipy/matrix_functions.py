@@ -36,7 +36,9 @@ def _product(x: Any, y: Any) -> Any:
 
 # --8<-- [start:pade]
 def _coefficients(order: int) -> list[float]:
-    """Those of the numerator of Pade's approximant of the exponential; the last one is 1."""
+    """The coefficients of the numerator of Pade's approximant of the exponential; the last one is
+    1.
+    """
     n = order
     return [
         float(math.factorial(2 * n - k) // (math.factorial(n - k) * math.factorial(k)))
@@ -299,7 +301,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     distance = index - index[:, None]
 
     def diagonal(p: Any, f: Any) -> Any:
-        """What f has at distance p from the diagonal, from what is nearer: f and t commute."""
+        """The diagonal of f at distance p from the main one, from nearer ones: f and t commute."""
         lacking = _product(t, f) - _product(f, t)
         found = lacking / jnp.where(gaps == 0, 1, gaps)
         return jnp.where(distance == p, found, f)

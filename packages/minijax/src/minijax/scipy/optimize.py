@@ -18,7 +18,7 @@ HIGHEST = lax.Precision.HIGHEST
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimisation found.
+    """The results of a minimisation.
 
     `x` is the place, `fun` and `jac` are the function and its gradient there, `hess_inv` is an
     approximation of the inverse of its second derivatives. `success` says whether the gradient is

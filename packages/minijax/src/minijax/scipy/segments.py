@@ -23,7 +23,7 @@ Detrend = str | Callable[[Any], Any] | Literal[False]
 
 @dataclass(frozen=True)
 class Segments:
-    """How a signal is cut into segments."""
+    """A division of a signal into segments."""
 
     nperseg: int
     noverlap: int
@@ -76,7 +76,7 @@ def cut(caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longes
 
 
 def is_one_sided(caller: str, one_sided: bool, *signals: Any) -> bool:
-    """Whether the spectra of signals have no negative frequencies, which real ones need not."""
+    """Return True if spectra leave out negative frequencies, which those of real signals may."""
     if one_sided and any(typeof(x).dtype.kind == "c" for x in signals):
         warn(
             f"{caller}: a signal is complex, so its spectrum has both sides: return_onesided=False"

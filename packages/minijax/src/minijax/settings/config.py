@@ -110,7 +110,7 @@ class Fixed(Option):
 
 
 class _Kind:
-    """How the values of one type are recognised, read and described."""
+    """A type of values: how they are recognised, read and described."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ _KINDS: dict[type, _Kind] = {
 
 
 def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
-    """What is known about the values of a type, or of which there are only a few."""
+    """Return the kind of a type, or of a choice among a few values."""
     if isinstance(kind, type):
         return _KINDS[kind]
 
@@ -302,7 +302,7 @@ config = Config()
 
 
 def _user_cache_directory() -> str | None:
-    """Where this operating system keeps what its user can do without; None if it has no place."""
+    """Return the operating system's cache directory for this user; None if there is none."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         directory = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")

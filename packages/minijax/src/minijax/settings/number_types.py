@@ -83,7 +83,7 @@ class LibraryNumberTypes(NumberTypes):
             self._let_only_users_be_checked()
 
     def _let_only_users_be_checked(self) -> None:
-        """What may meet is said of what the user passes, and of nothing that is computed of it.
+        """Check the promotion of what the user passes, and of nothing computed from it.
 
         So there are three of these types: where the user's code runs, all that meets is checked;
         in a function that it calls, the arguments; in what that calls, nothing.
@@ -121,12 +121,12 @@ class LibraryNumberTypes(NumberTypes):
         self.check_ranks(avals)
 
     def check_dtypes(self, avals: Sequence[ShapedArray]) -> None:
-        """Raises the error due when the settings forbid these to be brought to one dtype."""
+        """Raise an error if the settings forbid these to be brought to one dtype."""
         if self.settings.numpy_dtype_promotion == "strict":
             _require_no_promotion(avals)
 
     def check_ranks(self, avals: Sequence[ShapedArray]) -> None:
-        """Raises the error due when the settings forbid these to be brought to one shape."""
+        """Raise an error if the settings forbid these to be brought to one shape."""
         if self.settings.numpy_rank_promotion == "allow":
             return
         if len({aval.ndim for aval in avals if aval.shape}) > 1:
@@ -134,7 +134,7 @@ class LibraryNumberTypes(NumberTypes):
             self._tell_of_ranks(f"operands of shapes {shapes} have different numbers of axes")
 
     def check_counts(self, caller: str, leading: Sequence[int]) -> None:
-        """Raises the error due when the settings forbid these numbers of leading axes to meet."""
+        """Raise an error if the settings forbid these numbers of leading axes to meet."""
         if self.settings.numpy_rank_promotion != "allow" and len(set(leading)) > 1:
             counts = " and ".join(map(str, leading))
             self._tell_of_ranks(f"{caller}: operands have different numbers of axes, {counts}")
@@ -292,6 +292,6 @@ rank_promotion = config.declare(
 
 
 def bits_of(dtype: np.dtype[Any]) -> int:
-    """How many bits a number of this dtype has: for int4, 4, though it takes a byte."""
+    """The number of bits of a number of this dtype: for int4, 4, though it takes a byte."""
     digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
     return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize

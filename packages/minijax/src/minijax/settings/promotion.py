@@ -1,4 +1,4 @@
-"""How the arguments of a function meet, where settings may forbid it.
+"""Promotion of the arguments of a function, where settings may forbid it.
 
 `numpy_dtype_promotion` and `numpy_rank_promotion` are about what the user passes together. A
 function of the library calls these on its arguments; what it computes of them meets as it likes.
@@ -46,26 +46,26 @@ def weak_if_all_are(out: Any, *operands: Any) -> Any:
 
 
 def require_meeting(*operands: Any) -> None:
-    """Raises the error due when settings forbid these arguments to meet."""
+    """Raise an error if settings forbid these arguments to meet."""
     numbers = number_types()
     if getattr(numbers, "checks_arguments", False):
         numbers.check_meeting(*map(typeof, operands))
 
 
 def require_one_dtype(*operands: Any) -> None:
-    """Raises the error due when settings forbid arguments of these dtypes to meet."""
+    """Raise an error if settings forbid arguments of these dtypes to meet."""
     if numbers := _checking():
         numbers.check_dtypes([typeof(x) for x in operands])
 
 
 def require_one_rank(*operands: Any) -> None:
-    """Raises the error due when settings forbid arguments of these numbers of axes to meet."""
+    """Raise an error if settings forbid arguments of these numbers of axes to meet."""
     if numbers := _checking():
         numbers.check_ranks([typeof(x) for x in operands])
 
 
 def require_one_count(caller: str, leading: Iterable[int]) -> None:
-    """Raises the error due when settings forbid these numbers of leading axes to meet."""
+    """Raise an error if settings forbid these numbers of leading axes to meet."""
     if numbers := _checking():
         numbers.check_counts(caller, list(leading))
 

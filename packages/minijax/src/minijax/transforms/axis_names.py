@@ -63,7 +63,7 @@ def _indices(size: int) -> Any:
 
 
 def require_hashable(name: Hashable) -> None:
-    """Raises the error due when what is given as the name of an axis cannot be one."""
+    """Raise an error if what is given as the name of an axis cannot be one."""
     try:
         hash(name)
     except TypeError:

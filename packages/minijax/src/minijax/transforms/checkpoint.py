@@ -193,7 +193,7 @@ def _lower(
     again: bool,
     **params: Any,
 ) -> list[Value]:
-    """What is computed again is the branch of a choice that XLA cannot foresee.
+    """Lower recomputation as the branch of a choice that XLA cannot foresee.
 
     So it waits for all of its operands, the cotangents among them, and is not merged with what
     was computed before. A barrier would say the same, but XLA for CPUs drops barriers before it
@@ -216,7 +216,7 @@ def _lower(
 
 
 def _unforeseen_truth(b: FunctionBuilder) -> Value:
-    """That a random number between 0 and 1 is less than 2."""
+    """Test that a random number between 0 and 1 is less than 2."""
     number, truth = ShapedArray((), np.float32), ShapedArray((), np.bool_)
     low, high, bound = (b.constant(x, number) for x in (0.0, 1.0, 2.0))
     (shape,) = b.emit("stablehlo.constant dense<> : tensor<0xi64>", ShapedArray((0,), np.int64))
@@ -242,7 +242,7 @@ lowering_rules[checkpoint_p] = _lower
 
 # --8<-- [start:split]
 class _Halves(NamedTuple):
-    """What runs at once, and what waits and computes again what it needs but was not kept.
+    """The known half of a program, and the unknown half, which recomputes what was not saved.
 
     `known` returns the known results and then what is kept. `waiting`, a set of parameters, takes
     what is kept, then some of the known arguments, then the unknown ones.

@@ -1,4 +1,4 @@
-"""What is done with whole trees: taking apart, putting together, mapping.
+"""Operations on whole trees: flattening, unflattening, mapping.
 
 `is_leaf`, where a function has it, is asked at every node on the way down, the root first;
 where it says yes, the node is a leaf, whatever its type.

@@ -27,7 +27,7 @@ def index_keys(aux_data: Any, num_children: int) -> Iterable[Any]:
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """How the nodes of one type come apart and are put together again.
+    """Flattening and unflattening of the nodes of one type.
 
     Arguments:
         type: the class.

@@ -49,7 +49,7 @@ def block(buffer: Buffer) -> None:
 
 
 def is_deleted(buffer: Buffer) -> bool:
-    """Whether the buffer was donated to a program.
+    """Return True if the buffer was donated to a program.
 
     To free a buffer, drop it: jaxlib's `delete` would let a later consumer of `to_dlpack`
     abort the process, so it is not offered.

@@ -18,7 +18,7 @@ Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and the
 
 
 class Aval(Protocol):
-    """What jaxlib needs to know of an array: any object with these three attributes."""
+    """A type as jaxlib sees it: any object with these three attributes."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -30,7 +30,7 @@ class Aval(Protocol):
 
 @dataclass(frozen=True)
 class _Door:
-    """What is made once per process."""
+    """The client of jaxlib, and what else is made once per process."""
 
     jaxlib: Any
     client: Client
@@ -155,12 +155,14 @@ def pytree_registry() -> Any:
 
 
 def fingerprint() -> tuple[str, ...]:
-    """What jaxlib knows of itself and its devices, as far as compiled programs depend on it."""
+    """Return jaxlib's description of itself and its devices, as far as compiled programs depend on
+    it.
+    """
     door = get_door()
     topology = door.jaxlib.get_topology_for_devices([door.device])
     return (jaxlib_version(), str(door.client.platform_version), str(topology.fingerprint()))
 
 
 def xla_flags() -> str:
-    """What the environment variable XLA_FLAGS held when XLA read it."""
+    """Return the environment variable XLA_FLAGS as it was when XLA read it."""
     return get_door().xla_flags

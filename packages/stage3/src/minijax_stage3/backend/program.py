@@ -113,7 +113,7 @@ def compile(
 
 
 def load(text: str, options: Options, parse: Callable[[str], Any] = str, **given: Any) -> Any:
-    """What XLA compiles of a text, which may call LAPACK; jaxlib is given it as `parse` returns it.
+    """Compile a text, which may call LAPACK; jaxlib is given it as `parse` returns it.
 
     Raises:
         CompileError: XLA does not accept the text or an option.

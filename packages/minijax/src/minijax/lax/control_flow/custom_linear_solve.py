@@ -278,7 +278,9 @@ def _vmap(
     programs: Equations,
     counts: Equations,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Where examples differ in the solution they differ in the right-hand side, and vice versa."""
+    """Batching rule: examples that differ in the solution differ in the right-hand side, and vice
+    versa.
+    """
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 

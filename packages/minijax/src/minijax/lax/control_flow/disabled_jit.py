@@ -36,7 +36,7 @@ def while_in_python(
 
 
 def known_truth(pred: Any) -> bool | None:
-    """What a predicate is; None if it is not known."""
+    """Return the value of a predicate; None if it is not known."""
     try:
         return bool(pred)
     except ConcretizationTypeError:
@@ -44,7 +44,7 @@ def known_truth(pred: Any) -> bool | None:
 
 
 def known_number(index: Any) -> int | None:
-    """What an integer is; None if it is not known."""
+    """Return the value of an integer; None if it is not known."""
     try:
         return int(index)
     except ConcretizationTypeError:

@@ -39,7 +39,7 @@ class UnknownContents(Exception):
 
 
 class Contents:
-    """What the program of a function depends on besides the types of its arguments.
+    """The contents of a function that its program depends on, besides the types of its arguments.
 
     Attributes:
         key: equal for functions that trace to the same program, as long as `referents` live.
@@ -86,7 +86,7 @@ class Contents:
         self.referents.append(x)
 
     def _is_again(self, identity: Any) -> bool:
-        """Whether this was added before: contents can contain themselves."""
+        """Return True if this was added before: contents can contain themselves."""
         number = self._seen.get(identity)
         if number is not None:
             self.key += ("again", number)

@@ -34,7 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class KeptPrograms:
-    """What executes calls, by all that their programs depend on: those that were used last.
+    """A cache of executors, by all that their programs depend on; it keeps the last used.
 
     Of two generations the older one is dropped when the younger is full, without looking at
     entries: those of which a referent dies are forgotten at any moment, in any thread.
@@ -147,7 +147,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
 def _trace(
     f: FlatFunction, avals: tuple[ShapedArray, ...], name: str, contents: Contents
 ) -> tuple[Executor | None, bool]:
-    """What executes the program of a call, None where tracers are in it; and whether it is kept."""
+    """Return the executor of a call, None with tracers in it; and whether to cache it."""
     closed = stage_body(f, avals, name, None)
     consts = closed.consts
     if any(isinstance(x, Tracer) for x in consts):
@@ -170,7 +170,7 @@ def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
 
 
 def _is_watched() -> bool:
-    """Whether a setting is on that has calls do more than they must."""
+    """Return True if a setting is on that has calls do more than they must."""
     return Switch.used and any(
         option.value for option in config.options.values() if isinstance(option, Switch)
     )

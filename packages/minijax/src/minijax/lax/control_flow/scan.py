@@ -135,7 +135,7 @@ def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
 
 
 def _length(f: Any, xs: Any, length: Any) -> int:
-    """How many rounds there are."""
+    """Return the number of rounds."""
     rows = []
     for path, x in tree_flatten_with_path(xs)[0]:
         shape = typeof(x).shape

@@ -1,4 +1,4 @@
-"""What interpreters make of `scan`: they transform the program of the body."""
+"""The rules of `scan`: each interpreter transforms the program of the body."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +51,9 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
 
 
 def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """What of the carry depends on the operands chosen, at the start or from a later round on."""
+    """Return which parts of the carry depend on the chosen operands, at the start or from a later
+    round on.
+    """
     of_consts, of_carry, of_xs = split_operands(ins, params)
 
     def after_a_round(flags: Flags) -> Flags:

@@ -1,4 +1,4 @@
-"""What interpreters make of `while_loop`: they transform its two programs."""
+"""The rules of `while_loop`: each interpreter transforms its two programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -103,7 +103,9 @@ lowering_rules[while_p] = _lower
 
 
 def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """What of the carry depends on the operands chosen; all of it where the condition does."""
+    """Return which parts of the carry depend on the chosen operands; all of them where the
+    condition does.
+    """
     of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
     of_carry = until_stable(
         of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
@@ -174,7 +176,9 @@ def _vmap(
     cond_consts: int,
     body_consts: int,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Where examples end at different times, all go on until the last; those that ended stay."""
+    """Batching rule: all examples go on until the last one ends; those that have ended stay as they
+    are.
+    """
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
 

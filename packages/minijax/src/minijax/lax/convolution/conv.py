@@ -198,7 +198,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """What a kernel of shape `filter_shape` sees where it stands, as features of the result.
+    """Extract the patches that a kernel of shape `filter_shape` covers, as features of the result.
 
     The arguments are those of `conv_general_dilated`. The features of the result are those of the
     input, each as many times as a kernel has elements.

@@ -1,4 +1,4 @@
-"""Which axis of a convolution is which, and how much padding there is."""
+"""Dimension numbers and padding of convolutions."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -135,7 +135,7 @@ def dilated(size: int, dilation: int) -> int:
 def pads_of(
     caller: str, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], padding: Any
 ) -> Pairs:
-    """How many zeros come before and after each spatial axis.
+    """Return the numbers of zeros before and after each spatial axis.
 
     Arguments:
         caller: the function that an error names.

@@ -17,7 +17,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
 class RoundingMethod(enum.IntEnum):
-    """Which of two whole numbers a number halfway between them is rounded to.
+    """Rounding of a number halfway between two integers.
 
     >>> lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN), lax.round(2.5)
     (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))

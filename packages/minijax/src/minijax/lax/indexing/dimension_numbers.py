@@ -9,7 +9,7 @@ Dims = tuple[int, ...]
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of slices that do not lie inside the array altogether.
+    """Treatment of slices that are not entirely inside the array.
 
     CLIP moves them inside. FILL_OR_DROP fills what is gathered with a number, and drops what is
     scattered. PROMISE_IN_BOUNDS leaves it open, since there are none.
@@ -44,7 +44,7 @@ class GatherScatterMode(enum.Enum):
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes are which in `gather`.
+    """Dimension numbers of `gather`.
 
     Attributes:
         offset_dims: the axes of the result along which a slice lies; the others are those of
@@ -68,7 +68,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes are which in `scatter`; the attributes are those of `GatherDimensionNumbers`.
+    """Dimension numbers of `scatter`; the attributes are those of `GatherDimensionNumbers`.
 
     Attributes:
         update_window_dims: the axes of the updates along which one update lies.

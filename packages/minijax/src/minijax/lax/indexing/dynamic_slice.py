@@ -52,7 +52,7 @@ def index_dtype(*indices: Any) -> ShapedArray:
 
 
 def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) -> list[Any]:
-    """Where a slice begins, as one scalar for each axis, all of one dtype."""
+    """Return the start of a slice as one scalar for each axis, all of one dtype."""
     given = start_indices
     if not isinstance(given, list | tuple):
         aval = typeof(given)
@@ -183,7 +183,7 @@ _ONE_INDEX = {
 
 
 def _and_first(starts: Values) -> list[Any]:
-    """Where a slice begins that takes all of one more axis, before the others."""
+    """Return the start of a slice that takes all of one more axis, before the others."""
     return [cast(0, typeof(starts[0])) if starts else 0, *starts]
 
 
@@ -381,7 +381,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """What stands at one index of an axis, which stays with size 1 if `keepdims`.
+    """Take the element at one index of an axis, which stays with size 1 if `keepdims`.
 
     >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)

@@ -134,7 +134,7 @@ def check_indices(
     batching: Dims,
     indices_batching: Dims,
 ) -> None:
-    """Raises the error due when indices do not fit the array that they point into."""
+    """Raise an error if indices do not fit the array that they point into."""
     if indices.dtype.kind not in "iu":
         raise ValueError(f"{name}: indices must be integers, found {indices}")
     if not indices.ndim or indices.shape[-1] != len(start_map):
@@ -165,7 +165,7 @@ def check_indices(
 
 
 def is_increasing(axes: Dims, ndim: int) -> bool:
-    """Whether these are distinct axes, in order, of an array of `ndim` axes."""
+    """Return True if these are distinct axes, in order, of an array of `ndim` axes."""
     return list(axes) == sorted(set(axes)) and all(0 <= axis < ndim for axis in axes)
 
 
@@ -260,7 +260,7 @@ def i64_array(sizes: Sequence[int]) -> str:
 
 
 def default_fill_value(dtype: np.dtype[Any]) -> Any:
-    """What stands for an element that is not there: of keys, the one whose bits are all ones."""
+    """Return the value of elements out of bounds: of keys, the one whose bits are all ones."""
     if is_inexact(dtype):
         return np.nan
     if dtype.kind == "b":

@@ -1,4 +1,4 @@
-"""What all scatters share: dimension numbers, types, batches, and the program.
+"""Scatters: updates written into an array, or combined with its elements, at indices.
 
 A scatter puts updates into an array, or combines them with what stands there. An update goes where
 `gather` with the same numbers would find it. Updates that do not lie inside the array are dropped,
@@ -300,7 +300,7 @@ def _function(
 
 
 def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """What stands in `x` where updates of that shape would go; 0 where they are dropped."""
+    """Gather from `x` where updates of that shape would go; 0 where they are dropped."""
     options = dict(params)
     numbers = options.pop("dimension_numbers")
     sizes = window_sizes(typeof(x), updates, numbers)
@@ -408,7 +408,8 @@ scatter_mul = _scatter(
 
 
 def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
-    """What of a tangent reaches the result from the array, from the updates, and its divisor.
+    """Return the shares of a tangent that reach the result from the array and from the updates, and
+    their divisor.
 
     All that are equal to the result share it.
     """

@@ -146,7 +146,7 @@ def slice_in_dim(
 
 @operation(static=("index", "axis", "keepdims"))
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """What stands at one index of an axis, which stays with size 1 if `keepdims`.
+    """Take the element at one index of an axis, which stays with size 1 if `keepdims`.
 
     Raises:
         ValueError: the axis has no such index.

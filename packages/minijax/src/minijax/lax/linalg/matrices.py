@@ -160,7 +160,7 @@ def permute_rows(x: Any, permutation: Any) -> Any:
 
 
 def inverse_permutation(permutation: Any) -> Any:
-    """Where each number stands in `permutation`."""
+    """Invert `permutation`: return the position of each number."""
     shape = typeof(permutation).shape
     n = len(shape) - 1
     square = (*shape, shape[-1])

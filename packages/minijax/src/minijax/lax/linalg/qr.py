@@ -204,7 +204,7 @@ def _types_of_qr(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
 def _jvp_qr(
     primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool
 ) -> tuple[list[Any], list[Any]]:
-    """That of as many columns as `q` has at least; others are `q` times columns of `r`."""
+    """The derivative of as many columns as `q` has; others are `q` times columns of `r`."""
     (x,), t = primals, instantiate(tangents[0])
     m, n = typeof(x).shape[-2:]
     q, r = bind(qr_p, x, full_matrices=full_matrices)

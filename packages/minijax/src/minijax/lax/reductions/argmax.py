@@ -1,4 +1,4 @@
-"""Where the largest and the smallest elements along an axis are."""
+"""Indices of the largest and smallest elements along an axis."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -52,7 +52,7 @@ MOST_WRITTEN_OUT = 64
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """What the elements up to each element combine to, for any function that is associative.
+    """Combine the elements up to each element, by any associative function.
 
     Arguments:
         fn: combines two pytrees of arrays, element by element along `axis`, into one.

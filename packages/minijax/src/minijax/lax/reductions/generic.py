@@ -196,12 +196,12 @@ def reduce(
 
 
 def is_number(x: Any, number: Any) -> bool:
-    """Whether `x` is known, and that number."""
+    """Return True if `x` is known to be that number."""
     return not isinstance(x, Tracer) and bool(np.asarray(x) == number)
 
 
 def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
-    """Raises the error due when operands differ in shape, or their inits are none of them.
+    """Raise an error if operands differ in shape, or their inits are none of them.
 
     Where `exact` a Python number, too, must have the dtype of its operand.
     """
@@ -216,7 +216,7 @@ def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) ->
 
 
 def halves(values: Values) -> tuple[Values, Values]:
-    """What belongs to the operands, and what belongs to the numbers that they begin with."""
+    """Split what belongs to the operands from what belongs to the numbers that they begin with."""
     count = len(values) // 2
     return values[:count], values[count:]
 

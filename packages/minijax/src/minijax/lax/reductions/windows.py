@@ -55,7 +55,7 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
-    """How many elements to add at both ends of each axis.
+    """Return the number of elements to add at both ends of each axis.
 
     Arguments:
         in_shape: the sizes of the array.
@@ -100,7 +100,7 @@ def dilated(size: int, dilation: int) -> int:
 
 
 def windowed_shape(shape: Shape, window: Window) -> Shape:
-    """How often a window fits, along each axis."""
+    """Return the number of windows along each axis."""
     return tuple(
         max((dilated(n, base) + low + high - dilated(size, dilation)) // stride + 1, 0)
         for n, size, stride, (low, high), base, dilation in zip(

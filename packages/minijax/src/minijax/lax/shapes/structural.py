@@ -96,7 +96,8 @@ _MOST_STEPS = 100_000
 
 
 def steps_of(role: str, given: Any) -> int:
-    """How many results or steps are written out one by one, in a program that can be compiled.
+    """Return the number of results or steps to write out one by one, small enough for a program
+    that compiles.
 
     Raises:
         TypeError: it is no int.

@@ -202,7 +202,7 @@ def _igammac(a: Any, x: Any) -> Any:
 
 # --8<-- [start:slopes]
 def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
-    """What is made of the derivatives of the logarithms of P and Q by `a`."""
+    """Combine the derivatives of the logarithms of P and Q by `a`."""
 
     def slope(a: Any, x: Any) -> Any:
         is_above = bitwise_and(gt(x, 1.0), gt(x, a))
@@ -335,7 +335,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 @operation
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """How fast a number `x` drawn from the gamma distribution of shape `a` grows with `a`.
+    """The derivative by `a` of a sample `x` from the gamma distribution of shape `a`.
 
     >>> f"{lax.random_gamma_grad(2.0, 1.0):.3f}"
     '0.751'

@@ -36,7 +36,7 @@ Combine = Callable[[Any, Any], Any]
 
 
 class _IndexUpdateHelper:
-    """What `x.at` is: it only waits for an index."""
+    """The value of `x.at`, to be indexed."""
 
     __slots__ = ("array",)
 
@@ -52,7 +52,8 @@ class _IndexUpdateHelper:
 
 # --8<-- [start:ref]
 class _IndexUpdateRef:
-    """What `x.at[index]` is. Each method returns an array like `x`, with some elements changed.
+    """The value of `x.at[index]`. Each method returns an array like `x`, with some elements
+    changed.
 
     Their options are:
 

@@ -120,7 +120,7 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
 def window_of(
     shape: Shape, operands: Sequence[Any], pattern: Pattern
 ) -> tuple[tuple[list[Any], list[int]], list[int]]:
-    """Where the elements of such an index begin, how far they extend, and in which steps."""
+    """Return the start, extent and steps of the elements of such an index."""
     given = iter(operands)
     starts: list[Any] = []
     sizes, steps = [], []

@@ -144,7 +144,7 @@ def _as_weak_as(arr: Any, out: Any) -> Any:
 
 
 def _order_of_known(size: int, indices: Any, count: int) -> Any:
-    """Where elements and values stand, one after the other, in the order of the result."""
+    """Return the positions of elements, then of values, in the order of the result."""
     wrapped = np.where(indices < 0, indices + size, indices).ravel()
     places = np.concatenate([np.arange(size) + 0.5, np.broadcast_to(wrapped, (count,))])
     return np.argsort(places, kind="stable").astype(np.int32)

@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[...]`, taken apart.
+"""Parsing of an index `x[...]` into static entries and dynamic operands.
 
 Each part of an index becomes an entry, which is known when the program is made, and what is known
 only when it runs becomes an operand. Entries of one kind make one program, whatever the operands.
@@ -34,12 +34,12 @@ class Slice(NamedTuple):
 
     @property
     def lowest(self) -> int:
-        """Where the elements begin, counted forwards."""
+        """The first element, counted forwards."""
         return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
 
     @property
     def extent(self) -> int:
-        """How many elements there are from the first to the last."""
+        """The number of elements from the first to the last."""
         return _extent(self.size, self.step)
 
 
@@ -55,7 +55,7 @@ class Moving(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """How many elements there are from the first to the last."""
+        """The number of elements from the first to the last."""
         return _extent(self.size, self.step)
 
 
@@ -176,7 +176,7 @@ def _array_of(part: Any) -> Any:
 
 
 def _axes_of(part: Any) -> int:
-    """How many axes of an array a part of an index takes up."""
+    """Return the number of axes that a part of an index consumes."""
     if part is None or part is Ellipsis:
         return 0
     if isinstance(part, slice | int) and not isinstance(part, bool):
@@ -247,7 +247,9 @@ def _known_mask(part: Any) -> np.ndarray[Any, Any]:
 
 
 def mask_fits(mask: Shape, shape: Shape) -> bool:
-    """Whether booleans of this shape index axes of `shape`: as many along each of them, or none."""
+    """Return True if booleans of this shape index axes of `shape`: as many along each of them, or
+    none.
+    """
     return len(mask) == len(shape) and all(m in (0, n) for m, n in zip(mask, shape, strict=True))
 
 
@@ -263,7 +265,7 @@ def bounded(index: int, size: int) -> int:
 
 
 def is_inside(entries: Sequence[Entry], shape: Shape, wraps: bool = True) -> bool:
-    """Whether all ints among the entries are in bounds."""
+    """Return True if all ints among the entries are in bounds."""
     axes = [entry for entry in entries if entry is not NEW_AXIS]
     return all(
         (-size if wraps else 0) <= entry < size

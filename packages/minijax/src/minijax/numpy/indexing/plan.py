@@ -1,4 +1,4 @@
-"""How what stands between the brackets of `x[...]` is gathered, and scattered."""
+"""Plans: how an index `x[...]` is gathered, and scattered."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ from minijax_stage2.shaped_array import Shape
 
 
 class Column(NamedTuple):
-    """What the indices of `gather` hold for one axis of the array.
+    """The indices of `gather` for one axis of the array.
 
     Attributes:
         axis: the axis.
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 
 class IndexPlan(NamedTuple):
-    """How an index is gathered from an array, or scattered into it.
+    """A plan to gather an index from an array, or scatter into it.
 
     Attributes:
         numbers: the dimension numbers of `gather`; those of `scatter` are the same.
@@ -53,7 +53,7 @@ class IndexPlan(NamedTuple):
 # --8<-- [start:plan]
 @lru_cache(maxsize=4096)
 def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexPlan:
-    """How to gather an index of this pattern from an array of this shape.
+    """Plan how to gather an index of this pattern from an array of this shape.
 
     Arrays in the index share axes of the result. They stand where the arrays stand in the index,
     if these are side by side, and else come first. Where there are arrays, an int is one of them.
@@ -120,7 +120,7 @@ def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexP
 
 
 def _is_window(part: Any) -> bool:
-    """Whether a part of the index is cut out as a whole."""
+    """Return True if a part of the index is cut out as a whole."""
     return isinstance(part, Slice) and abs(part.step) == 1
 
 

@@ -23,7 +23,7 @@ from minijax_stage2.shown import counted
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:
-    """Raises the error due when numpy's argument `inplace` is not denied."""
+    """Raise an error if numpy's argument `inplace` is not denied."""
     if inplace:
         raise ValueError(
             f"{name}: an Array is never written to: say inplace=False, and use what is returned"

@@ -126,7 +126,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @operation(static="p")
 def cond(x: Any, p: Any = None) -> Any:
-    """How much more an error of right-hand sides can be in solutions: the condition number.
+    """The condition number: the factor by which errors of right-hand sides can grow in solutions.
 
     Arguments:
         x: the matrices; square, unless `p` is None, 2 or -2.
@@ -148,7 +148,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 @operation(static="hermitian")
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
-    """How many singular values are larger than `rtol` times the largest.
+    """The number of singular values larger than `rtol` times the largest.
 
     Arguments:
         M: the matrices; an array of fewer axes has rank 1, unless it is 0.

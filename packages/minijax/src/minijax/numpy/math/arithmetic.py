@@ -157,7 +157,7 @@ def _real_operands(caller: str, x1: Any, x2: Any) -> list[Any]:
 
 @operation
 def fmod(x1: Any, x2: Any) -> Any:
-    """What the quotient `x1 / x2`, rounded towards zero, leaves of `x1`; it has the sign of `x1`.
+    """The remainder of `x1 / x2` rounded towards zero; it has the sign of `x1`.
 
     Raises:
         TypeError: an operand is complex.
@@ -176,7 +176,7 @@ def _divisor(x: Any) -> Any:
 
 @operation
 def remainder(x1: Any, x2: Any) -> Any:
-    """What the quotient `x1 / x2`, rounded down, leaves of `x1`; it has the sign of `x2`.
+    """The remainder of `x1 / x2` rounded down; it has the sign of `x2`.
 
     Raises:
         TypeError: an operand is complex.

@@ -43,7 +43,7 @@ bitwise_right_shift = right_shift
 
 @operation
 def bitwise_count(x: Any) -> Any:
-    """How many bits of the absolute value of `x` are set, as uint8.
+    """The number of bits set in the absolute value of `x`, as uint8.
 
     >>> jnp.bitwise_count(jnp.array([0b1011, -1]))
     Array([3, 1], dtype=uint8)
@@ -118,7 +118,7 @@ def unpackbits(
 
 
 def _values_of_bits(caller: str, bitorder: str) -> np.ndarray[Any, Any]:
-    """What each of eight bits is worth in a byte."""
+    """The values of the eight bits of a byte."""
     if bitorder not in ("big", "little"):
         raise ValueError(f"{caller}: bitorder must be 'big' or 'little', found {bitorder!r}")
     values = np.left_shift(np.uint8(1), np.arange(8, dtype=np.uint8))

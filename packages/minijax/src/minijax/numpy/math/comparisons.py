@@ -50,13 +50,13 @@ greater_equal = _ordered("greater_equal", lax.ge, ">=", "[False,  True,  True]")
 
 
 def truth(x: Any) -> Any:
-    """Where `x` holds; numbers hold unless they are zero."""
+    """Test `x` element by element; numbers are true unless they are zero."""
     return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
 
 
 @operation
 def logical_and(x: Any, y: Any) -> Any:
-    """Where both `x` and `y` hold; numbers hold unless they are zero.
+    """Test element by element if both `x` and `y` are true; numbers are true unless they are zero.
 
     >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
     Array([False,  True, False], dtype=bool)
@@ -67,7 +67,7 @@ def logical_and(x: Any, y: Any) -> Any:
 
 @operation
 def logical_or(x: Any, y: Any) -> Any:
-    """Where `x` or `y` holds; numbers hold unless they are zero.
+    """Test element by element if `x` or `y` is true; numbers are true unless they are zero.
 
     >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True,  True, False], dtype=bool)
@@ -78,7 +78,8 @@ def logical_or(x: Any, y: Any) -> Any:
 
 @operation
 def logical_xor(x: Any, y: Any) -> Any:
-    """Where one of `x` and `y` holds and the other does not; numbers hold unless they are zero.
+    """Test element by element if exactly one of `x` and `y` is true; numbers are true unless they
+    are zero.
 
     >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True, False, False], dtype=bool)
@@ -89,7 +90,7 @@ def logical_xor(x: Any, y: Any) -> Any:
 
 @operation
 def logical_not(x: Any) -> Any:
-    """Where `x` does not hold; numbers hold unless they are zero.
+    """Negate `x` element by element; numbers are true unless they are zero.
 
     >>> jnp.logical_not(jnp.array([0, 2]))
     Array([ True, False], dtype=bool)
@@ -99,7 +100,7 @@ def logical_not(x: Any) -> Any:
 
 @operation(static="equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Where `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
+    """Test if `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
 
     Integers are compared as floats. NaNs are close to each other with `equal_nan`.
 
@@ -116,7 +117,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 @operation(static="equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether `isclose` holds everywhere.
+    """Return True if `isclose` holds everywhere.
 
     >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
     Array(True, dtype=bool)
@@ -127,7 +128,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 @evaluated_by_library
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Whether two arrays have one shape and the same elements.
+    """Return True if two arrays have one shape and the same elements.
 
     Arguments:
         a1: an array, or lists of numbers.
@@ -145,7 +146,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 @made_of_operations
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether two arrays broadcast to one shape, where they have the same elements.
+    """Return True if two arrays broadcast to one shape, where they have the same elements.
 
     >>> jnp.array_equiv(jnp.array([[1, 2], [1, 2]]), jnp.array([1, 2]))
     Array(True, dtype=bool)
@@ -168,7 +169,7 @@ def _all_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
 
 @operation
 def iscomplex(x: Any) -> Any:
-    """Where `x` has an imaginary part other than 0.
+    """Test if the imaginary part of `x` is not 0, element by element.
 
     >>> jnp.iscomplex(jnp.array([1.0 + 0.0j, 1.0j]))
     Array([False,  True], dtype=bool)
@@ -178,7 +179,7 @@ def iscomplex(x: Any) -> Any:
 
 @operation
 def isreal(x: Any) -> Any:
-    """Where the imaginary part of `x` is 0.
+    """Test if the imaginary part of `x` is 0, element by element.
 
     >>> jnp.isreal(jnp.array([1.0 + 0.0j, 1.0j]))
     Array([ True, False], dtype=bool)
@@ -187,7 +188,7 @@ def isreal(x: Any) -> Any:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of `x` is complex, whatever its numbers are.
+    """Return True if the dtype of `x` is complex, whatever its numbers are.
 
     >>> jnp.iscomplexobj(jnp.array([1.0 + 0.0j])), jnp.iscomplexobj(jnp.ones(2))
     (True, False)
@@ -198,7 +199,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of `x` is not complex.
+    """Return True if the dtype of `x` is not complex.
 
     >>> jnp.isrealobj(jnp.array([1.0 + 0.0j])), jnp.isrealobj(jnp.ones(2))
     (False, True)
@@ -207,7 +208,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether `element` is a number, or an array without axes.
+    """Return True if `element` is a number, or an array without axes.
 
     >>> jnp.isscalar(3.0), jnp.isscalar(jnp.float32(3)), jnp.isscalar(jnp.ones(1))
     (True, True, False)
@@ -218,7 +219,7 @@ def isscalar(element: Any) -> bool:
 
 
 def iterable(y: Any) -> bool:
-    """Whether `iter(y)` goes through elements, as arrays without axes do not let it.
+    """Return True if `iter(y)` goes through elements, as arrays without axes do not let it.
 
     >>> jnp.iterable(jnp.ones(3)), jnp.iterable(jnp.float32(3))
     (True, False)

@@ -1,4 +1,4 @@
-"""How numbers are rounded, and how floats are made: signs, exponents, infinities, NaN."""
+"""Rounding, and the parts of floats: signs, exponents, infinities, NaN."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 
 
 def _is_whole(caller: str, x: Any) -> bool:
-    """Whether `x` are integers or booleans, which functions that round leave alone.
+    """Return True if `x` are integers or booleans, which functions that round leave alone.
 
     Raises:
         TypeError: they are no numbers.
@@ -148,7 +148,7 @@ def nan_to_num(
 
 @operation
 def isnan(x: Any) -> Any:
-    """Where `x` is not a number.
+    """Test for NaN, element by element.
 
     >>> jnp.isnan(jnp.array([1.0, -jnp.inf, jnp.nan]))
     Array([False, False,  True], dtype=bool)
@@ -158,7 +158,7 @@ def isnan(x: Any) -> Any:
 
 @operation
 def isfinite(x: Any) -> Any:
-    """Where `x` is neither infinite nor NaN.
+    """Test if `x` is neither infinite nor NaN, element by element.
 
     >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
@@ -170,7 +170,7 @@ def isfinite(x: Any) -> Any:
 
 @operation
 def isinf(x: Any) -> Any:
-    """Where `x` is infinite; a complex number is where one of its parts is.
+    """Test for infinity, element by element; a complex number is infinite if one of its parts is.
 
     >>> jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan]))
     Array([False,  True, False], dtype=bool)
@@ -182,7 +182,7 @@ def isinf(x: Any) -> Any:
 
 @hiding_frames
 def isposinf(x: Any, out: None = None) -> Any:
-    """Where a real `x` is infinity. `out` must be None.
+    """Test a real `x` for infinity, element by element. `out` must be None.
 
     >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
     Array([ True, False], dtype=bool)
@@ -192,7 +192,7 @@ def isposinf(x: Any, out: None = None) -> Any:
 
 @hiding_frames
 def isneginf(x: Any, out: None = None) -> Any:
-    """Where a real `x` is minus infinity. `out` must be None.
+    """Test a real `x` for minus infinity, element by element. `out` must be None.
 
     >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
     Array([False,  True], dtype=bool)
@@ -210,7 +210,7 @@ def _is_infinity(caller: str, x: Any, infinity: float, out: None) -> Any:
 
 @operation
 def signbit(x: Any) -> Any:
-    """Where `x` is negative, minus zero included: whether its highest bit is set.
+    """Test the sign bit of `x`, which is set for negative numbers and minus zero.
 
     Raises:
         ValueError: `x` is complex.
@@ -272,7 +272,7 @@ def nextafter(x: Any, y: Any) -> Any:
 
 @operation
 def spacing(x: Any) -> Any:
-    """How far the next number that the dtype holds is from `x`, away from 0; it has its sign.
+    """The distance from `x` to the next number of its dtype away from 0, with the sign of `x`.
 
     That of float16 is positive, as numpy's is.
 

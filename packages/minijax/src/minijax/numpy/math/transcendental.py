@@ -233,7 +233,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
 
 # --8<-- [start:sinc]
 def _nearest_whole(x: Any) -> tuple[Any, Any]:
-    """What the nearest whole number leaves of `x`, exactly, and 1 or -1: whether that is even."""
+    """Return the exact remainder to the nearest integer, and its sign: 1 if it is even."""
     whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     sign = where(lax.ne(lax.rem(whole, 2.0), 0), -1.0, 1.0)
     return where(lax.is_finite(x), lax.sub(x, whole), 0.0), sign

@@ -24,7 +24,7 @@ from minijax_stage2.tree import tree_leaves
 
 
 def _largest_square(b: Any, tol: Any, atol: Any) -> Any:
-    """How large the square of a residual may be."""
+    """The tolerance for the square of a residual."""
     return jnp.maximum(jnp.square(tol) * vdot_real(b, b), jnp.square(atol))
 
 

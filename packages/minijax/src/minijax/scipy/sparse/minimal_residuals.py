@@ -44,7 +44,9 @@ def _combined(basis: Any, numbers: Any) -> Any:
 
 
 def _orthogonal(basis: Any, x: Any) -> tuple[Any, Any]:
-    """What of `x` no vector of the basis has a part in, and the parts. Done twice, it is exact."""
+    """Orthogonalize `x` against the basis; return the rest and the coefficients. Done twice, it is
+    exact.
+    """
     total: Any = 0
     for _ in range(2):
         products = tree_map(

@@ -85,7 +85,9 @@ def _near(x: Any, which: int) -> Any:
 
 
 def _far(x: Any, which: int) -> Any:
-    """What the integral lacks to one half: waves, whose sizes are integrals of bell curves."""
+    """The difference of the integral from one half: waves, whose sizes are integrals of bell
+    curves.
+    """
     scale = lax.mul(math.sqrt(math.pi / 2), x)
     f = g = 0.0
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):

@@ -103,7 +103,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 def _quantile(q: Any) -> Any:
-    """That of the standard distribution; infinite at 0 and 1, which rounding must not hide."""
+    """The quantile of the standard distribution, infinite at 0 and 1 despite rounding."""
     q = jnp.where(q == 0, q + lax.stop_gradient(q * q), q)  # which makes 0 of -0
     tail = 1 / jnp.tan(math.pi * jnp.where(q <= 0.5, q, 1 - q))
     middle = jnp.tan(math.pi * (q - 0.5))

@@ -14,7 +14,7 @@ from minijax_stage2.promotion import to_inexact
 
 
 def _standard(x: Any, loc: Any, scale: Any) -> Any:
-    """How many standard deviations `x` lies from the mean."""
+    """Standardize `x`: its distance from the mean in standard deviations."""
     x, loc, scale = promote(x, loc, scale, inexact=True)
     return lax.div(lax.sub(x, loc), scale)
 

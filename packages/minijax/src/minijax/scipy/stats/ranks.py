@@ -1,4 +1,4 @@
-"""What sorting says of numbers, their ranks and the most frequent one; and an error of means."""
+"""Statistics found by sorting: ranks and the mode; and the standard error of the mean."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What functions with a derivative of their own have in common."""
+"""Shared parts of functions with a derivative of their own."""
 
 import functools
 import inspect
@@ -25,7 +25,7 @@ from minijax_stage2.tree import (
 
 # --8<-- [start:function]
 class CustomFunction(ABC):
-    """What `custom_jvp` and `custom_vjp` have in common: a function and which arguments vary."""
+    """Shared parts of `custom_jvp` and `custom_vjp`: a function, and which arguments vary."""
 
     decorator = ""
     how_defined = ""
@@ -52,7 +52,7 @@ class CustomFunction(ABC):
 
     @abstractmethod
     def _is_defined(self) -> bool:
-        """Whether there is a rule to differentiate the function by."""
+        """Return True if there is a rule to differentiate the function by."""
 
     @abstractmethod
     def _rule(self, call: "Call") -> Any:
