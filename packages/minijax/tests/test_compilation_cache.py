@@ -17,8 +17,9 @@ import warnings
 import numpy as np
 import pytest
 
-from minijax import compilation_cache, config, jit, pure_callback
+from minijax import config, jit, pure_callback
 from minijax import numpy as jnp
+from minijax.runtime import compilation_cache
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
 from minijax_stage3.backend import CompileError
@@ -232,7 +233,9 @@ def test_the_processor_is_in_the_key():
 
 
 def test_the_key_is_the_same_in_every_process():
-    program = f"from minijax import compilation_cache as c; print(c.cache_key({TEXT!r}, {{}}))"
+    program = (
+        f"from minijax.runtime import compilation_cache as c; print(c.cache_key({TEXT!r}, {{}}))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
