@@ -252,18 +252,18 @@ def test_imports_run_one_way(package):
         needs = {module: others for module, others in needs.items() if module not in done}
 
 
-# 5. One door to jaxlib.
+# 5. One client of jaxlib.
 
 
 def test_one_room_knows_jaxlib():
-    doors = set()
+    clients = set()
     for package in PACKAGES:
         for file in sources(package):
             module = module_name(file, package)
             found = imports(tree_of(file), module, file.name == "__init__.py")
             if any(name.partition(".")[0] == "jaxlib" for name, _ in found):
-                doors.add(module)
-    assert {door.rpartition(".")[0] for door in doors} == {"minijax_stage3.backend"}
+                clients.add(module)
+    assert {client.rpartition(".")[0] for client in clients} == {"minijax_stage3.backend"}
 
 
 # 7. No dependency on jax.

@@ -41,7 +41,7 @@ OURS = """
     import minijax_stage3 as m3
     from minijax_stage2 import reduce_sum, sin
     from minijax_stage4 import grad
-    m3.jit(sin)(1.0)  # the door to XLA is open
+    m3.jit(sin)(1.0)  # XLA's client is made
 """
 THEIRS = """
     import jax

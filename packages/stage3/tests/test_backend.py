@@ -1,4 +1,4 @@
-"""The door to jaxlib: arrays go in and out unharmed, programs run, neighbours notice nothing."""
+"""The backend: arrays go in and out unharmed, programs run, neighbours notice nothing."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from minijax_stage3 import backend
-from minijax_stage3.backend import door
+from minijax_stage3.backend import xla_client
 from minijax_stage3.backend.importing import interrupts_deferred
 
 NATIVE_DTYPES = [
@@ -71,7 +71,7 @@ def in_fresh_process(program, *path, **env):
     return done.stdout
 
 
-# Uses every function of the door, once.
+# Uses every function of the backend, once.
 USE_EVERYTHING = textwrap.dedent("""
     from types import SimpleNamespace
     import ml_dtypes, numpy as np
@@ -110,7 +110,7 @@ USE_EVERYTHING = textwrap.dedent("""
 # Opening
 
 
-def test_importing_the_door_imports_no_jaxlib_and_using_it_is_silent():
+def test_importing_the_backend_imports_no_jaxlib_and_using_it_is_silent():
     in_fresh_process("""
         import sys
         from types import SimpleNamespace
@@ -121,7 +121,7 @@ def test_importing_the_door_imports_no_jaxlib_and_using_it_is_silent():
         """)
 
 
-def test_the_door_is_silent_whatever_comes_through_first():
+def test_the_backend_is_silent_whatever_comes_through_first():
     """jaxlib reads the level of its log when it is imported, which is not only for a client."""
     in_fresh_process("""
         from minijax_stage3 import backend
@@ -142,9 +142,9 @@ def test_a_log_level_set_by_the_user_stays():
 
 def test_threads_that_arrive_together_get_one_client(monkeypatch):
     opened = []
-    monkeypatch.setattr(door, "_door", None)
+    monkeypatch.setattr(xla_client, "_backend", None)
     monkeypatch.setattr(
-        door, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
+        xla_client, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
     )
     barrier = threading.Barrier(8)
     clients = in_threads(8, lambda i: barrier.wait() is not None and backend.client())
@@ -469,7 +469,7 @@ def test_flags_are_those_that_xla_read():
 
 
 def test_an_asynchronous_client_computes_the_same(monkeypatch):
-    monkeypatch.setattr(door, "_door", door._open(asynchronous=True))
+    monkeypatch.setattr(xla_client, "_backend", xla_client._open(asynchronous=True))
     program = backend.compile(
         elementwise("stablehlo.add", 1000, arguments="%x, %y"), [aval((1000,), "f4")]
     )
@@ -526,7 +526,7 @@ alive = use_everything()
 views = [b.get(x) for x in alive[:2]]
 capsules = [b.to_dlpack(x) for x in alive[:2]]
 cycle = [alive]; cycle.append(cycle)
-b.asynchronous_too = b.door._open(asynchronous=True)
+b.asynchronous_too = b.xla_client._open(asynchronous=True)
 """
     )
 
@@ -539,7 +539,7 @@ def test_a_forked_child_may_read_and_exit_but_not_compute(asynchronous):
         "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
         + USE_EVERYTHING
         + f"""
-b.door._door = b.door._open(asynchronous={asynchronous})
+b.xla_client._backend = b.xla_client._open(asynchronous={asynchronous})
 alive = use_everything()
 pid = os.fork()
 if pid == 0:
@@ -574,7 +574,7 @@ if pid != 0:
 # Neighbours
 
 
-def test_the_door_never_imports_jax(tmp_path):
+def test_the_backend_never_imports_jax(tmp_path):
     # A decoy stands where jax would be: jaxlib's entry points that import jax would find it.
     (tmp_path / "jax").mkdir()
     decoy = "import os; os.write(2, b'jax was imported'); os._exit(3)"
@@ -587,7 +587,7 @@ def test_the_door_never_imports_jax(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 @pytest.mark.parametrize("first", ["jax", "minijax"])
-def test_jax_and_the_door_live_in_one_process(first):
+def test_jax_and_the_backend_live_in_one_process(first):
     use_jax = """
 import jax, jax.numpy as jnp
 def use_jax():

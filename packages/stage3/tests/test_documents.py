@@ -48,7 +48,7 @@ def test_the_readme_lists_every_file_once_in_reading_order():
 
 
 def test_one_room_knows_jaxlib():
-    """One door: no other room names it in its code."""
+    """No other room names jaxlib in its code."""
     for name in FILES:
         if not name.startswith("backend."):
             assert not re.search(r"^\s*(import|from) jaxlib", source(name), re.M)

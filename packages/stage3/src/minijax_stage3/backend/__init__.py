@@ -1,4 +1,4 @@
-"""The one door to jaxlib, and so to XLA: compile a program, move arrays in and out, execute.
+"""The one backend to jaxlib, and so to XLA: compile a program, move arrays in and out, execute.
 
 No other room imports jaxlib, and this one asks little of it: a client, its devices, and four
 verbs (`compile`, `put`, `Executable.execute`, `get`). Where versions of jaxlib differ, the
@@ -21,7 +21,16 @@ from minijax_stage3.backend.buffer import (
     to_dlpack,
 )
 from minijax_stage3.backend.callbacks import CALL_TARGET, HostFunction, compile_calling
-from minijax_stage3.backend.door import (
+from minijax_stage3.backend.lapack import register_lapack
+from minijax_stage3.backend.program import (
+    Executable,
+    compile,
+    cost_analysis,
+    deserialize,
+    from_portable,
+    to_portable,
+)
+from minijax_stage3.backend.xla_client import (
     Aval,
     Buffer,
     Client,
@@ -37,15 +46,6 @@ from minijax_stage3.backend.door import (
     pytree_registry,
     set_asynchronous,
     xla_flags,
-)
-from minijax_stage3.backend.lapack import register_lapack
-from minijax_stage3.backend.program import (
-    Executable,
-    compile,
-    cost_analysis,
-    deserialize,
-    from_portable,
-    to_portable,
 )
 from minijax_stage3.errors import CompileError, ExecutionError
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage3.backend.door import Aval, Buffer, Device, get_door
+from minijax_stage3.backend.xla_client import Aval, Buffer, Device, get_backend
 
 
 def put(x: Any, aval: Aval) -> Buffer:
@@ -14,12 +14,12 @@ def put(x: Any, aval: Aval) -> Buffer:
     `x` may have any strides and byte order, and is converted to `aval.dtype`, of which 64 bits
     stay 64. Another shape than `aval` has is a ValueError, a dtype XLA lacks a RuntimeError.
     """
-    door = get_door()
+    backend = get_backend()
     x = np.asarray(x, aval.dtype)
     if x.shape != aval.shape:
         raise ValueError(f"put: the array has shape {x.shape}, its type says {aval.shape}")
-    return door.jaxlib.batched_device_put(
-        aval, door.sharding, [x], [door.device], True, force_copy=True, enable_x64=True
+    return backend.jaxlib.batched_device_put(
+        aval, backend.sharding, [x], [backend.device], True, force_copy=True, enable_x64=True
     )
 
 
@@ -71,7 +71,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
     `max_version` is the newest DLPack version that the consumer knows, None one before 1.0.
     """
     block(buffer)
-    export = get_door().jaxlib.buffer_to_dlpack_managed_tensor
+    export = get_backend().jaxlib.buffer_to_dlpack_managed_tensor
     if max_version is not None:
         try:
             return export(buffer, None, max_version=max_version)

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from minijax_stage3.backend.buffer import block
-from minijax_stage3.backend.door import Aval, Buffer, Options, get_door
 from minijax_stage3.backend.importing import import_module
 from minijax_stage3.backend.program import Executable, load
+from minijax_stage3.backend.xla_client import Aval, Buffer, Options, get_backend
 from minijax_stage3.errors import callback_error
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
@@ -71,12 +71,12 @@ def compile_calling(
     Raises:
         CompileError: XLA does not accept the text or an option.
     """
-    door = get_door()
+    backend = get_backend()
     raised: list[BaseException] = []
     host_callbacks = [_remembering(function, raised) for function in functions]
     # The text itself is not taken together with functions.
     loaded = load(text, options, parse=_parsed, host_callbacks=host_callbacks)
-    handlers = [door.result_handler(aval) for aval in out_avals]
+    handlers = [backend.result_handler(aval) for aval in out_avals]
     return CallingExecutable(loaded, out_avals, handlers, raised=raised)
 
 

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from minijax_stage3.backend.buffer import is_deleted
-from minijax_stage3.backend.door import Aval, Buffer, Options, get_door
 from minijax_stage3.backend.importing import import_module
 from minijax_stage3.backend.lapack import register_lapack
+from minijax_stage3.backend.xla_client import Aval, Buffer, Options, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError, execution_error
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
@@ -90,7 +90,7 @@ class Executable:
         Raises:
             RuntimeError: XLA cannot write such a program down.
         """
-        data: bytes = get_door().client.serialize_executable(self._loaded)
+        data: bytes = get_backend().client.serialize_executable(self._loaded)
         return _LIST_OF_ABILITIES.sub(_without_avx512, data)
 
 
@@ -107,9 +107,9 @@ def compile(
     Raises:
         CompileError: XLA does not accept the text or an option.
     """
-    door = get_door()
+    backend = get_backend()
     loaded = load(text, options)
-    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+    return Executable(loaded, out_avals, [backend.result_handler(aval) for aval in out_avals])
 
 
 def load(text: str, options: Options, parse: Callable[[str], Any] = str, **given: Any) -> Any:
@@ -118,13 +118,13 @@ def load(text: str, options: Options, parse: Callable[[str], Any] = str, **given
     Raises:
         CompileError: XLA does not accept the text or an option.
     """
-    door = get_door()
+    backend = get_backend()
     register_lapack(text)
     try:
-        return door.client.compile_and_load(
+        return backend.client.compile_and_load(
             parse(text),
-            executable_devices=door.device_list,
-            compile_options=door.compile_options(options),
+            executable_devices=backend.device_list,
+            compile_options=backend.compile_options(options),
             **given,
         )
     except RuntimeError as error:
@@ -133,9 +133,9 @@ def load(text: str, options: Options, parse: Callable[[str], Any] = str, **given
 
 def cost_analysis(text: str) -> dict[str, float]:
     """XLA's estimates for a StableHLO module as it is written, before any optimisation."""
-    door = get_door()
-    module = door.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False).get_hlo_module()
-    return dict(door.jaxlib.hlo_module_cost_analysis(door.client, module))
+    backend = get_backend()
+    module = backend.jaxlib.mlir.mlir_module_to_xla_computation(text, False, False).get_hlo_module()
+    return dict(backend.jaxlib.hlo_module_cost_analysis(backend.client, module))
 
 
 def deserialize(
@@ -153,16 +153,16 @@ def deserialize(
     Raises:
         RuntimeError: XLA finds that these are no data of its own.
     """
-    door = get_door()
-    loaded = door.client.deserialize_executable(
-        data, door.device_list, door.compile_options(options)
+    backend = get_backend()
+    loaded = backend.client.deserialize_executable(
+        data, backend.device_list, backend.compile_options(options)
     )
-    return Executable(loaded, out_avals, [door.result_handler(aval) for aval in out_avals])
+    return Executable(loaded, out_avals, [backend.result_handler(aval) for aval in out_avals])
 
 
 def to_portable(text: str) -> bytes:
     """A StableHLO module in a form that later versions of XLA read, and somewhat older ones."""
-    data: bytes = get_door().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
+    data: bytes = get_backend().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
     return data
 
 
@@ -176,7 +176,7 @@ def from_portable(data: bytes) -> tuple[str, str]:
     ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
     context = ir.Context()
     import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
-    module = get_door().jaxlib.mlir.deserialize_portable_artifact(data, context)
+    module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, context)
     for function in module.body.operations:
         if function.attributes["sym_name"].value == "main":
             text: str = module.operation.get_asm(enable_debug_info=False)

@@ -29,7 +29,7 @@ class Aval(Protocol):
 
 
 @dataclass(frozen=True)
-class _Door:
+class _Backend:
     """The client of jaxlib, and what else is made once per process."""
 
     jaxlib: Any
@@ -53,13 +53,13 @@ class _Door:
             return make(aval, self.sharding, True)
 
 
-_door: _Door | None = None
+_backend: _Backend | None = None
 _asynchronous = False
 _opening = threading.Lock()
 _forked = False
 
 
-def _open(asynchronous: bool = False) -> _Door:
+def _open(asynchronous: bool = False) -> _Backend:
     """Imports jaxlib and makes a client.
 
     A synchronous client executes in the calling thread, though large operations use all cores. In
@@ -82,40 +82,40 @@ def _open(asynchronous: bool = False) -> _Door:
 
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
-    return _Door(jaxlib, client, device, device_list, sharding, xla_flags)
+    return _Backend(jaxlib, client, device, device_list, sharding, xla_flags)
 
 
-def get_door() -> _Door:
-    global _door
-    if _door is None:
+def get_backend() -> _Backend:
+    global _backend
+    if _backend is None:
         with _opening:
             if _forked:
                 raise RuntimeError(
                     "XLA was in use when this process was forked, and does not work in the child: "
                     'start processes by "spawn" or "forkserver", or fork before the first use'
                 )
-            if _door is None:
-                _door = _open(_asynchronous)
-    return _door
+            if _backend is None:
+                _backend = _open(_asynchronous)
+    return _backend
 
 
 def set_asynchronous(asynchronous: bool) -> None:
     """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
     global _asynchronous
     with _opening:
-        if _door is not None and _asynchronous != asynchronous:
+        if _backend is not None and _asynchronous != asynchronous:
             kind = "asynchronously" if _asynchronous else "synchronously"
             raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
         _asynchronous = asynchronous
 
 
 def _after_fork_in_child() -> None:
-    """Closes the door: the threads of XLA are in the parent, and waiting for them hangs."""
-    global _door, _forked, _opening
+    """Drops the client: the threads of XLA are in the parent, and waiting for them hangs."""
+    global _backend, _forked, _opening
     _opening = threading.Lock()  # another thread of the parent may hold the old one
-    if _door is not None:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_door.client))  # never to be torn down
-        _door, _forked = None, True
+    if _backend is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_backend.client))  # never to be torn down
+        _backend, _forked = None, True
 
 
 if hasattr(os, "register_at_fork"):
@@ -127,19 +127,19 @@ def jaxlib_version() -> str:
 
 
 def client() -> Client:
-    return get_door().client
+    return get_backend().client
 
 
 def platform() -> str:
-    return str(get_door().client.platform)
+    return str(get_backend().client.platform)
 
 
 def devices() -> list[Device]:
-    return list(get_door().client.local_devices())
+    return list(get_backend().client.local_devices())
 
 
 def default_device() -> Device:
-    return get_door().device
+    return get_backend().device
 
 
 def device_class() -> type:
@@ -158,11 +158,11 @@ def fingerprint() -> tuple[str, ...]:
     """Return jaxlib's description of itself and its devices, as far as compiled programs depend on
     it.
     """
-    door = get_door()
-    topology = door.jaxlib.get_topology_for_devices([door.device])
-    return (jaxlib_version(), str(door.client.platform_version), str(topology.fingerprint()))
+    backend = get_backend()
+    topology = backend.jaxlib.get_topology_for_devices([backend.device])
+    return (jaxlib_version(), str(backend.client.platform_version), str(topology.fingerprint()))
 
 
 def xla_flags() -> str:
     """Return the environment variable XLA_FLAGS as it was when XLA read it."""
-    return get_door().xla_flags
+    return get_backend().xla_flags
