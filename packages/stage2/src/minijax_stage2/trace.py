@@ -25,11 +25,11 @@ class Primitive:
     [6.0]
     """
 
-    __slots__ = ("__weakref__", "holds_programs", "name")
+    __slots__ = ("__weakref__", "higher_order", "name")
 
-    def __init__(self, name: str, holds_programs: bool = False):
+    def __init__(self, name: str, higher_order: bool = False):
         self.name = name
-        self.holds_programs = holds_programs  # among its parameters, as `jit` and `cond` do
+        self.higher_order = higher_order  # among its parameters, as `jit` and `cond` do
 
     def __repr__(self) -> str:
         return self.name
@@ -213,7 +213,7 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if not args or primitive.holds_programs or "new_dtype" in params:
+        if not args or primitive.higher_order or "new_dtype" in params:
             return outs
         if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]

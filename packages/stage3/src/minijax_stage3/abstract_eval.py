@@ -53,7 +53,7 @@ def once_for_types(function: Function) -> Function:
     def cached(
         primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
     ) -> Any:
-        if primitive.holds_programs:  # which a cache would keep alive
+        if primitive.higher_order:  # which a cache would keep alive
             return function(primitive, in_avals, params)
         key = number_types(), primitive, in_avals, tuple(params.items())
         try:

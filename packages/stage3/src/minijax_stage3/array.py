@@ -41,7 +41,7 @@ class Array(ArrayOperators):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluates a primitive on the device, once one of its operands is there."""
-        if primitive.holds_programs:
+        if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         compiled = compile_primitive(primitive, tuple(map(typeof, args)), params)
         return call(compiled, args, array_type_of(args))

@@ -19,7 +19,7 @@ def has_effects(program: Jaxpr | JaxprEqn) -> bool:
         return any(map(has_effects, program.eqns))
     if program.primitive in effectful:
         return True
-    return program.primitive.holds_programs and any(map(has_effects, inner_jaxprs(program)))
+    return program.primitive.higher_order and any(map(has_effects, inner_jaxprs(program)))
 
 
 # --8<-- [start:dce]

@@ -35,11 +35,11 @@ from minijax_stage3.static_arguments import StaticArguments
 
 T = TypeVar("T")
 
-jit_p = Primitive("jit", holds_programs=True)
+jit_p = Primitive("jit", higher_order=True)
 
 # The structure of the arguments, their types, the static values, and what numbers without a dtype
 # become: what decides a program.
-Kind = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes]
+Signature = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes]
 Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
 
 
@@ -76,9 +76,9 @@ class Traced:
 
 # --8<-- [start:jitted]
 class JittedFunction:
-    """A function that is compiled when first called with arguments of a new kind.
+    """A function that is compiled when first called with a new signature.
 
-    A kind is the structure of the arguments, their types, and the values of static ones.
+    A signature is the structure of the arguments, their types, and the values of static ones.
     """
 
     array_type: type[Array] = Array  # of the results
@@ -96,7 +96,7 @@ class JittedFunction:
         self._static = StaticArguments(fun, static_argnums, static_argnames)
         self._traced: Cache = _cache_of(fun, (self._static.argnums, self._static.argnames))
         self._executors: dict[Any, Executor] = {}
-        self._first_calls: dict[Kind, Once[Any]] = {}  # those that are not over
+        self._first_calls: dict[Signature, Once[Any]] = {}  # those that are not over
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():
@@ -106,32 +106,34 @@ class JittedFunction:
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         """Return the executor of a call, made at the first of its signature, and its buffers."""
-        leaves, kind = self._kind_of(args, kwargs)
-        execute = self._executors.get(kind)
+        leaves, signature = self._signature_of(args, kwargs)
+        execute = self._executors.get(signature)
         if execute is None:
-            execute = self._first_call(kind, lambda: self._executor_of(kind, args, kwargs))
-        in_avals = kind[1]
+            execute = self._first_call(
+                signature, lambda: self._executor_of(signature, args, kwargs)
+            )
+        in_avals = signature[1]
         buffers = [
             x.buffer if isinstance(x, Array) else to_buffer(x, aval)
             for x, aval in zip(leaves, in_avals, strict=True)
         ]
         return execute, buffers
 
-    def _first_call(self, kind: Kind, make: Callable[[], T]) -> T:
+    def _first_call(self, signature: Signature, make: Callable[[], T]) -> T:
         """Return what `make` returns; threads that ask at the same time wait together."""
-        once: Once[T] = self._first_calls.setdefault(kind, Once())
+        once: Once[T] = self._first_calls.setdefault(signature, Once())
         try:
             return once.get(make)
         finally:
-            self._first_calls.pop(kind, None)
+            self._first_calls.pop(signature, None)
 
-    def _executor_of(self, kind: Kind, args: Any, kwargs: Any) -> Executor:
-        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
-        execute = self._executors[kind] = self._compile(traced)
+    def _executor_of(self, signature: Signature, args: Any, kwargs: Any) -> Executor:
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+        execute = self._executors[signature] = self._compile(traced)
         return execute
 
-    def _kind_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Kind]:
-        """The leaves of the arguments, and the kind of the call: structure, types, statics."""
+    def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
+        """The leaves of the arguments, and the signature of the call: structure, types, statics."""
         static, args, kwargs = self._static.split(args, kwargs)
         leaves, fast_tree = fast_flatten((args, kwargs))
         try:
@@ -143,27 +145,29 @@ class JittedFunction:
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, to which it is one primitive that holds a program."""
-        leaves, kind = self._kind_of(args, kwargs)
-        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        leaves, signature = self._signature_of(args, kwargs)
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
         outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
         return tree_unflatten(traced.out_tree, outs)
 
-    def _trace(self, kind: Kind, args: Any, kwargs: Any) -> Traced:
-        """Runs the function once, for all calls of this kind."""
-        _, in_avals, static, _ = kind
+    def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
+        """Runs the function once, for all calls of this signature."""
+        _, in_avals, static, _ = signature
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
-        with self._tracing(kind, args, kwargs), refusing_recursion("jit", self._fun):
+        with self._tracing(signature, args, kwargs), refusing_recursion("jit", self._fun):
             closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
         traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
-        return self._traced.setdefault(kind, traced) if traced.is_reusable else traced
+        return self._traced.setdefault(signature, traced) if traced.is_reusable else traced
 
-    def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
+    def _tracing(
+        self, signature: Signature, args: Any, kwargs: Any
+    ) -> AbstractContextManager[None]:
         """The context in which the function is traced; a method for subclasses to override."""
         return nullcontext()
 
@@ -195,8 +199,8 @@ class JittedFunction:
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
         names = functools.partial(self._names, dynamic, dynamic_kwargs)
         in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
-        kind = fast_tree, in_avals, static, number_types()
-        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+        signature = fast_tree, in_avals, static, number_types()
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -246,13 +250,13 @@ def jit(
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
 ) -> Any:
-    """Compiles `fun` with XLA, once for each kind of arguments that it is called with.
+    """Compiles `fun` with XLA, once for each signature that it is called with.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
         static_argnums: positions of arguments that are no arrays but hashable Python values,
-            part of the kind of a call: `fun` is compiled anew for each value.
+            part of the signature: `fun` is compiled anew for each value.
         static_argnames: the same, by name.
 
     Returns:
@@ -276,7 +280,7 @@ def jit(
 
 # --8<-- [end:jit]
 
-Cache = dict[Kind, Traced]
+Cache = dict[Signature, Traced]
 _caches: "weakref.WeakKeyDictionary[Any, dict[Any, Cache]]" = weakref.WeakKeyDictionary()
 
 

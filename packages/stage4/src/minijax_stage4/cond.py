@@ -25,7 +25,7 @@ from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.staging import abstractify, trace_to_jaxpr
 from minijax_stage4.errors import BranchTypeError
 
-cond_p = Primitive("cond", holds_programs=True)
+cond_p = Primitive("cond", higher_order=True)
 
 
 # --8<-- [start:cond]

@@ -15,8 +15,8 @@ from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.dce import effectful
 from minijax_stage3.lowering import FunctionBuilder, Value
 
-io_callback_p = Primitive("io_callback", holds_programs=True)
-debug_callback_p = Primitive("debug_callback", holds_programs=True)
+io_callback_p = Primitive("io_callback", higher_order=True)
+debug_callback_p = Primitive("debug_callback", higher_order=True)
 effectful.update((io_callback_p, debug_callback_p))
 host_calls.update((io_callback_p, debug_callback_p))
 

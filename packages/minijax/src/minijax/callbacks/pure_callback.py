@@ -29,7 +29,7 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
 
-pure_callback_p = Primitive("pure_callback", holds_programs=True)
+pure_callback_p = Primitive("pure_callback", higher_order=True)
 host_calls.add(pure_callback_p)
 
 _METHODS = (

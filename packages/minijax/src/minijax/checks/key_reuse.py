@@ -79,7 +79,7 @@ def check_keys(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
     """Raise KeyReuseError if a loop or a choice, evaluated by itself, uses keys again."""
-    if primitive.holds_programs and primitive is not key_use_p and looks_for_key_reuse():
+    if primitive.higher_order and primitive is not key_use_p and looks_for_key_reuse():
         found = _keys_of_programs(primitive, params, len(args))
         if found is not None:
             _take_all(found, args)
@@ -167,7 +167,7 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         if eqn.params["use"] is not None:
             given[0].take(eqn.params["use"])
         return fresh
-    if eqn.primitive.holds_programs:
+    if eqn.primitive.higher_order:
         found = _keys_of_programs(eqn.primitive, eqn.params, len(operands))
         if found is None:
             return fresh

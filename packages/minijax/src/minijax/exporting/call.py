@@ -19,7 +19,7 @@ from minijax_stage3.array import call
 from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
 
-call_exported_p = Primitive("call_exported", holds_programs=True)
+call_exported_p = Primitive("call_exported", higher_order=True)
 
 
 class PortableProgram:

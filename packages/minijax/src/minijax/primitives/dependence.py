@@ -50,7 +50,7 @@ def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
         ins = _flags(eqn.invars, varying)
         if eqn.primitive in through:
             varying |= _chosen(eqn.outvars, through[eqn.primitive](tangent_outs, ins, eqn.params))
-        elif eqn.primitive.holds_programs:
+        elif eqn.primitive.higher_order:
             operands = list({x: None for x in eqn.invars if type(x) is Var})
             alone = Jaxpr([], operands, [eqn], eqn.outvars)
             _, _, outs = jvp_jaxpr(alone, _flags(operands, varying))

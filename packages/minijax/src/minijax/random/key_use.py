@@ -69,7 +69,7 @@ def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
 
 
 # --8<-- [start:primitive]
-key_use_p = Primitive("key_use", holds_programs=True)  # `use` is None where a key is cloned
+key_use_p = Primitive("key_use", higher_order=True)  # `use` is None where a key is cloned
 
 
 def note_key_use(function: str, key: Any) -> Any:

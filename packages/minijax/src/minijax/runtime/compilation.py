@@ -191,7 +191,7 @@ def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
 def _uses_everything(jaxpr: Jaxpr) -> bool:
     used = set(jaxpr.outvars)
     for eqn in jaxpr.eqns:
-        if eqn.primitive.holds_programs:  # which may leave some of its operands unused
+        if eqn.primitive.higher_order:  # which may leave some of its operands unused
             return False
         used.update(eqn.invars)
     return used.issuperset(jaxpr.invars) and all(

@@ -138,7 +138,7 @@ class DeviceTrace(EvalTrace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        if primitive.holds_programs:
+        if primitive.higher_order:
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])

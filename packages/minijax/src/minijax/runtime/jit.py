@@ -26,7 +26,7 @@ from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_ty
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend as xla
 from minijax_stage3.array import to_buffer
-from minijax_stage3.jit import Executor, Kind, Traced, forget_traced
+from minijax_stage3.jit import Executor, Signature, Traced, forget_traced
 from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
 from minijax_stage3.static_arguments import exact_type
 
@@ -34,7 +34,7 @@ _jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can 
 
 
 class JittedFunction(Stage3JittedFunction):
-    """A function that is compiled when first called with arguments of a new kind."""
+    """A function that is compiled when first called with a new signature."""
 
     array_type = Array
     is_users = True  # and so of interest to those who ask about it
@@ -161,16 +161,20 @@ class JittedFunction(Stage3JittedFunction):
         with library_evaluation():
             return super()._prepare(args, kwargs)
 
-    def _tracing(self, kind: Kind, args: Any, kwargs: Any) -> AbstractContextManager[None]:
+    def _tracing(
+        self, signature: Signature, args: Any, kwargs: Any
+    ) -> AbstractContextManager[None]:
         if self.is_users and config.explain_cache_misses:
-            self._explain_trace(kind, args, kwargs)
+            self._explain_trace(signature, args, kwargs)
         return logging_time(f"tracing `{self._name}`")
 
-    def _explain_trace(self, kind: Kind, args: Any, kwargs: Any) -> None:
+    def _explain_trace(self, signature: Signature, args: Any, kwargs: Any) -> None:
         from minijax.runtime.retracing import Call, explain
 
-        earlier = [Call(traced.in_tree, *kind[1:]) for kind, traced in list(self._traced.items())]
-        explain(self._fun, Call(tree_structure((args, kwargs)), *kind[1:]), earlier)
+        earlier = [
+            Call(traced.in_tree, *signature[1:]) for signature, traced in list(self._traced.items())
+        ]
+        explain(self._fun, Call(tree_structure((args, kwargs)), *signature[1:]), earlier)
 
     def _compile(self, traced: Traced) -> Executor:
         return Compilation(traced, self._options).executor()
@@ -218,7 +222,7 @@ class DonatingFunction(JittedFunction):
 
     def __init__(self, fun: Callable[..., Any], *args: Any, **options: Any):
         super().__init__(fun, *args, **options)
-        self._donating: dict[Kind, DonatingExecutor] = {}
+        self._donating: dict[Signature, DonatingExecutor] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         evaluating = is_evaluating()
@@ -239,18 +243,20 @@ class DonatingFunction(JittedFunction):
         self._donating.clear()
 
     def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
-        leaves, kind = self._kind_of(args, kwargs)
-        execute = self._donating.get(kind)
+        leaves, signature = self._signature_of(args, kwargs)
+        execute = self._donating.get(signature)
         if execute is None:
-            execute = self._first_call(kind, lambda: self._donating_executor(kind, args, kwargs))
-        return execute, leaves, kind[1]
+            execute = self._first_call(
+                signature, lambda: self._donating_executor(signature, args, kwargs)
+            )
+        return execute, leaves, signature[1]
 
-    def _donating_executor(self, kind: Kind, args: Any, kwargs: Any) -> DonatingExecutor:
-        traced = self._traced.get(kind) or self._trace(kind, args, kwargs)
+    def _donating_executor(self, signature: Signature, args: Any, kwargs: Any) -> DonatingExecutor:
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
         names = self._names(dynamic, dynamic_kwargs)
         execute = DonatingExecutor(Compilation(traced, self._options), names)
-        self._donating[kind] = execute
+        self._donating[signature] = execute
         return execute
 
 
@@ -290,9 +296,9 @@ def jit(
     inline: bool = False,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Compiles `fun` with XLA, once for each kind of arguments that it is called with.
+    """Compiles `fun` with XLA, once for each signature that it is called with.
 
-    A kind is the structure of the arguments, their types, and the values of static ones. What
+    A signature is the structure of the arguments, their types, and the values of static ones. What
     was compiled lives as long as `fun`.
 
     Arguments:
@@ -301,7 +307,7 @@ def jit(
         in_shardings: None. There is one device.
         out_shardings: None.
         static_argnums: positions of arguments that are no arrays but hashable Python values,
-            part of the kind of a call: `fun` is compiled anew for each value.
+            part of the signature: `fun` is compiled anew for each value.
         static_argnames: the same, by name.
         donate_argnums: positions of arguments whose memory the results may take over. Arrays
             that are passed there are deleted by the call. Of no effect inside another jitted

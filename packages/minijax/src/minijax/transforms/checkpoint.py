@@ -57,7 +57,7 @@ from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
-checkpoint_p = Primitive("checkpoint", holds_programs=True)
+checkpoint_p = Primitive("checkpoint", higher_order=True)
 through[checkpoint_p] = through_call
 
 

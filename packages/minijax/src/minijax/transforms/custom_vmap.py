@@ -57,7 +57,7 @@ BatchRule = Callable[[int, Flags, Values], tuple[list[Any], list[bool]]]
 
 # A program, and its rule as a `BatchRule`; where the program is the derivative of another one,
 # also that call.
-custom_vmap_p = Primitive("custom_vmap_call", holds_programs=True)
+custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 
 # --8<-- [start:custom_vmap]

@@ -71,7 +71,7 @@ class Equations(NamedTuple):
 
 # Operands: the constants of each program, in the order of `Equations`, then the right-hand side.
 # Each program takes its constants first.
-linear_solve_p = Primitive("linear_solve", holds_programs=True)
+linear_solve_p = Primitive("linear_solve", higher_order=True)
 
 
 # --8<-- [start:custom_linear_solve]

@@ -37,7 +37,7 @@ from minijax_stage3.staging import abstractify
 
 # Operands: constants, carry, arrays to take elements of. The program takes constants, carry and
 # elements, and returns the next carry and elements of results.
-scan_p = Primitive("scan", holds_programs=True)
+scan_p = Primitive("scan", higher_order=True)
 
 
 # --8<-- [start:scan]

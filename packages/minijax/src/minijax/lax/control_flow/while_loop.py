@@ -26,7 +26,7 @@ from minijax_stage3.staging import abstractify
 
 # Operands: constants of the condition, constants of the body, carry. Both programs take their
 # constants first.
-while_p = Primitive("while", holds_programs=True)
+while_p = Primitive("while", higher_order=True)
 
 
 # --8<-- [start:while_loop]

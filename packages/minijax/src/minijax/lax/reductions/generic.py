@@ -42,7 +42,7 @@ from minijax_stage3.jaxpr import JaxprEqn
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module
 
-reduce_p = Primitive("reduce", holds_programs=True)
+reduce_p = Primitive("reduce", higher_order=True)
 
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]

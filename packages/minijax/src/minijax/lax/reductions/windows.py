@@ -40,7 +40,7 @@ from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
-reduce_window_p = Primitive("reduce_window", holds_programs=True)
+reduce_window_p = Primitive("reduce_window", higher_order=True)
 
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]

@@ -32,7 +32,7 @@ Values = Sequence[Any]
 Dims = Sequence[BatchDim]
 Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of them
 
-custom_linear_p = Primitive("custom_linear", holds_programs=True)
+custom_linear_p = Primitive("custom_linear", higher_order=True)
 
 
 # --8<-- [start:linear]

@@ -44,7 +44,7 @@ from minijax_stage4.jit_rules import transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
 from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
-custom_call_p = Primitive("custom_call", holds_programs=True)
+custom_call_p = Primitive("custom_call", higher_order=True)
 
 
 # --8<-- [start:rules]
