@@ -363,11 +363,11 @@ KEYWORDS = {
 }
 
 
-OF_THE_OUTSIDE = {  # what is found only as it runs: devices, and what other libraries hand over
-    "minijax.devices": (RuntimeError,),
-    "minijax.dlpack": (BufferError,),
-    "minijax.lax.exchanges": (NameError,),  # a named axis, which a caller's vmap gives
-    "minijax.lax.parallel": (NameError,),
+OF_THE_OUTSIDE = {  # what is found only as it runs: devices, indices, what others hand over
+    "minijax.numpy.indexing.insert_delete": (IndexError,),  # out of bounds, as numpy has it
+    "minijax.runtime.devices": (RuntimeError,),
+    "minijax.runtime.dlpack": (BufferError,),
+    "minijax.lax.collectives": (NameError,),  # a named axis, which a caller's vmap gives
 }
 
 

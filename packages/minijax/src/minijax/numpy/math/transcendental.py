@@ -226,7 +226,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     """
     x, y = promote(x1, x2, inexact=True)
     if typeof(x).dtype.kind != "c":
-        return _logaddexp2(x, y)
+        return weak_if_all_are(_logaddexp2(x, y), x1, x2)
     scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
     return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
 
