@@ -60,7 +60,7 @@ def cond(
     closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
     target = _common_avals(functions, closed)
     if any(c.out_avals != target for c in closed):
-        closed = [trace_to_jaxpr(_casting(f, target), in_avals, "cond", f.fun) for f in functions]
+        closed = [trace_to_jaxpr(casting(f, target), in_avals, "cond", f.fun) for f in functions]
     branches, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
     outs = bind(cond_p, pred, *consts, *leaves, branches=branches)
     return tree_unflatten(functions[0].out_tree, outs)
@@ -129,7 +129,7 @@ def _join(a: ShapedArray, b: ShapedArray) -> ShapedArray | None:
     return None
 
 
-def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
+def casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
     """`f` with results of the types `target`."""
 
     def casting(*args: Any) -> list[Any]:

@@ -1,5 +1,7 @@
 """The rules of `cond`: each interpreter transforms the program of each branch alike.
 
+The first operand chooses: a boolean between two branches, or an int32, the number of a branch.
+
 Branches must keep results of the same types. So where a transformation gives one branch a
 result that another does not have (a tangent, a batch axis, a residual), all branches get it.
 """
@@ -16,6 +18,7 @@ from minijax_stage2 import (
     Zero,
     bind,
     broadcast_in_dim,
+    eq,
     full_like,
     impl_rules,
     jvp_rules,
@@ -62,8 +65,8 @@ def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 # --8<-- [start:evaluate]
-def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
-    return eval_jaxpr(branches[bool(pred)], [], *operands)
+def _evaluate(which: Any, *operands: Any, branches: Branches) -> list[Any]:
+    return eval_jaxpr(branches[int(which)], [], *operands)
 
 
 impl_rules[cond_p] = _evaluate
@@ -80,8 +83,8 @@ def _jvp(
         jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches
     )
     given = [t for t in tangents[1:] if type(t) is not Zero]
-    pred, *operands = primals
-    results = bind(cond_p, pred, *consts, *operands, *given, branches=jvp_branches)
+    which, *operands = primals
+    results = bind(cond_p, which, *consts, *operands, *given, branches=jvp_branches)
     count = len(must)
     zero_avals, _ = partition(must, branches[0].out_avals)
     zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
@@ -96,20 +99,20 @@ jvp_rules[cond_p] = _jvp
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
 ) -> tuple[list[Any], list[BatchDim]]:
-    (pred, *operands), (pred_dim, *operand_dims) = values, dims
-    if pred_dim is not None:  # different examples take different branches: all run
-        which = move_batch_dim(pred, axis_size, pred_dim, 0)
-        return _compute_both(which, axis_size, operands, operand_dims, branches)
+    (which, *operands), (which_dim, *operand_dims) = values, dims
+    if which_dim is not None:  # different examples take different branches: all run
+        which = move_batch_dim(which, axis_size, which_dim, 0)
+        return _compute_all(which, axis_size, operands, operand_dims, branches)
     key = axis_size, tuple(operand_dims)
     natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
     batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
     programs = [vmap_jaxpr(branch, *key, batched)[:2] for branch in branches]
     vmap_branches, consts = join_consts_of(programs)
-    outs = bind(cond_p, pred, *consts, *operands, branches=vmap_branches)
+    outs = bind(cond_p, which, *consts, *operands, branches=vmap_branches)
     return outs, [0 if b else None for b in batched]
 
 
-def _compute_both(
+def _compute_all(
     which: Any,
     axis_size: int,
     operands: Sequence[Any],
@@ -118,25 +121,27 @@ def _compute_both(
 ) -> tuple[list[Any], list[BatchDim]]:
     """For each example the results of the branch that it takes.
 
-    The other branch gets its operands as constants. What it computes need not be finite, and nor
-    need be its derivative, by which a cotangent of zero is no zero.
+    The other branches get their operands as constants. What they compute need not be finite, and
+    nor need be their derivatives, by which a cotangent of zero is not zero.
     """
+    number = typeof(which).dtype.type
+    takes = [eq(which, number(i)) for i in range(len(branches))]
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [
         move_batch_dim(x, axis_size, dim, 0) if v else x
         for x, dim, v in zip(operands, dims, varies, strict=True)
     ]
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
-    outs = []
-    for taken, branch in enumerate(branches):
+    results: list[Any] = []
+    for is_taken, branch in zip(takes, branches, strict=True):
         batched = (True,) * len(branch.outvars)
         program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched)
         guarded = [
-            _select(which, *((stop_gradient(x), x) if taken else (x, stop_gradient(x)))) if v else x
+            _select(is_taken, stop_gradient(x), x) if v else x
             for x, v in zip(operands, varies, strict=True)
         ]
-        outs.append(eval_jaxpr(program, [], *consts, *guarded))
-    results = [_select(which, f, t) for f, t in zip(*outs, strict=True)]
+        outs = eval_jaxpr(program, [], *consts, *guarded)
+        results = [_select(is_taken, *pair) for pair in zip(results or outs, outs, strict=True)]
     return results, [0] * len(results)
 
 
@@ -163,10 +168,15 @@ def join_consts_of(
 
 # --8<-- [start:types]
 def _abstract_eval(
-    pred: ShapedArray, *operands: ShapedArray, branches: Branches
+    which: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
-    if pred.shape or pred.dtype != np.bool_:
-        raise TypeError(f"cond: the predicate must be a boolean scalar, found {pred}")
+    if which.shape or not (
+        which.dtype == np.int32 or (which.dtype == np.bool_ and len(branches) == 2)
+    ):
+        raise TypeError(
+            "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
+            f"where there are two; found {which} for {len(branches)} branches"
+        )
     found = [aval.strip_weak_type() for aval in operands]
     for branch in branches:
         expected = [aval.strip_weak_type() for aval in branch.in_avals]
@@ -183,11 +193,11 @@ def _common_aval(avals: Sequence[ShapedArray]) -> ShapedArray:
 def _lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
-    pred: Value,
+    which: Value,
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Each branch becomes a function; the regions of the `if` do no more than call it."""
+    """Each branch becomes a function; the regions of `if` or `case` do no more than call it."""
     names = ", ".join(x.name for x in operands)
     types = ", ".join(map(mlir_type, out_avals))
 
@@ -201,9 +211,14 @@ def _lower(
         returned = f"stablehlo.return {outs} : {types}" if count else "stablehlo.return"
         return f"{{ {call} {returned} }}"
 
-    on_false, on_true = map(region, branches)
-    result = signature([pred], out_avals)
-    return b.emit(f'"stablehlo.if"({pred.name}) ({on_true}, {on_false}) : {result}', *out_avals)
+    regions = list(map(region, branches))
+    operation = "case"
+    if which.aval.dtype == np.bool_:
+        operation, regions = "if", regions[::-1]
+    types = signature([which], out_avals)
+    return b.emit(
+        f'"stablehlo.{operation}"({which.name}) ({", ".join(regions)}) : {types}', *out_avals
+    )
 
 
 abstract_eval_rules[cond_p] = _abstract_eval

@@ -9,7 +9,7 @@ import minijax_stage4 as stage4
 from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
-from minijax.primitives.loops import stage_body, stage_to_jaxpr
+from minijax.primitives.loops import stage_body
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
@@ -25,9 +25,9 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, eval_jaxpr
+from minijax_stage3 import ClosedJaxpr
 from minijax_stage3.staging import abstractify
-from minijax_stage4.cond import join_consts
+from minijax_stage4.cond import casting, join_consts
 
 
 class _NotGiven:
@@ -153,40 +153,15 @@ def switch(
     functions = [FlatFunction(f, in_tree) for f in branches]
     closed = [stage_body(f, in_avals, "switch", f.fun, names) for f in functions]
     target = _common_types(functions, closed)
-    programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
-    index = astype(where(lt(index, len(branches)), index, len(branches) - 1), np.int32)
-    outs = _choose(index, list(programs), 0, target, [*consts, *leaves])
-    return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
-
-
-def _choose(
-    index: Any,
-    programs: Sequence[Jaxpr],
-    first: int,
-    target: Sequence[ShapedArray],
-    operands: Sequence[Any],
-) -> list[Any]:
-    """The result of the program of number `index`, where numbers begin with `first`.
-
-    A choice among many is a choice between two halves.
-    """
-    if len(programs) == 1:
-        outs = eval_jaxpr(programs[0], [], *operands)
-        return [
-            x if typeof(x) == aval else astype(x, aval.dtype)
-            for x, aval in zip(outs, target, strict=True)
+    if any(c.out_avals != target for c in closed):
+        closed = [
+            stage_body(casting(f, target), in_avals, "switch", f.fun, names) for f in functions
         ]
-    half = len(programs) // 2
-    middle = first + half
-
-    def branch(programs: Sequence[Jaxpr], first: int) -> Jaxpr:
-        def chosen(index: Any, *operands: Any) -> list[Any]:
-            return _choose(index, programs, first, target, operands)
-
-        return stage_to_jaxpr(chosen, list(map(typeof, (index, *operands))), "switch")[0]
-
-    branches = branch(programs[half:], middle), branch(programs[:half], first)
-    return bind(stage4.cond_p, lt(index, middle), index, *operands, branches=branches)
+    programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
+    last = len(branches) - 1
+    index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
+    outs = bind(stage4.cond_p, index, *consts, *leaves, branches=programs)
+    return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
 
 
 # --8<-- [end:switch]
