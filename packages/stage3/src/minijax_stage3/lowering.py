@@ -227,12 +227,8 @@ class FunctionBuilder:
     # --8<-- [end:lower_jaxpr]
 
 
-def _unchanged(jaxpr: Jaxpr) -> Jaxpr:
-    return jaxpr
-
-
-# What is made of a program before it is written; assigned anew by who has more primitives.
-prepare: Callable[[Jaxpr], Jaxpr] = _unchanged
+# Passes over the jaxpr of a module, from first to last, before it is written.
+passes: list[Callable[[Jaxpr], Jaxpr]] = []
 
 
 def lower_to_module(
@@ -243,7 +239,9 @@ def lower_to_module(
     `attributes` are what XLA is told of some arguments, by their number, as MLIR writes it.
     """
     module = ModuleBuilder()
-    module.add_function(prepare(jaxpr), "main", "public", attributes)
+    for transform in passes:
+        jaxpr = transform(jaxpr)
+    module.add_function(jaxpr, "main", "public", attributes)
     return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
 
 

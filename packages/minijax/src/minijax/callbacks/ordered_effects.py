@@ -1,4 +1,4 @@
-"""The order of what programs do, written into them before they are compiled.
+"""Ordered effects: a pass over jaxprs that writes the order of calls of Python into them.
 
 XLA orders operations by what they compute from each other. So each call of a Python function is
 given a token, a boolean that comes out of the call before it, and gives one to the next. A program
@@ -29,7 +29,7 @@ from minijax_stage4.cond import cond_p
 
 # --8<-- [start:order]
 def in_order(jaxpr: Jaxpr) -> Jaxpr:
-    """`jaxpr`, which does what it does in order."""
+    """Return `jaxpr` with tokens that order its effects."""
     if not has_effects(jaxpr):
         return jaxpr
     eqns, _ = _one_after_another(jaxpr.eqns, Literal(np.bool_(False)))
@@ -197,4 +197,4 @@ def _rule_of(primitive: Primitive) -> Callable[[JaxprEqn, Atom, Var], list[Jaxpr
     return _rules[primitive]
 
 
-lowering.prepare = in_order
+lowering.passes.append(in_order)
