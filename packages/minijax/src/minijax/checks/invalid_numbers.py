@@ -1,6 +1,6 @@
 """`debug_nans` and `debug_infs`: an error where a result is first no number, or not finite."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,11 +80,10 @@ def _invalid_kind(outs: Sequence[Any]) -> str | None:
 
 
 def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Runs the program that a primitive holds step by step; the step that is to blame raises."""
-    if primitive is scan_p:
-        _look_inside_scan(args, **params)
-    elif primitive is while_p:
-        _look_inside_while(args, **params)
+    """Run the program in a primitive step by step; the step that is to blame raises."""
+    rule = step_rules.get(primitive)
+    if rule is not None:
+        rule(args, **params)
     elif isinstance(params.get("jaxpr"), Jaxpr):
         eval_jaxpr(params["jaxpr"], [], *args)
 
@@ -121,3 +120,10 @@ def _look_inside_while(
     carry = args[cond_consts + body_consts :]
     while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
         carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
+
+
+# Primitives whose programs do not run once on all of their operands, and how they run step by step.
+step_rules: dict[Primitive, Callable[..., None]] = {
+    scan_p: _look_inside_scan,
+    while_p: _look_inside_while,
+}

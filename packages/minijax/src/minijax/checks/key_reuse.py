@@ -5,9 +5,12 @@ primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted f
 once more before each call, to see in its program which keys it uses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from minijax.lax.control_flow.custom_linear_solve import linear_solve_p
+from minijax.lax.control_flow.scan import scan_p
+from minijax.lax.control_flow.while_loop import while_p
 from minijax.random.key_use import (
     KeyUse,
     in_step,
@@ -20,6 +23,7 @@ from minijax.random.key_use import (
     used_in_each_round,
     used_twice,
 )
+from minijax.random.threefry import threefry2x32_p
 from minijax.runtime import hooks
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import library_evaluation
@@ -31,6 +35,7 @@ from minijax_stage2.shaped_array import is_value
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4 import cond_p
 
 
 # --8<-- [start:arrays]
@@ -180,7 +185,7 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         ]
     if len(given) != 1 or len(fresh) != 1 or operands[0] is None:
         return fresh
-    if eqn.primitive.name == "threefry2x32":  # which makes new keys
+    if eqn.primitive is threefry2x32_p:  # which makes new keys
         return fresh
     (whole,) = given
     if eqn.outvars[0].aval.size >= eqn.invars[0].aval.size:
@@ -196,36 +201,38 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
 
 def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
     """Return the uses of keys by the programs in a primitive of `count` operands."""
-    if "branches" in params:
-        return _keys_of_choice([keys_of(jaxpr) for jaxpr in params["branches"]])
-    if primitive.name == "scan":
-        found = keys_of(params["jaxpr"])
-        if params["length"] > 1:
-            _check_rounds("scan", found, params["num_consts"], params["num_carry"])
-        return found
-    if primitive.name == "while":
-        return _keys_of_while(**params)
-    if primitive.name == "linear_solve":
-        return _keys_of_linear_solve(count, **params)
+    rule = key_rules.get(primitive)
+    if rule is not None:
+        return rule(count, **params)
     inner = [p for p in params.values() if isinstance(p, Jaxpr) and len(p.invars) == count]
     return keys_of(inner[0]) if len(inner) == 1 else None
 
 
-def _keys_of_choice(branches: Sequence[Keys]) -> Keys:
+def _keys_of_cond(count: int, *, branches: Sequence[Jaxpr]) -> Keys:
     """After a choice a key is used if a branch uses it."""
+    found = [keys_of(branch) for branch in branches]
     operands = [
         next((use for use in uses if use is not None), None)
-        for uses in zip(*(branch.operands for branch in branches), strict=True)
+        for uses in zip(*(branch.operands for branch in found), strict=True)
     ]
     results: list[int | KeyUse | None] = [
         next((out for out in outs if isinstance(out, KeyUse)), None)
-        for outs in zip(*(branch.results for branch in branches), strict=True)
+        for outs in zip(*(branch.results for branch in found), strict=True)
     ]
     return Keys([None, *operands], results)
 
 
+def _keys_of_scan(
+    count: int, *, jaxpr: Jaxpr, length: int, num_consts: int, num_carry: int, **params: Any
+) -> Keys:
+    found = keys_of(jaxpr)
+    if length > 1:
+        _check_rounds("scan", found, num_consts, num_carry)
+    return found
+
+
 def _keys_of_while(
-    *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts: int, body_consts: int
+    count: int, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts: int, body_consts: int
 ) -> Keys:
     of_cond, of_body = keys_of(cond_jaxpr), keys_of(body_jaxpr)
     carry = len(body_jaxpr.outvars)
@@ -247,6 +254,16 @@ def _keys_of_linear_solve(count: int, *, programs: Any, counts: Any) -> Keys:
         operands[place] = use
     results = [places[at] if isinstance(at, int) else at for at in of_solve.results]
     return Keys(operands, results)
+
+
+# The uses of keys by the programs in a primitive, from its number of operands and its parameters.
+# A primitive that is not here has at most one program of all its operands, which runs once.
+key_rules: dict[Primitive, Callable[..., Keys]] = {
+    cond_p: _keys_of_cond,
+    scan_p: _keys_of_scan,
+    while_p: _keys_of_while,
+    linear_solve_p: _keys_of_linear_solve,
+}
 
 
 def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> None:
