@@ -57,7 +57,7 @@ class FlatFunction:
 
 
 def require_function(caller: str, fun: Any) -> None:
-    """Raise an error if `fun` is no function."""
+    """Raise an error if `fun` is not a function."""
     if not callable(fun):
         raise TypeError(
             f"{caller}: expected a function, found {shown(fun)} of type {type(fun).__name__}"

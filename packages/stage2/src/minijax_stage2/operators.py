@@ -13,7 +13,7 @@ Method = Callable[[Any, Any], Any]
 
 
 def operator_of(function: Callable[[Any, Any], Any]) -> Method:
-    """`x.__op__(y)`; Python itself complains of operands that are no arrays."""
+    """`x.__op__(y)`; Python itself complains of operands that are not arrays."""
 
     def operate(self: Any, other: Any) -> Any:
         return function(self, other) if has_type(other) else NotImplemented

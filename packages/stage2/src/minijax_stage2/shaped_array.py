@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 # The dtype of tangents that cannot be: those of integers and booleans. It holds no bits.
 float0 = np.dtype([("float0", np.void, 0)])
 
-# The dtypes of arrays whose elements are no numbers: structured, of one field that has their name.
+# The dtypes of arrays whose elements are not numbers: structured, of one field that has their name.
 no_numbers = {float0}
 
 _SHORT_KINDS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -110,7 +110,7 @@ def kind_of(dtype: np.dtype[Any]) -> int:
 
 
 def check_shape(caller: str, shape: Shape) -> None:
-    """Raise an error if `shape` is no tuple of sizes."""
+    """Raise an error if `shape` is not a tuple of sizes."""
     if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
         raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
 

@@ -152,7 +152,7 @@ def vmap(
     Raises:
         MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
             axis), an argument or a result has no such axis, or nothing is mapped.
-        TreeMismatchError: `in_axes` or `out_axes` is no prefix of what it is for.
+        TreeMismatchError: `in_axes` or `out_axes` is not a prefix of what it is for.
 
     >>> import numpy as np
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))

@@ -37,7 +37,7 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
     """The rule of elementwise primitives: itself, once examples lie along one axis.
 
     A scalar that all examples share stays one; a scalar of each example is stretched along the
-    other axes, for it is no scalar any more.
+    other axes, for it is not a scalar any more.
     """
 
     def rule(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:

@@ -79,7 +79,7 @@ def abstract_eval(
 
 
 def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
-    """Raise an error if elements of some operand are no numbers, to compute with."""
+    """Raise an error if elements of some operand are not numbers, to compute with."""
     if any(aval.dtype.names for aval in avals):
         found = " and ".join(map(str, avals))
         raise TypeError(f"{primitive}: expected numbers, found {found}")

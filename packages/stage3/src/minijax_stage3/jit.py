@@ -255,7 +255,7 @@ def jit(
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
-        static_argnums: positions of arguments that are no arrays but hashable Python values,
+        static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled anew for each value.
         static_argnames: the same, by name.
 
@@ -263,7 +263,7 @@ def jit(
         A function of the same arguments whose results are Arrays. Its `lower` shows the program.
 
     Raises:
-        TypeError: when called, an argument that is not static is no array or number.
+        TypeError: when called, an argument that is not static is not an array or number.
         ValueError: a static argument is not hashable, or names no parameter of `fun`.
 
     >>> import numpy as np

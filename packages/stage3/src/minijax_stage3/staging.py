@@ -184,7 +184,7 @@ def abstractify(
     A type is a `ShapedArray`, or whatever has a shape and a dtype.
 
     Raises:
-        TypeError: an argument is no array; the message says which.
+        TypeError: an argument is not an array; the message says which.
         OverflowError: an argument is a Python int of more than 64 bits.
     """
     avals = []

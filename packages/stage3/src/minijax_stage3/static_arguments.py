@@ -116,7 +116,7 @@ def resolve_arguments(
     """Positions and names of arguments, each completed by the other from the signature of `fun`.
 
     Raises:
-        TypeError: a position is no int, or a name no string.
+        TypeError: a position is not an int, or a name no string.
         ValueError: `fun` has no such parameter.
     """
     numbers: tuple[int, ...] = _as_tuple(argnums_role, argnums, int)

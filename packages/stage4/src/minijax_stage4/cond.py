@@ -46,7 +46,7 @@ def cond(
 
     Raises:
         BranchTypeError: the results differ in structure or types.
-        TypeError: `pred` is no scalar.
+        TypeError: `pred` is not a scalar.
 
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
     4.0

@@ -38,7 +38,7 @@ class Callback:
         caller: the function of this library that it was given to.
         fun: the function.
         in_tree: the structure of the pair of its positional and keyword arguments.
-        statics: the leaves of the arguments that are no arrays, with their positions.
+        statics: the leaves of the arguments that are not arrays, with their positions.
         out_avals: the types of the results, or None where nobody needs them.
     """
 

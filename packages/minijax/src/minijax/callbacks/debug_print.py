@@ -30,7 +30,7 @@ def callback(
     Arguments:
         callback: the function; what it returns is ignored. Without it, `callback` returns a
             decorator.
-        args, kwargs: its arguments; what is no array in them is passed as it is.
+        args, kwargs: its arguments; what is not an array in them is passed as it is.
         ordered: whether the order matters. Here it is that of the program in any case.
         partitioned: of no effect; there is one device.
 

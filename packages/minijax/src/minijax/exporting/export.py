@@ -139,7 +139,7 @@ def export(
     Returns:
         A function of the same arguments, of which only the types matter: whatever has a shape and
         a dtype may stand for an array. It returns an `Exported`. Static arguments are compiled in,
-        and are no arguments of what is exported.
+        and are not arguments of what is exported.
 
     Raises:
         TypeError: `fun_jit` is not jitted.

@@ -57,7 +57,7 @@ def register_pytree_node_serialization(
         The class.
 
     Raises:
-        ValueError: the class is no pytree, or class or name are registered already.
+        ValueError: the class is not a pytree, or class or name are registered already.
 
     >>> from minijax import export
     >>> class Length:
@@ -108,7 +108,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
         The class.
 
     Raises:
-        ValueError: it is no namedtuple, or class or name are registered already.
+        ValueError: it is not a namedtuple, or class or name are registered already.
 
     >>> from typing import NamedTuple
     >>> from minijax import export

@@ -542,7 +542,7 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
 
     Raises:
         NameError: there is no axis of that name.
-        ValueError: `perm` is no permutation.
+        ValueError: `perm` is not a permutation.
 
     >>> turn = lambda x: lax.pshuffle(x, "i", [2, 0, 1])
     >>> minijax.vmap(turn, axis_name="i")(jnp.array([10, 20, 30]))

@@ -23,7 +23,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         version: a number that changes with what it computes.
 
     Raises:
-        TypeError: `decomposition` is no function, `name` no string, or `version` no int.
+        TypeError: `decomposition` is not a function, `name` not a string, or `version` not an int.
 
     >>> import minijax.numpy as jnp
     >>> from minijax import lax

@@ -146,7 +146,7 @@ def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Any:
         shape: the shape of the result.
 
     Raises:
-        ValueError: `a` and `b` are no scalars, or differ in dtype.
+        ValueError: `a` and `b` are not scalars, or differ in dtype.
         NotImplementedError: it is mapped or differentiated.
 
     >>> x = lax.rng_uniform(1.0, 2.0, (100,))

@@ -28,7 +28,7 @@ def platform_dependent(
         per_platform: functions, by the kind of device: "cpu", "cuda", "rocm", "tpu".
 
     Raises:
-        TypeError: one of them is no function.
+        TypeError: one of them is not a function.
         ValueError: a kind is called "gpu", which may be "cuda" or "rocm".
         NotImplementedError: there is none for this kind, and no default.
 

@@ -290,7 +290,7 @@ def approx_max_k(
 
     Raises:
         NotImplementedError: more than `k` are asked for, by `aggregate_to_topk=False`.
-        ValueError: `k` is not positive, or the elements are no floats.
+        ValueError: `k` is not positive, or the elements are not floats.
 
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
     (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))

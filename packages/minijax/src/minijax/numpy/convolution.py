@@ -31,7 +31,7 @@ def convolve(
         preferred_element_type: the dtype in which to sum, and of the result.
 
     Raises:
-        ValueError: an argument is no sequence or empty, or `mode` none of the three.
+        ValueError: an argument is not a sequence or is empty, or `mode` is none of the three.
 
     >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 10]))
     Array([ 1., 12., 23., 30.], dtype=float32)

@@ -37,7 +37,7 @@ def meshgrid(
         indexing: "ij", the vectors are axes in order; or "xy", the first two are exchanged.
 
     Raises:
-        ValueError: an argument is no vector or scalar, or `indexing` something else.
+        ValueError: an argument is not a vector or scalar, or `indexing` something else.
 
     >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
     >>> 10 * y + x

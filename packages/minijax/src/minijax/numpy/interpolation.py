@@ -35,7 +35,7 @@ def interp(
             `left` and `right` make no difference.
 
     Raises:
-        ValueError: `xp` and `fp` are no sequences of one length; `x` is complex; `left` or
+        ValueError: `xp` and `fp` are not sequences of one length; `x` is complex; `left` or
             `right` is another string.
 
     >>> import minijax.numpy as jnp

@@ -272,7 +272,7 @@ def polyfit(
 
     Raises:
         ValueError: the degree is negative, or there are too few points for a covariance.
-        TypeError: `x` is no sequence, `y` no sequence or matrix, or sizes differ.
+        TypeError: `x` is not a sequence, `y` not a sequence or matrix, or sizes differ.
 
     >>> x = jnp.array([0.0, 1.0, 2.0])
     >>> [f"{c:.2f}" for c in jnp.polyfit(x, 3.0 * x + 1.0, 1)]

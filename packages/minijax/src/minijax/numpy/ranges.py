@@ -33,7 +33,7 @@ def arange(
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
     Raises:
-        TypeError: an argument is no number, or one that is known only when the program runs.
+        TypeError: an argument is not a number, or one that is known only when the program runs.
 
     >>> jnp.arange(4), jnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
@@ -200,7 +200,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of the powers of a vector: `N` columns, the highest power first.
 
     Raises:
-        ValueError: `x` is no vector, or `N` negative.
+        ValueError: `x` is not a vector, or `N` negative.
 
     >>> jnp.vander(jnp.array([2, 3]), 3)
     Array([[4, 2, 1],

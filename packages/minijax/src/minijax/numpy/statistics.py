@@ -95,7 +95,7 @@ def cov(
 
     Raises:
         ValueError: there are more than two axes.
-        TypeError: `fweights` are no integers.
+        TypeError: `fweights` are not integers.
         RuntimeError: weights do not fit the observations.
 
     >>> jnp.cov(jnp.array([[1.0, 3.0], [2.0, 6.0]]))

@@ -154,7 +154,7 @@ def unary(
         hlo: the operation of StableHLO, or of CHLO where it begins with `chlo.`; or what writes
             several.
         kinds: the dtypes it takes: b(ool), i(nt), u(nsigned), f(loat), c(omplex). Where these
-            are no integers, the function converts integers to floats.
+            are not integers, the function converts integers to floats.
         result: from the dtype of the operand to that of the result, where it is another.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
 

@@ -48,7 +48,7 @@ def call(
         names: the routine, without the letter for its dtype.
         operands: the first one has that dtype.
         out_avals: the types of the results.
-        batch: how many leading axes are no axes of matrices, in operands and results alike.
+        batch: how many leading axes are not axes of matrices, in operands and results alike.
         attributes: letters, as LAPACK has them, flags, or numbers.
         in_place: for operands that the routine overwrites, which result takes their place.
     """

@@ -37,7 +37,7 @@ _NUMBERS = (*python_scalars, np.generic)
 class BodyTrace(JaxprTrace):
     """Stages a function that is part of another program.
 
-    Arrays that it closes over are no literals, even scalars: another call has other values, and
+    Arrays that it closes over are not literals, even scalars: another call has other values, and
     is the same program.
     """
 

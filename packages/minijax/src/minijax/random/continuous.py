@@ -39,7 +39,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
             imaginary parts of complex numbers have variance 1/2 each.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` neither real nor complex.
 
     >>> from minijax import random
@@ -121,7 +121,7 @@ def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -144,7 +144,7 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.maxwell(random.key(0), (1000,))
@@ -192,7 +192,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -229,7 +229,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.exponential(random.key(0), (1000,))
@@ -251,7 +251,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.laplace(random.key(0), (1000,))
@@ -274,7 +274,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.logistic(random.key(0), (1000,))
@@ -296,7 +296,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.cauchy(random.key(0), (1000,))
@@ -357,7 +357,7 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -381,7 +381,7 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -425,7 +425,7 @@ def triangular(
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -455,7 +455,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
         dtype: a dtype of integers; the default int if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, `p` does not broadcast to `shape`, or `dtype` is not one
             of integers.
 

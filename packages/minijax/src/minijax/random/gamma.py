@@ -189,7 +189,7 @@ def beta(
         method: "exact".
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -253,7 +253,7 @@ def chisquare(
         method: "exact".
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -280,7 +280,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -307,7 +307,7 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -333,7 +333,7 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
             not real.
 
@@ -361,7 +361,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> 
         dtype: a dtype of real numbers; the default float if not given.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> points = random.ball(random.key(0), d=2, shape=(100,))

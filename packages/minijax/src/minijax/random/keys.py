@@ -44,7 +44,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
         A scalar of dtype `key<fry>`.
 
     Raises:
-        TypeError: `seed` is no integer, or not a single one.
+        TypeError: `seed` is not an integer, or not a single one.
         OverflowError: `seed` is an int of more than 64 bits.
 
     >>> from minijax import random
@@ -129,7 +129,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
         An array of keys; where `key` is two words, each of the new ones is.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: it is more than one.
 
     >>> key, for_weights, for_noise = random.split(random.key(0), 3)
@@ -150,7 +150,7 @@ def fold_in(key: Any, data: Any) -> Any:
         data: an integer, of which 32 bits count.
 
     Raises:
-        TypeError: `key` is no key, or `data` no number.
+        TypeError: `key` is not a key, or `data` is not a number.
         ValueError: `key` is more than one.
         OverflowError: `data` is an int outside 0 to 2**32 - 1.
 

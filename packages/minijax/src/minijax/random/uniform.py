@@ -40,7 +40,7 @@ def uniform(
         maxval: the limit; a number or what broadcasts to `shape`.
 
     Raises:
-        TypeError: `key` is no key.
+        TypeError: `key` is not a key.
         ValueError: `key` is more than one, `dtype` not real, or a bound does not broadcast.
 
     >>> from minijax import random
@@ -92,7 +92,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
             to its ends.
 
     Raises:
-        TypeError: `key` is no key, or `dtype` none of integers.
+        TypeError: `key` is not a key, or `dtype` is not one of integers.
         ValueError: `key` is more than one, or a bound does not broadcast.
 
     >>> random.randint(random.key(0), (6,), 1, 7)

@@ -47,7 +47,7 @@ class CompileOptions(NamedTuple):
 
         Raises:
             TypeError: a value is of the wrong type.
-            ValueError: an argument to donate is no parameter of `fun`, or is static.
+            ValueError: an argument to donate is not a parameter of `fun`, or is static.
         """
         numbers, names = resolve_arguments(
             fun, "donate_argnums", donate_argnums, "donate_argnames", donate_argnames

@@ -262,7 +262,7 @@ def device_put(
         The pytree with Arrays in place of numbers and arrays.
 
     Raises:
-        TypeError: a leaf is no array or number, or `device` is something else than a device.
+        TypeError: a leaf is not an array or number, or `device` is something else than a device.
         ValueError: `donate` and `may_alias` are both asked for.
 
     >>> device_put({"a": [True, None]})
@@ -302,7 +302,7 @@ def device_get(x: Any) -> Any:
     """Fetches the numbers of all Arrays of a pytree, as numpy arrays.
 
     They are read-only views where the device shares its memory with numpy, as a CPU does.
-    Leaves that are no arrays stay what they are, and so do keys, which numpy does not know.
+    Leaves that are not arrays stay what they are, and so do keys, which numpy does not know.
 
     Arguments:
         x: a pytree.

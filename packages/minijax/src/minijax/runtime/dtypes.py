@@ -125,7 +125,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """The dtype that arrays get where `dtype` is asked for: of 32 bits, unless 64 are enabled.
 
     Raises:
-        TypeError: it is no dtype of numbers.
+        TypeError: it is not a dtype of numbers.
 
     >>> minijax.dtypes.canonicalize_dtype("float64")
     dtype('float32')

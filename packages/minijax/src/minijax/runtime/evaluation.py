@@ -76,7 +76,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
         new_val: whether there are 64 bits.
 
     Raises:
-        TypeError: it is no bool.
+        TypeError: it is not a bool.
 
     >>> import minijax.numpy as jnp
     >>> with enable_x64(True):

@@ -115,7 +115,7 @@ class JittedFunction(Stage3JittedFunction):
         """Raises an error that says more than the one that a call raised, if there is one."""
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """As in stage 3, but arguments that are no trees need not be taken apart.
+        """As in stage 3, but arguments that are not trees need not be taken apart.
 
         Then the key is one flat tuple: the type of each argument that is an array, and exact type
         and value of each that is static, after its name where it has one.
@@ -306,7 +306,7 @@ def jit(
             returns a decorator.
         in_shardings: None. There is one device.
         out_shardings: None.
-        static_argnums: positions of arguments that are no arrays but hashable Python values,
+        static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled anew for each value.
         static_argnames: the same, by name.
         donate_argnums: positions of arguments whose memory the results may take over. Arrays
@@ -326,7 +326,7 @@ def jit(
         and `eval_shape` take the same arguments, or types, and compute nothing.
 
     Raises:
-        TypeError: when called, an argument that is not static is no array or number.
+        TypeError: when called, an argument that is not static is not an array or number.
         ValueError: a static argument is not hashable; an option names no parameter of `fun`, or
             XLA does not know it; when called, an array is donated that is also another argument.
         RuntimeError: when called, an argument was donated to a call before.

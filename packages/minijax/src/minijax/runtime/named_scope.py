@@ -55,7 +55,7 @@ def named_scope(name: str) -> Iterator[None]:
         name: the name of the part.
 
     Raises:
-        TypeError: `name` is no string.
+        TypeError: `name` is not a string.
 
     >>> @minijax.jit
     ... def layer(x, w):
@@ -90,7 +90,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
         A function of the same arguments.
 
     Raises:
-        TypeError: `fun` is no function, or `name` no string.
+        TypeError: `fun` is not a function, or `name` is not a string.
 
     >>> f = minijax.jit(minijax.named_call(jnp.sin, name="waves"))
     >>> 'op_name="waves/sin"' in f.lower(1.0).compile().as_text()

@@ -76,7 +76,7 @@ class _ListsAsTuples(StaticArguments):
         """As of any function; but no list or tuple replaces one number, one flag or one string.
 
         Raises:
-            TypeError: one does, or a flag is neither true nor false, a tolerance is no number.
+            TypeError: one does, or a flag is neither true nor false, a tolerance is not a number.
         """
         return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
 
@@ -119,7 +119,7 @@ def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: boo
 
     Arguments:
         fun: the function.
-        static: the names of arguments that are no arrays, such as axes, shapes and dtypes.
+        static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
         types: whether a type may stand for the array that is the first argument.
     """
     if fun is None:

@@ -95,7 +95,7 @@ def make_jaxpr(
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        static_argnums: positions of arguments that are no arrays but hashable Python values.
+        static_argnums: positions of arguments that are not arrays but hashable Python values.
         return_shape: whether to return the types of the results, too.
 
     Returns:

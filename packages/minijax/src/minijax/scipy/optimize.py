@@ -161,7 +161,7 @@ def minimize(
 
     Raises:
         ValueError: there is no such method.
-        TypeError: `args` is no tuple.
+        TypeError: `args` is not a tuple.
 
     >>> import minijax.numpy as jnp
     >>> found = minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(2), method="BFGS")

@@ -176,7 +176,7 @@ def convolve2d(
 
     Raises:
         NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
-        ValueError: an argument is no matrix.
+        ValueError: an argument is not a matrix.
 
     >>> minijax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.array([[1.0, 10.0]]))
     Array([[ 1., 11., 10.],
@@ -206,7 +206,7 @@ def correlate2d(
 
     Raises:
         NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
-        ValueError: an argument is no matrix.
+        ValueError: an argument is not a matrix.
 
     >>> print(correlate2d(jnp.arange(3.0)[None], jnp.array([[0.0, 1.0]]), mode="valid"))
     [[1. 2.]]

@@ -247,7 +247,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
         dtype: of the result; the default int if not given.
 
     Raises:
-        ValueError: `n` is no power of 2.
+        ValueError: `n` is not a power of 2.
 
     >>> print(hadamard(4))
     [[ 1  1  1  1]

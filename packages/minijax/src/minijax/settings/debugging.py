@@ -60,7 +60,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     them, and `print` shows values.
 
     Raises:
-        TypeError: `disable` is no bool.
+        TypeError: `disable` is not a bool.
 
     >>> import minijax
     >>> with disable_jit():
@@ -79,7 +79,7 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
     below "minijax", which Python writes to stderr unless it is told otherwise.
 
     Raises:
-        TypeError: `new_val` is no bool.
+        TypeError: `new_val` is not a bool.
 
     >>> import logging
     >>> handler = logging.Handler()
@@ -118,7 +118,7 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
     number, the program runs once more, step by step, to find which step computed it.
 
     Raises:
-        TypeError: `new_val` is no bool.
+        TypeError: `new_val` is not a bool.
 
     >>> import minijax.numpy as jnp
     >>> with debug_nans(True):
@@ -140,7 +140,7 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
     was computed.
 
     Raises:
-        TypeError: `new_val` is no bool.
+        TypeError: `new_val` is not a bool.
 
     >>> with minijax.debug_infs(True):
     ...     try:

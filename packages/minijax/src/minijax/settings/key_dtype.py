@@ -1,4 +1,4 @@
-"""The dtype of random keys, whose elements are no numbers.
+"""The dtype of random keys, whose elements are not numbers.
 
 XLA holds a key as a number of 64 bits. So whatever moves elements about without computing with
 them (reshape, indexing, select, loops that carry keys) treats keys like any other array, and what

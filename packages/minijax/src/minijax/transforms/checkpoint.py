@@ -84,7 +84,7 @@ def checkpoint(
         policy: which results of primitives are kept; none by default. One of
             `checkpoint_policies`, or a function of a primitive, the types of its operands, and its
             parameters.
-        static_argnums: positions of arguments that are no arrays but Python values.
+        static_argnums: positions of arguments that are not arrays but Python values.
         static_argnames: names of such arguments, where they are given by name.
 
     Returns:

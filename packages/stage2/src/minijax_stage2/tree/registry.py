@@ -119,7 +119,7 @@ def register_pytree_node(
     Arguments:
         nodetype: the class; its subclasses are not registered with it.
         flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` is the part
-            that is no child: it is compared when structures are, and should be hashable.
+            that is not a child: it is compared when structures are, and should be hashable.
         unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
             children may be any objects, so it should not check or convert them.
         flatten_with_keys_func: `flatten_with_keys_func(node) -> (pairs, aux_data)` with a
@@ -259,7 +259,7 @@ def register_dataclass(
         The class itself, so that this serves as a decorator.
 
     Raises:
-        TypeError: only one of the two is given, or neither for a class that is no dataclass.
+        TypeError: only one of the two is given, or neither for a class that is not a dataclass.
         ValueError: the names are not those of the fields that `__init__` takes, or the class
             is already registered.
 

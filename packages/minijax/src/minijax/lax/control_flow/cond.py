@@ -62,7 +62,7 @@ def cond(
 
     Raises:
         BranchTypeError: the results differ in structure or types.
-        TypeError: `pred` is no scalar.
+        TypeError: `pred` is not a scalar.
 
     As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function an operand of its own.
 
@@ -124,7 +124,7 @@ def switch(
     Raises:
         ValueError: there are no functions.
         BranchTypeError: the results differ in structure or types.
-        TypeError: `index` is no integer scalar.
+        TypeError: `index` is not an integer scalar.
 
     >>> switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 10)
     Array(30, dtype=int32, weak_type=True)

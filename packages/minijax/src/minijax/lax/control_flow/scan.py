@@ -208,7 +208,7 @@ def fori_loop(
         The last carry.
 
     Raises:
-        TypeError: a bound is no integer, the bounds differ in dtype, or the carry changes its
+        TypeError: a bound is not an integer, the bounds differ in dtype, or the carry changes its
             structure or types.
         ValueError: `unroll` is given and a bound is traced.
 

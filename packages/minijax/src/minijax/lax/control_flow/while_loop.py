@@ -47,7 +47,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     Raises:
         TypeError: `cond_fun` returns no boolean scalar, or the carry changes its type.
         ValueError: it is differentiated in reverse mode, which needs to know in advance how
-            often the body runs: `scan`, and `fori_loop` with bounds that are no tracers, do.
+            often the body runs: `scan`, and `fori_loop` with bounds that are not tracers, do.
 
     >>> import minijax.numpy as jnp
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, jnp.int32(1))

@@ -95,7 +95,7 @@ def dynamic_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: indices are no integers, or sizes do not fit the shape of `operand`.
+        TypeError: indices are not integers, or sizes do not fit the shape of `operand`.
         ValueError: there is not one index for each axis.
 
     >>> window = minijax.jit(lambda x, start: lax.dynamic_slice(x, (start,), (3,)))
@@ -236,7 +236,7 @@ def dynamic_update_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: indices are no integers, or `update` does not fit `operand`.
+        TypeError: indices are not integers, or `update` does not fit `operand`.
         ValueError: there is not one index for each axis.
 
     >>> lax.dynamic_update_slice(jnp.zeros((2, 4)), jnp.ones((1, 2)), (1, 1))

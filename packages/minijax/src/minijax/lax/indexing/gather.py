@@ -73,7 +73,7 @@ def gather(
 
     Raises:
         TypeError: the numbers or sizes do not fit the shapes.
-        ValueError: indices are no integers.
+        ValueError: indices are not integers.
 
     >>> numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))
     >>> places = jnp.array([[0, 1], [1, 2]])

@@ -40,7 +40,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         The solutions. Not numbers where a matrix is singular.
 
     Raises:
-        TypeError: shapes do not fit, or `b` is no matrix.
+        TypeError: shapes do not fit, or `b` is not a matrix.
 
     >>> import minijax.numpy as jnp
     >>> ones = jnp.ones(3)

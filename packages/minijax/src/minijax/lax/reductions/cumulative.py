@@ -64,7 +64,7 @@ def associative_scan(
         A pytree of the structure and shapes of `elems`.
 
     Raises:
-        TypeError: `fn` is no function, or returns another structure than it takes.
+        TypeError: `fn` is not a function, or returns another structure than it takes.
         ValueError: arrays differ in size along `axis`.
 
     >>> import minijax.numpy as jnp

@@ -159,7 +159,7 @@ def reduce(
 
     Raises:
         TypeError: shapes or dtypes differ, or `computation` returns something else than it takes.
-        ValueError: `init_values` has not the structure of `operands`, or is no scalar.
+        ValueError: `init_values` has not the structure of `operands`, or is not a scalar.
 
     >>> import minijax.numpy as jnp
     >>> reduce(jnp.array([3.0, 4.0]), 0.0, lambda x, y: x * x + y, (0,)).shape

@@ -84,7 +84,7 @@ def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
     """A shape as a tuple of sizes, whatever way it was given.
 
     Raises:
-        TypeError: it is no int and no sequence of ints, or one is negative, or known only when
+        TypeError: it is neither an int nor a sequence of ints, or one is negative, or known only when
             the program runs.
     """
     sizes = ints(f"{caller}: shape", shape)
@@ -100,7 +100,7 @@ def steps_of(role: str, given: Any) -> int:
     that compiles.
 
     Raises:
-        TypeError: it is no int.
+        TypeError: it is not an int.
         ValueError: it is too large.
     """
     count = one_int(role, given)

@@ -97,7 +97,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
         each axis of it and None for each new axis; and the operands, one for each `Operand`.
 
     Raises:
-        TypeError: the index holds something that is no index.
+        TypeError: the index holds something that is not an index.
         IndexError: it does not fit the array, or is not known as it has to be.
     """
     shape = typeof(x).shape

@@ -63,7 +63,7 @@ def take(
         fill_value: by default not a number; for integers the smallest or, unsigned, the largest.
 
     Raises:
-        TypeError: indices are no integers.
+        TypeError: indices are not integers.
         ValueError: there is no such mode.
         NotImplementedError: the mode is "raise", but no program raises an error.
 
@@ -133,7 +133,7 @@ def take_along_axis(
             bounds.
 
     Raises:
-        TypeError: indices are no integers.
+        TypeError: indices are not integers.
         ValueError: `arr` and `indices` differ in their number of axes, or do not broadcast.
 
     >>> x = jnp.array([[3, 1], [2, 4]])

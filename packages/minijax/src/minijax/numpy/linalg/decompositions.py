@@ -217,7 +217,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
     The first and the last may be vectors.
 
     Raises:
-        ValueError: there are less than two, or one between is no matrix.
+        ValueError: there are less than two, or one between is not a matrix.
 
     >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))]).shape
     (2, 3)

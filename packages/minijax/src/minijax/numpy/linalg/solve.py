@@ -283,7 +283,7 @@ def lstsq(
         x; the sums of squared residuals; the rank of `a`; its singular values.
 
     Raises:
-        TypeError, ValueError: `a` is no matrix, `b` neither, or they do not fit.
+        TypeError, ValueError: `a` or `b` is not a matrix, or they do not fit.
 
     >>> x = jnp.array([0.0, 1.0, 2.0])
     >>> a = jnp.stack([x, jnp.ones(3)], axis=1)

@@ -240,7 +240,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     """The greatest common divisor of integers, by Euclid's algorithm.
 
     Raises:
-        ValueError: an operand is no integer.
+        ValueError: an operand is not an integer.
 
     >>> jnp.gcd(jnp.array([12, 18]), 8)
     Array([4, 2], dtype=int32)
@@ -261,7 +261,7 @@ def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple of integers.
 
     Raises:
-        ValueError: an operand is no integer.
+        ValueError: an operand is not an integer.
 
     >>> jnp.lcm(jnp.array([4, 6]), 10)
     Array([20, 30], dtype=int32)

@@ -62,7 +62,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
         bitorder: whether the first of eight is the "big" or the "little" bit.
 
     Raises:
-        TypeError: `a` is no array of booleans or integers.
+        TypeError: `a` is not an array of booleans or integers.
         ValueError: `bitorder` is another string.
 
     >>> jnp.packbits(jnp.array([1, 0, 1, 0, 0, 0, 0, 1]))
@@ -94,7 +94,7 @@ def unpackbits(
         bitorder: whether the "big" or the "little" bit comes first.
 
     Raises:
-        TypeError: `a` is no array of uint8.
+        TypeError: `a` is not an array of uint8.
         ValueError: `bitorder` is another string.
 
     >>> jnp.unpackbits(jnp.array([0b10100001], jnp.uint8))

@@ -24,7 +24,7 @@ def _is_whole(caller: str, x: Any) -> bool:
     """Return True if `x` are integers or booleans, which functions that round leave alone.
 
     Raises:
-        TypeError: they are no numbers.
+        TypeError: they are not numbers.
     """
     aval = typeof(x)
     if kind_of(aval.dtype) == NO_NUMBER:
@@ -349,7 +349,7 @@ def ldexp(x1: Any, x2: Any) -> Any:
     """`x1 * 2**x2`, for integers `x2`.
 
     Raises:
-        ValueError: `x2` are no integers, or `x1` is complex.
+        ValueError: `x2` are not integers, or `x1` is complex.
 
     >>> jnp.ldexp(jnp.array([0.75, 0.5]), jnp.array([3, 0]))
     Array([6. , 0.5], dtype=float32)

@@ -188,7 +188,7 @@ def gmres(
             the residual after each of them.
 
     Returns:
-        The solution; and 0, or -1 where it is no number.
+        The solution; and 0, or -1 where it is not a number.
 
     Raises:
         ValueError: `x0` has another structure or other shapes than `b`, or `A` is not square, or

@@ -72,7 +72,7 @@ def spence(x: Any) -> Any:
     """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
 
     Raises:
-        TypeError: `x` is no array of floats of 32 or 64 bits.
+        TypeError: `x` is not an array of floats of 32 or 64 bits.
 
     >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
     ('-0.822', '-0.822')

@@ -117,7 +117,7 @@ def _log_in_32_bits(x: Any) -> Any:
 
 
 def _tail(p: Any) -> Any:
-    """The probability of being farther out, on one side; 0.5 where `p` is no probability."""
+    """The probability of being farther out, on one side; 0.5 where `p` is not a probability."""
     is_inside = lax.bitwise_and(lax.gt(p, 0.0), lax.lt(p, 1.0))
     return where(is_inside, where(lax.gt(p, 0.5), lax.sub(1.0, p), p), 0.5)
 

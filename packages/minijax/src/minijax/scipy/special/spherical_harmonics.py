@@ -41,7 +41,7 @@ def sph_harm_y(
     Raises:
         ConcretizationTypeError: `n` is traced, and there is no `n_max`.
         NotImplementedError: `diff_n` is given.
-        TypeError: `n` or `m` are no integers.
+        TypeError: `n` or `m` are not integers.
 
     >>> print(sph_harm_y(1, 0, jnp.array([0.0]), jnp.array([0.5])).real)
     [0.48860252]

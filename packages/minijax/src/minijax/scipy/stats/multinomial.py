@@ -22,7 +22,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
         p: the probabilities of the faces.
 
     Raises:
-        ValueError: `x` and `n` are no integers.
+        ValueError: `x` and `n` are not integers.
 
     >>> f"{minijax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6])):.3f}"
     '-0.839'

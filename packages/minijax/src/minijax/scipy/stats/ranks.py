@@ -145,7 +145,7 @@ def sem(
         a: numbers.
         axis: the axis, or None for all numbers.
         ddof: by how much less than their number the squares are divided.
-        nan_policy: "propagate", or "omit" for what is no number to be left out.
+        nan_policy: "propagate", or "omit" for what is not a number to be left out.
         keepdims: whether the axis stays, with size 1.
 
     Raises:
