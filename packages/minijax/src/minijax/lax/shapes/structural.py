@@ -84,8 +84,8 @@ def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
     """A shape as a tuple of sizes, whatever way it was given.
 
     Raises:
-        TypeError: it is neither an int nor a sequence of ints, or one is negative, or known only when
-            the program runs.
+        TypeError: it is neither an int nor a sequence of ints, or one is negative, or known
+            only when the program runs.
     """
     sizes = ints(f"{caller}: shape", shape)
     check_shape(caller, sizes)
