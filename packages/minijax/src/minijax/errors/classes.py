@@ -33,25 +33,37 @@ from minijax_stage4.errors import (
 class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
     """An array was indexed by booleans that are not known while the function is traced."""
 
+    __module__ = "minijax.errors"  # as tracebacks show it
+
 
 class NonConcreteSliceError(ConcretizationTypeError, IndexError):
     """An array was sliced by bounds that are not known while the function is traced."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class LeakedTracerError(UnexpectedTracerError):
     """A tracer outlived the call that it belongs to, found by `checking_leaks`."""
 
+    __module__ = "minijax.errors"  # as tracebacks show it
+
 
 class UnboundAxisError(ExplainedError, NameError):
     """A collective asked for an axis by a name that no `vmap` around it has given."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class CarryTypeError(ExplainedError, TypeError):
     """The body of a loop returns a carry of other types or structure than it is given."""
 
+    __module__ = "minijax.errors"  # as tracebacks show it
+
 
 class KeyReuseError(ExplainedError, TypeError):
     """A random key was used twice, found by `debug_key_reuse`."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
 
 
 __all__ = [
