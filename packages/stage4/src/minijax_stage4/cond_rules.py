@@ -6,7 +6,7 @@ Branches must keep results of the same types. So where a transformation gives on
 result that another does not have (a tangent, a batch axis, a residual), all branches get it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,8 +124,6 @@ def _compute_all(
     The other branches get their operands as constants. What they compute need not be finite, and
     nor need be their derivatives, by which a cotangent of zero is not zero.
     """
-    number = typeof(which).dtype.type
-    takes = [eq(which, number(i)) for i in range(len(branches))]
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [
         move_batch_dim(x, axis_size, dim, 0) if v else x
@@ -133,21 +131,31 @@ def _compute_all(
     ]
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
     results: list[Any] = []
-    for is_taken, branch in zip(takes, branches, strict=True):
+    for number, branch in enumerate(branches):
+        of_examples = _chooser(which, number)
         batched = (True,) * len(branch.outvars)
         program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched)
         guarded = [
-            _select(is_taken, stop_gradient(x), x) if v else x
+            of_examples(x, stop_gradient(x)) if v else x
             for x, v in zip(operands, varies, strict=True)
         ]
         outs = eval_jaxpr(program, [], *consts, *guarded)
-        results = [_select(is_taken, *pair) for pair in zip(results or outs, outs, strict=True)]
+        if number:
+            outs = [of_examples(x, other) for x, other in zip(outs, results, strict=True)]
+        results = outs
     return results, [0] * len(results)
 
 
-def _select(which: Any, on_false: Any, on_true: Any) -> Any:
-    """For each example, along the first axis, one of the two."""
-    return select_n(broadcast_in_dim(which, typeof(on_false).shape, (0,)), on_false, on_true)
+def _chooser(which: Any, number: int) -> Callable[[Any, Any], Any]:
+    """Return the function that takes one value for examples of branch `number`, else another."""
+    is_boolean = typeof(which).dtype == np.bool_
+    is_taken = which if is_boolean else eq(which, np.int32(number))
+
+    def choose(taken: Any, other: Any) -> Any:
+        cases = (taken, other) if is_boolean and number == 0 else (other, taken)
+        return select_n(broadcast_in_dim(is_taken, typeof(taken).shape, (0,)), *cases)
+
+    return choose
 
 
 vmap_rules[cond_p] = _vmap
