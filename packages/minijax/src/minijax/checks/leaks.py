@@ -14,6 +14,9 @@ from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer
 
 
+_FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12
+
+
 @reusable_context
 def checking_leaks() -> Iterator[None]:
     """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
@@ -31,7 +34,7 @@ def checking_leaks() -> Iterator[None]:
     leaked tracers of the jit of `<lambda>`, which has ended
     >>> kept.clear()
     """
-    is_first = not (tracer_leaks_option.value or gc.get_freeze_count())
+    is_first = not (tracer_leaks_option.value or gc.get_freeze_count() > _FROZEN_AT_START)
     if is_first:  # what is there already is set aside, and not looked through again and again
         gc.collect()
         gc.freeze()
