@@ -13,7 +13,6 @@ from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer
 
-
 _FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12
 
 
