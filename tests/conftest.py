@@ -4,6 +4,7 @@ import hashlib
 import os
 
 import jax
+import pytest
 from hypothesis import HealthCheck, settings
 
 import minijax
@@ -94,7 +95,15 @@ def drawn(seed, item):
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
+# What is compared with JAX as it is now: an older JAX has other numbers at edges and in derivatives.
+OF_THE_NEWEST = {"test_exactness", "test_found"}
+
+
 def pytest_collection_modifyitems(config, items):
+    if jax.__version_info__ < (0, 11):
+        for item in items:
+            if item.path.stem in OF_THE_NEWEST:
+                item.add_marker(pytest.mark.skip(reason="an older JAX is not what this follows"))
     share = config.option.share
     shares = {**dict.fromkeys(BY_FAMILY, share), **dict.fromkeys(COMBINATIONS, share**2)}
     left_out = [
