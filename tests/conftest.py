@@ -95,7 +95,7 @@ def drawn(seed, item):
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-# What is compared with JAX as it is now: an older JAX has other numbers at edges and in derivatives.
+# What is compared with JAX as it is now: an older one has other numbers at edges and of slopes.
 OF_THE_NEWEST = {"test_exactness", "test_found"}
 
 
