@@ -304,6 +304,9 @@ def test_every_public_name_has_a_docstring(package):
     assert bare == []
     missing = [file for file in sources(package) if not ast.get_docstring(tree_of(file))]
     assert missing == []
+    summaries = re.compile(r'"""(?:What|How|Where|Whether|Which) .*')
+    indirect = [line for file in sources(package) for line in summaries.findall(file.read_text())]
+    assert indirect == [], "summaries begin with a noun or a verb"
 
 
 def test_the_library_calls_the_functions_of_lax_that_promote():

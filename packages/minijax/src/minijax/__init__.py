@@ -188,10 +188,7 @@ hide_frames_of(__file__)
 _LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util", "version"}
 
 if TYPE_CHECKING:
-    from minijax import experimental, image, scipy, version
-    from minijax.checks import derivatives as test_util
-    from minijax.exporting import export
-    from minijax.numpy import ravel_pytree as flatten_util
+    from minijax import experimental, export, flatten_util, image, scipy, test_util, version
     from minijax.runtime.devices import Device
 
 

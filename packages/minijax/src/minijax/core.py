@@ -1,4 +1,4 @@
-"""What extends the library: primitives, traces, types, jaxprs, and tables of rules."""
+"""Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 # ruff: noqa: F401, F403
 from minijax.primitives.extending import *

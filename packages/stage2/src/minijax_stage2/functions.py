@@ -379,10 +379,9 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple; the message due when they are not names them by `role`."""
     if type(given) is int:
         return (given,)
-    several = isinstance(given, (tuple, list, Sequence)) or getattr(given, "ndim", 0) > 0
+    is_text = isinstance(given, str | bytes | bytearray | memoryview)  # bytes are ints to Python
+    several = not is_text and (isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0)
     try:
-        if isinstance(given, str | bytes | bytearray | memoryview):  # bytes are ints to Python
-            raise TypeError
         return tuple([int(operator.index(x)) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None

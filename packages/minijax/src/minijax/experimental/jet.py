@@ -16,7 +16,8 @@ from typing import Any
 from minijax.errors.classes import TreeMismatchError
 from minijax.lax import promoting as lax
 from minijax.lax.convolution.conv_general_dilated import conv_general_dilated_p
-from minijax.primitives.interpreters import Parts, Trace, program_of, transformation
+from minijax.primitives.composition import calls
+from minijax.primitives.interpreters import Parts, Trace, called_program, transformation
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage1.interpreter import set_interpreter
@@ -58,9 +59,8 @@ class JetTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """The derivatives of a result are those of its tangent along the first derivatives."""
-        program = program_of(primitive, args, params) if primitive.name == "jit" else None
-        if program is not None:
-            return program(*args)
+        if primitive in calls:
+            return called_program(params)(*args)
 
         def tangents(primals: Sequence[Any], firsts: Sequence[Any]) -> list[Any]:
             out_tangents: list[Any] = jvp_rules[primitive](primals, firsts, **params)[1]

@@ -14,6 +14,7 @@ from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure
+from minijax_stage2.tree.registry import find_node_type
 from minijax_stage3 import backend
 
 _MAGIC = b"minijax exported program "
@@ -76,8 +77,6 @@ def register_pytree_node_serialization(
     >>> export.deserialize(double(Length(1.0, "m")).serialize()).call(Length(3.0, "m")).unit
     'm'
     """
-    from minijax_stage2.tree.registry import find_node_type
-
     node_type = find_node_type(nodetype)
     if node_type is None:
         raise ValueError(

@@ -7,10 +7,13 @@ import enum
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from minijax.settings.config import config
 from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2.shown import shown
+from minijax_stage3.lowering import element_type
 
 
 class Precision(enum.Enum):
@@ -168,10 +171,6 @@ def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
 
 
 def _algorithm_text(algorithm: DotAlgorithm) -> str:
-    import numpy as np
-
-    from minijax_stage3.lowering import element_type
-
     def text(value: Any) -> str:
         if isinstance(value, bool):
             return str(value).lower()

@@ -11,7 +11,7 @@ from minijax.settings.number_types import types_in_function
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shaped_array import set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3 import ClosedJaxpr
+from minijax_stage3 import ClosedJaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules
 from minijax_stage3.staging import trace_to_jaxpr
@@ -21,6 +21,10 @@ Rule = Callable[..., Any]
 # The functions of other primitives that lowering rules write, by the rule: each takes operands and
 # parameters, and returns a list of results.
 decompositions: dict[Rule, Callable[..., Sequence[Any]]] = {}
+
+
+# Primitives that stand for the one jaxpr among their parameters, applied to all of their operands.
+calls: set[Primitive] = {jit_p}
 
 
 def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:

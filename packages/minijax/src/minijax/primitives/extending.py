@@ -1,4 +1,4 @@
-"""What extends the library: primitives, traces, types, jaxprs, and tables of rules."""
+"""Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 import functools
 from collections.abc import Callable

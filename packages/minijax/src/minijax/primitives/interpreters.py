@@ -6,10 +6,11 @@ trace with a `process` of its own needs no table.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, ClassVar
 
 import minijax_stage2 as stage2
-from minijax.primitives.composition import decomposition_of
+from minijax.primitives.composition import calls, decomposition_of
 from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
@@ -18,7 +19,7 @@ from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3 import Jaxpr, eval_jaxpr
+from minijax_stage3 import eval_jaxpr
 
 Parts = tuple[Any, ...]
 
@@ -122,21 +123,23 @@ class Trace(stage2.Trace):
         Raises:
             MissingRuleError: it is neither.
         """
-        program = program_of(primitive, args, params)
+        program = program_of(primitive, params)
         if program is None:
             return [self.box(parts) for parts in self.rules[primitive]()]  # which is an error
         return program(*args)
 
 
-def program_of(
-    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-) -> Callable[..., list[Any]] | None:
+def program_of(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
     """The function of other primitives that a primitive stands for; None if there is none."""
-    jaxprs = [p for p in params.values() if isinstance(p, Jaxpr) and len(p.invars) == len(args)]
-    if primitive.name in ("jit", "checkpoint") and len(jaxprs) == 1:
-        return lambda *operands: eval_jaxpr(jaxprs[0], [], *operands)
+    if primitive in calls:
+        return called_program(params)
     function = decomposition_of(primitive)
     return None if function is None else lambda *operands: list(function(*operands, **params))
+
+
+def called_program(params: dict[str, Any]) -> Callable[..., list[Any]]:
+    """The function of operands that one of `calls` applies."""
+    return partial(eval_jaxpr, params["jaxpr"], [])
 
 
 def transformation(trace_class: type[Trace], **options: Any) -> Callable[..., Any]:

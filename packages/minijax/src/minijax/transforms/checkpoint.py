@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments
+from minijax.primitives.composition import calls
 from minijax.primitives.dependence import through, through_call
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.runtime.conversion import to_array, tree_to_arrays
@@ -58,6 +59,7 @@ from minijax_stage4.transpose import UndefPrimal, transpose_rules
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
 checkpoint_p = Primitive("checkpoint", higher_order=True)
+calls.add(checkpoint_p)
 through[checkpoint_p] = through_call
 
 

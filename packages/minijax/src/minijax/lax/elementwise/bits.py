@@ -86,7 +86,7 @@ shift_right_logical = binary(
 )
 population_count = unary(
     "population_count",
-    """How many bits of `x` are set.
+    """The number of bits of `x` that are set.
 
     >>> lax.population_count(jnp.array([0b0, 0b1011, 0b1111]))
     Array([0, 3, 4], dtype=int32)
@@ -95,7 +95,7 @@ population_count = unary(
     kinds="iu",
 )
 clz = unary(
-    "clz", """How many bits of `x` before the highest that is set.
+    "clz", """The number of zero bits of `x` before the highest that is set.
 
     >>> lax.clz(jnp.array([1, 2, 255], jnp.uint8))
     Array([7, 6, 0], dtype=uint8)

@@ -121,7 +121,7 @@ declare(
 
 is_finite = unary(
     "is_finite",
-    """Where a real `x` is neither infinite nor NaN.
+    """Test if a real `x` is neither infinite nor NaN, element by element.
 
     >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
     Array([ True, False, False], dtype=bool)
@@ -172,7 +172,7 @@ ceil = unary(
 
 rem = binary(
     "rem",
-    """What the quotient `x / y`, rounded towards zero, leaves of `x`; it has the sign of `x`.
+    """The remainder of `x / y` rounded towards zero; it has the sign of `x`.
 
     >>> lax.rem(jnp.array([7, -7]), 3)
     Array([ 1, -1], dtype=int32)

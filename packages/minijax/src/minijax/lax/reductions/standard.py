@@ -116,7 +116,7 @@ reduce_min = reduction(
 )
 reduce_and = reduction(
     "reduce_and",
-    """Whether all elements along `axes` hold; for integers bit by bit.
+    """Test if all elements along `axes` are true; for integers bit by bit.
 
     >>> lax.reduce_and(jnp.array([[True, True], [True, False]]), (1,))
     Array([ True, False], dtype=bool)
@@ -127,7 +127,7 @@ reduce_and = reduction(
 )
 reduce_or = reduction(
     "reduce_or",
-    """Whether any element along `axes` holds; for integers bit by bit.
+    """Test if any element along `axes` is true; for integers bit by bit.
 
     >>> lax.reduce_or(jnp.array([[False, True], [False, False]]), (1,))
     Array([ True, False], dtype=bool)
@@ -138,7 +138,7 @@ reduce_or = reduction(
 )
 reduce_xor = reduction(
     "reduce_xor",
-    """Whether an odd number of elements along `axes` hold; for integers bit by bit.
+    """Test if an odd number of elements along `axes` are true; for integers bit by bit.
 
     >>> lax.reduce_xor(jnp.array([[True, True], [True, False]]), (1,))
     Array([False,  True], dtype=bool)
