@@ -180,6 +180,12 @@ FOUND = {
     "the shape of double_sided_maxwell": lambda n, lib: lib.random.double_sided_maxwell(
         lib.random.key(0), n.ones(2), n.ones(2)
     ),
+    "choose is never weak": lambda n, lib: [
+        n.choose(0, each, mode="clip") for each in ([1.0, n.array(1)], [1.0, 2.0], [True, 1])
+    ],
+    "roots of a traced number": lambda n, lib: [
+        lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
+    ],
 }
 
 

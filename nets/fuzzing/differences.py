@@ -147,6 +147,13 @@ DELIBERATE = [
         where_we_raise("^IndexError: (insert|delete): an index is out of bounds"),
     ),
     Deliberate(
+        "`associative_scan` counts axes from the end also in reverse; JAX refuses these there.",
+        called_with(
+            "accepted", r"lax\.associative_scan",
+            lambda fn, elems, reverse=False, axis=0: reverse and axis < 0,
+        ),
+    ),
+    Deliberate(
         "Complex numbers have no largest; JAX finds that out when it compiles.",
         where_we_raise(r"^TypeError: arg(max|min): .* has no elements with an order"),
     ),

@@ -367,6 +367,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     if typeof(p).ndim > 1:
         raise ValueError(f"roots: p must be a sequence of numbers, found {typeof(p)}")
     p, zeros = _leading_zeros(p)
+    if typeof(p).size < 2:
+        return _roots(p)  # none, whether the number is zero or not
     if not strip_zeros:
         return _roots_and_nan(p, zeros)
     known = known_value(zeros)

@@ -288,7 +288,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 @operation
 def _chosen(a: Any, choices: list[Any]) -> Any:
     a, *choices = broadcast_arrays(a, *choices)
-    return lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
+    out = lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
+    return lax.convert_element_type(out, typeof(out).dtype)  # not weak, whatever the choices are
 
 
 @evaluated_by_library
