@@ -148,11 +148,12 @@ def where_under(transformations: set[str], equates: Equates) -> Equates:
     return changed
 
 
-def where_called(functions: set[str], equates: Equates) -> Equates:
-    """As `equates`, in programs that call one of the functions."""
+def where_called(functions: str, equates: Equates) -> Equates:
+    """As `equates`, in programs that call a function that the pattern fits."""
+    pattern = re.compile(functions)
 
     def changed(program: Program, ours: Any, theirs: Any) -> Any:
-        calls_one = not functions.isdisjoint(program.functions)
+        calls_one = any(map(pattern.fullmatch, program.functions))
         return equates(program, ours, theirs) if calls_one else theirs
 
     return changed

@@ -49,6 +49,14 @@ def weak_gradients(program: Program, ours: Any, theirs: Any) -> Any:
     return where_under({"grad", "vjp", "jacrev"}, change)(program, ours, theirs)
 
 
+def has_ties(x: np.ndarray) -> bool:
+    """True if an order of the elements is not the only one."""
+    x = np.sort(x.astype(np.float64), axis=None)
+    return bool(np.any(np.isnan(x)) or np.any(x[1:] == x[:-1]))
+
+
+NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
+
 DELIBERATE = [
     Deliberate(
         "What JAX says that it has not implemented, minijax may have.",
@@ -78,6 +86,13 @@ DELIBERATE = [
             "Linearization failed to produce known values",
             "is not supported by dot_general on CPU",
             "Integers cannot be raised to negative powers",
+        ),
+    ),
+    Deliberate(
+        "Among these are the greater and the lesser of complex numbers.",
+        under(
+            where_jax_raises("^TypeError: [gl]t does not accept dtype complex"),
+            "grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev",
         ),
     ),
     Deliberate(
@@ -187,14 +202,42 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Results of `checkpoint` are arrays, also where JAX gives a constant as Python's number.",
+        equates=where_under(
+            {"checkpoint"},
+            of_each_leaf(
+                lambda x, y: replace(x, values=y.values.astype(x.dtype))
+                if x.kind == "array" and x.shape == () and y.kind in NUMBERS else y
+            ),
+        ),
+    ),
+    Deliberate(
+        "`approx_max_k` and `approx_min_k` are exact: of numbers that are equal the first comes "
+        "first, and NaN counts as the largest. JAX's give any.",
+        called_with(
+            "value", r"lax\.approx_(max|min)_k",
+            lambda operand, *args, **kwargs: has_ties(np.asarray(operand)),
+        ),
+    ),
+    Deliberate(
         "The gradient by an argument of a weak type is weak; JAX's is unless indexing, padding or "
         "sorting lies on the way.",
         equates=weak_gradients,
     ),
     Deliberate(
-        "`median` of a scalar keeps the number of its axes, as numpy's; JAX adds one.",
+        "Distributions of arrays of weak types are weak, as those of scalars are; JAX's are in "
+        "some of the functions.",
+        equates=where_called(
+            r"jax\.scipy\.stats\..*",
+            of_each_leaf(
+                lambda x, y: replace(y, weak=x.weak) if x.weak and x.shape == y.shape != () else y
+            ),
+        ),
+    ),
+    Deliberate(
+        "Medians and quantiles of a scalar keep the number of its axes, as numpy's; JAX adds one.",
         called_with(
-            ".*", r"jnp\.(nan)?median",
+            ".*", r"jnp\.(nan)?(median|quantile|percentile)",
             lambda a, *args, keepdims=False, **kwargs: np.ndim(a) == 0 and keepdims,
         ),
     ),
@@ -253,7 +296,7 @@ DELIBERATE = [
         "Second derivatives of Cauchy's quantiles by location and scale are numbers also where the "
         "quantile is infinite; JAX's are NaN.",
         equates=where_called(
-            {"jax.scipy.stats.cauchy.ppf", "jax.scipy.stats.cauchy.isf"},
+            r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
             where_under(
                 {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),

@@ -295,14 +295,8 @@ def approx_max_k(
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
     (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
     """
-    if not aggregate_to_topk:
-        raise NotImplementedError("approx_max_k: aggregate_to_topk must be True")
-    (k,) = ints("approx_max_k: k", k)
-    if k < 1:
-        raise ValueError(f"approx_max_k: k must be positive, found {k}")
-    if not is_inexact(typeof(operand).dtype):
-        raise ValueError(f"approx_max_k: operand must be of floats, found {typeof(operand)}")
-    return top_k(operand, k, axis=reduction_dimension)
+    _require_floats("approx_max_k", operand, aggregate_to_topk)
+    return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
 
 
 @operation(
@@ -327,10 +321,24 @@ def approx_min_k(
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32))
     """
-    values, indices = approx_max_k(
-        neg(operand), k, reduction_dimension, aggregate_to_topk=aggregate_to_topk
-    )
+    _require_floats("approx_min_k", operand, aggregate_to_topk)
+    k = _positive("approx_min_k", k)
+    values, indices = top_k(neg(operand), k, axis=reduction_dimension)
     return neg(values), indices
+
+
+def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool) -> None:
+    if not aggregate_to_topk:
+        raise NotImplementedError(f"{caller}: aggregate_to_topk must be True")
+    if not is_inexact(typeof(operand).dtype):
+        raise ValueError(f"{caller}: operand must be of floats, found {typeof(operand)}")
+
+
+def _positive(caller: str, k: int) -> int:
+    (k,) = ints(f"{caller}: k", k)
+    if k < 1:
+        raise ValueError(f"{caller}: k must be positive, found {k}")
+    return k
 
 
 __all__ = [
