@@ -19,10 +19,8 @@ STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"
 PACKAGES = [*STAGES, "minijax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
 ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
-LONGEST_FILE = 400  # lines, of a stage
 
 every_package = pytest.mark.parametrize("package", PACKAGES)
-every_stage = pytest.mark.parametrize("stage", STAGES)
 
 
 def sources(package):
@@ -207,12 +205,6 @@ def run(*parts):
 
 
 # 4. One concept a file, and imports run one way.
-
-
-@every_stage
-def test_no_file_of_a_stage_is_long(stage):
-    lengths = {f.name: len(f.read_text(encoding="utf-8").splitlines()) for f in sources(stage)}
-    assert {name: count for name, count in lengths.items() if count > LONGEST_FILE} == {}
 
 
 def needs_of(module, file, files):

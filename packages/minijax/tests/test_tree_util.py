@@ -1,19 +1,277 @@
 """What the library adds to the pytrees of stage 2."""
 
 import operator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import minijax
 import minijax.numpy as jnp
 from minijax.tree_util import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
     Partial,
+    SequenceKey,
+    all_leaves,
+    keystr,
+    register_dataclass,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    tree_all,
+    tree_broadcast,
+    tree_flatten,
     tree_leaves,
+    tree_leaves_with_path,
+    tree_map,
+    tree_map_with_path,
+    tree_reduce,
     tree_reduce_associative,
     tree_structure,
+    tree_transpose,
+    tree_unflatten,
     treedef_children,
     treedef_is_leaf,
+    treedef_tuple,
 )
+from minijax_stage2.tree import explain_mismatch
+
+
+@register_dataclass
+@dataclass
+class Layer:
+    weight: Any
+    bias: Any
+    activation: str = field(default="tanh", metadata={"static": True})
+
+
+@register_pytree_node_class
+class Bag:
+    """Registered by methods, without keys."""
+
+    def __init__(self, *items: Any, label: str = "") -> None:
+        self.items, self.label = items, label
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bag) and (self.items, self.label) == (other.items, other.label)
+
+    def tree_flatten(self):
+        return self.items, self.label
+
+    @classmethod
+    def tree_unflatten(cls, label, items):
+        return cls(*items, label=label)
+
+
+@register_pytree_with_keys_class
+class Span:
+    """Registered by methods, with keys."""
+
+    def __init__(self, start: Any, stop: Any) -> None:
+        self.start, self.stop = start, stop
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and (self.start, self.stop) == (other.start, other.stop)
+
+    def tree_flatten_with_keys(self):
+        return ((GetAttrKey("start"), self.start), (GetAttrKey("stop"), self.stop)), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@register_static
+@dataclass(frozen=True)
+class Config:
+    size: int
+
+
+class Plain:
+    pass
+
+
+@dataclass
+class Late:
+    x: int
+    y: int = field(init=False)
+
+
+def containers(tree):
+    return st.one_of(
+        st.lists(tree, max_size=3),
+        st.dictionaries(st.sampled_from("abc"), tree, max_size=3),
+        st.builds(Layer, tree, tree, st.sampled_from(["tanh", "relu"])),
+        st.lists(tree, max_size=3).map(lambda items: Bag(*items, label="b")),
+        st.builds(Span, tree, tree),
+    )
+
+
+leaves = st.integers() | st.text(max_size=2)
+trees = st.recursive(leaves | st.none() | st.builds(Config, st.integers(0, 2)), containers)
+
+
+@given(trees)
+def test_classes_come_apart_and_together(tree):
+    leaves, treedef = tree_flatten(tree)
+    assert tree_unflatten(treedef, leaves) == tree
+    assert tree_map(lambda x: x, tree) == tree
+    assert [leaf for _, leaf in tree_leaves_with_path(tree)] == leaves
+
+
+def test_keys_of_registered_classes():
+    (path, _), (other, _) = tree_leaves_with_path([Layer(1, None), Span((2,), None)])
+    assert (keystr(path), keystr(other)) == ("[0].weight", "[1].start[0]")
+    assert (
+        explain_mismatch(Span([1], 2), Span((1,), 2))
+        == "at .start: expected list of 1, found tuple of 1"
+    )
+    assert explain_mismatch([Config(1)], [Config(2)]).startswith("at [0]: expected Config with aux")
+
+
+def test_keys_print_as_in_jax():
+    path = (DictKey("a"), SequenceKey(1), GetAttrKey("w"), FlattenedIndexKey(2))
+    assert keystr(path) == "['a'][1].w[<flat index 2>]"
+    assert keystr(path, simple=True, separator="/") == "a/1/w/2"
+
+
+def test_is_leaf_may_take_the_path():
+    def is_leaf(path, _):
+        seen.append(keystr(path))
+        return len(path) == 1
+
+    seen = []
+    pairs = tree_leaves_with_path({"a": 1, "b": [[2], 3]}, is_leaf, is_leaf_takes_path=True)
+    assert pairs == [((DictKey("a"),), 1), ((DictKey("b"),), [[2], 3])]
+    assert seen == ["", "['a']", "['b']"]
+    deep = [1, [Span(2, (3,))]]
+    found = tree_leaves_with_path(deep, lambda path, _: False, is_leaf_takes_path=True)
+    assert found == tree_leaves_with_path(deep)
+
+
+@given(trees, trees)
+def test_transposing_twice_changes_nothing(outer, inner):
+    outer_treedef, inner_treedef = tree_structure(outer), tree_structure(inner)
+    composed = outer_treedef.compose(inner_treedef)
+    tree = tree_unflatten(composed, range(composed.num_leaves))
+    transposed = tree_transpose(outer_treedef, inner_treedef, tree)
+    if composed.num_leaves:
+        assert tree_transpose(inner_treedef, outer_treedef, transposed) == tree
+
+
+@given(trees, trees)
+def test_a_prefix_becomes_the_full_tree(prefix, inner):
+    full = tree_map(lambda _: inner, prefix)
+    repeated = [x for x in tree_leaves(prefix) for _ in tree_leaves(inner)]
+    assert tree_broadcast(prefix, full) == tree_unflatten(tree_structure(full), repeated)
+
+
+@given(st.lists(trees, max_size=3))
+def test_a_structure_is_the_tuple_of_its_children(items):
+    treedefs = [tree_structure(item) for item in items]
+    assert treedef_tuple(treedefs) == tree_structure(tuple(items))
+
+
+def test_folds():
+    assert tree_all([])
+    assert tree_all({"a": 1, "b": [True]})
+    assert not tree_all([1, 0])
+    assert tree_reduce(operator.add, ["a", {"x": "b"}]) == "ab"
+    assert tree_reduce(operator.add, [], 5) == 5
+    assert all_leaves((1, "a"))
+    assert not all_leaves([1, []])
+    assert all_leaves([1, []], is_leaf=lambda x: x == [])
+    mapped = tree_map_with_path(lambda path, a, b: (keystr(path), a, b), [1], [2])
+    assert mapped == [("[0]", 1, 2)]
+
+
+def test_dataclass_fields_by_name_and_dropped():
+    @partial(register_dataclass, data_fields=["x"], meta_fields=["name"], drop_fields=["cache"])
+    @dataclass
+    class State:
+        x: Any
+        name: str
+        cache: Any = None
+
+    leaves, treedef = tree_flatten(State(1, "s", cache="big"))
+    assert leaves == [1]
+    assert tree_unflatten(treedef, [2]) == State(2, "s", None)
+    assert keystr(tree_leaves_with_path(State(1, "s"))[0][0]) == ".x"
+
+
+def test_functions_with_and_without_keys():
+    class Box:
+        def __init__(self, content):
+            self.content = content
+
+    def flatten_with_keys(box):
+        return [(GetAttrKey("content"), box.content)], None
+
+    register_pytree_with_keys(Box, flatten_with_keys, lambda _, children: Box(*children))
+    assert tree_leaves([Box((1, 2))]) == [1, 2]
+    assert keystr(tree_leaves_with_path([Box((1, 2))])[1][0]) == "[0].content[1]"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: tree_reduce(operator.add, []),
+            TypeError,
+            "tree_reduce: the tree has no leaves; give an initializer",
+        ),
+        (
+            lambda: tree_transpose(tree_structure([0]), tree_structure({"a": 0}), [{"b": 1}]),
+            TypeError,
+            "tree_transpose: at pytree_to_transpose[0]: the keys of the dict differ: missing "
+            "['a'], unexpected ['b']",
+        ),
+        (
+            lambda: tree_transpose(tree_structure([]), None, []),
+            TypeError,
+            "tree_transpose: the outer structure has no leaves to take the inner structure from; "
+            "give inner_treedef",
+        ),
+        (
+            lambda: register_static(list),
+            ValueError,
+            "<class 'list'> is already registered as a tree node",
+        ),
+        (
+            lambda: register_dataclass(Late, data_fields=["x"]),
+            TypeError,
+            "register_dataclass: give both data_fields and meta_fields, or neither",
+        ),
+        (
+            lambda: register_dataclass(Plain),
+            TypeError,
+            f"register_dataclass: {Plain!r} is no dataclass, so data_fields and meta_fields must "
+            "say what its fields are",
+        ),
+        (
+            lambda: register_dataclass(Late, data_fields=[], meta_fields=[]),
+            ValueError,
+            f"register_dataclass: {Late!r} has the fields ['x'], which are named neither in "
+            "data_fields nor in meta_fields; name them there or in drop_fields",
+        ),
+        (
+            lambda: register_dataclass(Late),
+            ValueError,
+            f"register_dataclass: the constructor of {Late!r} does not take the fields ['y']; "
+            "name them in drop_fields if they are fields with init=False",
+        ),
+    ],
+)
+def test_bad_calls_say_what_where_and_the_way_out(call, error, message):
+    with pytest.raises(error) as raised:
+        call()
+    assert str(raised.value).startswith(message)
 
 
 def scale(factor, x):

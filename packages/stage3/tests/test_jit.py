@@ -18,7 +18,7 @@ from minijax_stage2 import (
     jacfwd,
     jvp,
     reduce_sum,
-    register_pytree_node_class,
+    register_pytree_node,
     sin,
     vmap,
     where,
@@ -333,17 +333,9 @@ class TestUses:
         np.testing.assert_array_equal(vmap(two)(X), 2 * X)
 
     def test_of_methods_of_trees(self):
-        @register_pytree_node_class
         class Linear:
             def __init__(self, w):
                 self.w = w
-
-            def tree_flatten(self):
-                return (self.w,), None
-
-            @classmethod
-            def tree_unflatten(cls, _, children):
-                return cls(*children)
 
             @jit
             def __call__(self, x):
@@ -353,6 +345,7 @@ class TestUses:
             def scaled(self, by):
                 return Linear(self.w * by)
 
+        register_pytree_node(Linear, lambda x: ((x.w,), None), lambda _, xs: Linear(*xs))
         assert Linear(2.0)(3.0).item() == 6
         assert Linear(2.0).scaled(4.0)(1.0).item() == 8
 

@@ -10,63 +10,17 @@ import numpy as _np
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import jvp_rules as _jvp_rules
 from minijax_stage2 import vmap_rules as _vmap_rules
-from minijax_stage2.errors import (
-    ConcretizationTypeError,
-    MissingRuleError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-    UnexpectedTracerError,
-)
-from minijax_stage2.functions import (
-    abs,
-    add,
-    astype,
-    broadcast_in_dim,
-    cos,
-    div,
-    dot_general,
-    eq,
-    exp,
-    full_like,
-    ge,
-    gt,
-    le,
-    log,
-    lt,
-    matmul,
-    moveaxis,
-    mul,
-    ne,
-    neg,
-    power,
-    reciprocal,
-    reduce_sum,
-    reshape,
-    select_n,
-    sin,
-    sub,
-    transpose,
-    where,
-)
-from minijax_stage2.jacobian import jacfwd
-from minijax_stage2.jvp import defjvp, deflinear, defzero, deriv, jvp, jvp_rules
-from minijax_stage2.promotion import broadcast_to, promote, result_type
-from minijax_stage2.shaped_array import ShapedArray, float0, typeof
-from minijax_stage2.tangent import Zero
-from minijax_stage2.trace import (
-    Primitive,
-    Trace,
-    bind,
-    bind1,
-    current_trace,
-    draw_stack,
-    impl_rules,
-    trace_stack,
-)
-from minijax_stage2.tracer import Tracer
+from minijax_stage2.errors import *
+from minijax_stage2.functions import *
+from minijax_stage2.jacobian import *
+from minijax_stage2.jvp import *
+from minijax_stage2.promotion import *
+from minijax_stage2.shaped_array import *
+from minijax_stage2.tangent import *
+from minijax_stage2.trace import *
+from minijax_stage2.tracer import *
 from minijax_stage2.tree import *
-from minijax_stage2.vmap import vmap, vmap_rules
+from minijax_stage2.vmap import *
 
 __all__ = [
     "ConcretizationTypeError",
@@ -89,7 +43,6 @@ __all__ = [
     "Zero",
     "abs",
     "add",
-    "all_leaves",
     "astype",
     "bind",
     "bind1",
@@ -131,12 +84,7 @@ __all__ = [
     "promote",
     "reciprocal",
     "reduce_sum",
-    "register_dataclass",
     "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
     "registry",
     "reshape",
     "result_type",
@@ -145,19 +93,12 @@ __all__ = [
     "sub",
     "trace_stack",
     "transpose",
-    "tree_all",
-    "tree_broadcast",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_leaves",
-    "tree_leaves_with_path",
     "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
     "tree_structure",
-    "tree_transpose",
     "tree_unflatten",
-    "treedef_tuple",
     "typeof",
     "vmap",
     "vmap_rules",

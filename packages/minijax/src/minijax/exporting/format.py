@@ -13,8 +13,7 @@ import numpy as np
 from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import PyTreeDef, tree_structure
-from minijax_stage2.tree.registry import find_node_type
+from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
 from minijax_stage3 import backend
 
 _MAGIC = b"minijax exported program "

@@ -5,6 +5,26 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.pytrees.operations import (
+    all_leaves,
+    keystr,
+    tree_all,
+    tree_broadcast,
+    tree_flatten_with_path,
+    tree_leaves_with_path,
+    tree_map_with_path,
+    tree_reduce,
+    tree_transpose,
+    treedef_tuple,
+)
+from minijax.pytrees.registration import (
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 from minijax_stage2 import tree
 from minijax_stage2.tree import (
     DictKey,
@@ -16,26 +36,10 @@ from minijax_stage2.tree import (
 )
 
 # These call functions of the user's: those given to them, and those of registered classes.
-keystr = hiding_frames(tree.keystr)
-register_dataclass = hiding_frames(tree.register_dataclass)
-register_pytree_node = hiding_frames(tree.register_pytree_node)
-register_pytree_node_class = hiding_frames(tree.register_pytree_node_class)
-register_pytree_with_keys = hiding_frames(tree.register_pytree_with_keys)
-register_pytree_with_keys_class = hiding_frames(tree.register_pytree_with_keys_class)
-register_static = hiding_frames(tree.register_static)
-treedef_tuple = hiding_frames(tree.treedef_tuple)
-all_leaves = hiding_frames(tree.all_leaves)
-tree_all = hiding_frames(tree.tree_all)
-tree_broadcast = hiding_frames(tree.tree_broadcast)
 tree_flatten = hiding_frames(tree.tree_flatten)
-tree_flatten_with_path = hiding_frames(tree.tree_flatten_with_path)
 tree_leaves = hiding_frames(tree.tree_leaves)
-tree_leaves_with_path = hiding_frames(tree.tree_leaves_with_path)
 tree_map = hiding_frames(tree.tree_map)
-tree_map_with_path = hiding_frames(tree.tree_map_with_path)
-tree_reduce = hiding_frames(tree.tree_reduce)
 tree_structure = hiding_frames(tree.tree_structure)
-tree_transpose = hiding_frames(tree.tree_transpose)
 tree_unflatten = hiding_frames(tree.tree_unflatten)
 
 KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minijax.pytrees.operations import tree_map_with_path
 from minijax.runtime.array import Array, array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.config import Option, config
@@ -16,7 +17,7 @@ from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer, tree_leaves, tree_map
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import keystr, tree_map_with_path
+from minijax_stage2.tree import keystr
 from minijax_stage3 import backend as xla
 
 

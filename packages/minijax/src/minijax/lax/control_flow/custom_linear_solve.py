@@ -16,6 +16,7 @@ from minijax.lax.control_flow.implicit import (
     without_aux,
 )
 from minijax.primitives.loops import Avals, Flags, call_text, cut, evaluate_compiled, until_stable
+from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import result_type
@@ -41,7 +42,6 @@ from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
     tree_unflatten,
-    treedef_tuple,
 )
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules

@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax.lax.control_flow.implicit import check_structure, check_types, stage_part, without_aux
 from minijax.primitives.loops import cut
+from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.rules import JvpRule, custom_call
@@ -13,7 +14,7 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.tree import tree_flatten, tree_unflatten, treedef_tuple
+from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import eval_jaxpr
 from minijax_stage3.staging import abstractify
 from minijax_stage4 import linearize

@@ -12,6 +12,7 @@ from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.control_flow.while_loop import while_loop
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
@@ -30,7 +31,6 @@ from minijax_stage2.tree import (
     tree_flatten,
     tree_flatten_with_path,
     tree_unflatten,
-    treedef_tuple,
 )
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify

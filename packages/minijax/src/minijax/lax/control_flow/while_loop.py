@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax.control_flow.disabled_jit import while_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
@@ -20,7 +21,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.tree import tree_flatten, tree_unflatten, treedef_tuple
+from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 

@@ -1,18 +1,12 @@
-"""The registry: which types are inner nodes of a tree, and how each comes apart.
-
-A type that is not here is a leaf. Lookup is by exact type: a subclass of a registered
-class is a leaf until it is registered itself. Namedtuples are the one exception: they
-are nodes by what they are, a tuple class with `_fields`.
-"""
+"""Registering classes as containers, in all of JAX's ways."""
 
 import dataclasses
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any, TypeVar
 
-from minijax_stage2.tree.path import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2.tree import GetAttrKey, NodeType, register
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, tuple[Any, ...]], Any]
@@ -20,94 +14,24 @@ FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
 Class = TypeVar("Class", bound=type[Any])
 
 
-def index_keys(aux_data: Any, num_children: int) -> Iterable[Any]:
-    """The keys of the children of a node about which nothing more is known."""
-    return map(FlattenedIndexKey, range(num_children))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeType:
-    """Flattening and unflattening of the nodes of one type.
+@dataclass(frozen=True, eq=False)
+class KeyedNodeType(NodeType):
+    """The type of nodes that know the keys of their children.
 
     Arguments:
-        type: the class.
-        flatten: `flatten(node) -> (children, aux_data)`. What is in `aux_data` belongs to
-            the structure, so it should be comparable and hashable.
-        unflatten: `unflatten(aux_data, children) -> node`.
-        flatten_with_keys: `flatten_with_keys(node) -> (pairs of key and child, aux_data)`,
-            or None where `keys` says it all.
-        keys: `keys(aux_data, num_children) -> the children's keys`.
+        keyed: `keyed(node) -> (pairs of key and child, aux_data)`.
     """
 
-    type: type[Any]
-    flatten: Flatten
-    unflatten: Unflatten
-    flatten_with_keys: FlattenWithKeys | None = None
-    keys: Callable[[Any, int], Iterable[Any]] = index_keys
+    keyed: FlattenWithKeys | None = None
 
-    def flatten_keyed(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        """Like `flatten`, with a key beside each child."""
-        if self.flatten_with_keys is not None:
-            pairs, aux_data = self.flatten_with_keys(node)
-            return [(key, child) for key, child in pairs], aux_data
-        children, aux_data = self.flatten(node)
-        children = tuple(children)
-        return list(zip(self.keys(aux_data, len(children)), children, strict=True)), aux_data
+    def flatten_with_keys(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        if self.keyed is None:
+            return super().flatten_with_keys(node)
+        pairs, aux_data = self.keyed(node)
+        return [(key, child) for key, child in pairs], aux_data
 
 
-registry: dict[type[Any], NodeType] = {}
-_namedtuples: dict[type[Any], NodeType] = {}
-_observers: list[Callable[[NodeType], None]] = []
-
-
-def find_node_type(cls: type[Any]) -> NodeType | None:
-    """Returns how nodes of class `cls` come apart, or None if its instances are leaves."""
-    node_type = registry.get(cls)
-    if node_type is None and is_namedtuple(cls):
-        return namedtuple_node(cls)
-    return node_type
-
-
-def is_namedtuple(cls: type[Any]) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields")
-
-
-def namedtuple_node(cls: type[Any]) -> NodeType:
-    node_type = _namedtuples.get(cls)
-    if node_type is None:
-        fields: tuple[str, ...] = cls._fields
-        node_type = _namedtuples[cls] = NodeType(
-            cls,
-            flatten=lambda node: (node, None),
-            unflatten=lambda _, children: cls(*children),
-            keys=lambda _, n: map(GetAttrKey, fields),
-        )
-    return node_type
-
-
-def on_register(callback: Callable[[NodeType], None]) -> None:
-    """Calls `callback` with every `NodeType`: those registered so far, and each to come.
-
-    For whoever keeps a registry of their own in step with this one.
-    """
-    _observers.append(callback)
-    for node_type in list(registry.values()):
-        callback(node_type)
-
-
-def _register(node_type: NodeType) -> None:
-    if not isinstance(node_type.type, type):
-        raise TypeError(f"only a class can be registered as a tree node, got {node_type.type!r}")
-    if node_type.type in registry:
-        raise ValueError(
-            f"{node_type.type!r} is already registered as a tree node; a type is registered "
-            "once, before its first use in a tree"
-        )
-    registry[node_type.type] = node_type
-    for callback in _observers:
-        callback(node_type)
-
-
+@hiding_frames
 def register_pytree_node(
     nodetype: type[Any],
     flatten_func: Flatten,
@@ -131,11 +55,16 @@ def register_pytree_node(
     >>> class Point:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
-    >>> register_pytree_node(Point, lambda p: ((p.x, p.y), None), lambda _, xy: Point(*xy))
+    >>> minijax.tree_util.register_pytree_node(
+    ...     Point, lambda p: ((p.x, p.y), None), lambda _, xy: Point(*xy)
+    ... )
+    >>> minijax.tree.leaves([Point(1, 2), 3])
+    [1, 2, 3]
     """
-    _register(NodeType(nodetype, flatten_func, unflatten_func, flatten_with_keys_func))
+    register(KeyedNodeType(nodetype, flatten_func, unflatten_func, keyed=flatten_with_keys_func))
 
 
+@hiding_frames
 def register_pytree_with_keys(
     nodetype: type[Any],
     flatten_with_keys: FlattenWithKeys,
@@ -154,6 +83,7 @@ def register_pytree_with_keys(
     Raises:
         ValueError: the class is already registered.
 
+    >>> from minijax.tree_util import *
     >>> class Pair:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
@@ -168,9 +98,10 @@ def register_pytree_with_keys(
         pairs, aux_data = flatten_with_keys(node)
         return [child for _, child in pairs], aux_data
 
-    _register(NodeType(nodetype, flatten_func or drop_keys, unflatten_func, flatten_with_keys))
+    register_pytree_node(nodetype, flatten_func or drop_keys, unflatten_func, flatten_with_keys)
 
 
+@hiding_frames
 def register_pytree_node_class(cls: Class) -> Class:
     """Registers a class by its methods; a decorator.
 
@@ -183,7 +114,7 @@ def register_pytree_node_class(cls: Class) -> Class:
     Raises:
         ValueError: the class is already registered.
 
-    >>> @register_pytree_node_class
+    >>> @minijax.tree_util.register_pytree_node_class
     ... class Scaled:
     ...     def __init__(self, value, unit):
     ...         self.value, self.unit = value, unit
@@ -192,7 +123,7 @@ def register_pytree_node_class(cls: Class) -> Class:
     ...     @classmethod
     ...     def tree_unflatten(cls, unit, children):
     ...         return cls(*children, unit)
-    >>> tree_map(lambda x: 2 * x, Scaled(1.5, "m")).value
+    >>> minijax.tree.map(lambda x: 2 * x, Scaled(1.5, "m")).value
     3.0
     """
     if not hasattr(cls, "tree_flatten") or not hasattr(cls, "tree_unflatten"):
@@ -200,10 +131,11 @@ def register_pytree_node_class(cls: Class) -> Class:
             "register_pytree_node_class: the class must have the methods tree_flatten and "
             f"tree_unflatten, found {cls!r}"
         )
-    _register(NodeType(cls, lambda node: node.tree_flatten(), cls.tree_unflatten))
+    register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)
     return cls
 
 
+@hiding_frames
 def register_pytree_with_keys_class(cls: Class) -> Class:
     """Registers a class by its methods, with keys; a decorator.
 
@@ -217,6 +149,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     Raises:
         ValueError: the class is already registered.
 
+    >>> from minijax.tree_util import *
     >>> @register_pytree_with_keys_class
     ... class Span:
     ...     def __init__(self, low, high):
@@ -238,6 +171,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     return cls
 
 
+@hiding_frames
 def register_dataclass(
     nodetype: Class,
     data_fields: Sequence[str] | None = None,
@@ -264,12 +198,12 @@ def register_dataclass(
             is already registered.
 
     >>> from dataclasses import dataclass, field
-    >>> @register_dataclass
+    >>> @minijax.tree_util.register_dataclass
     ... @dataclass
     ... class Layer:
     ...     weight: float
     ...     name: str = field(metadata={"static": True}, default="dense")
-    >>> tree_leaves(Layer(0.5))
+    >>> minijax.tree.leaves(Layer(0.5))
     [0.5]
     """
     if (data_fields is None) != (meta_fields is None):
@@ -307,10 +241,11 @@ def register_dataclass(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, aux_data, strict=True))
         )
 
-    _register(NodeType(nodetype, flatten, unflatten, keys=lambda _, n: map(GetAttrKey, data)))
+    register(NodeType(nodetype, flatten, unflatten, keys=lambda _, n: map(GetAttrKey, data)))
     return nodetype
 
 
+@hiding_frames
 def register_static(cls: Class) -> Class:
     """Registers a class whose instances have no leaves: all of them is structure.
 
@@ -322,67 +257,11 @@ def register_static(cls: Class) -> Class:
     Raises:
         ValueError: the class is already registered.
 
-    >>> @register_static
+    >>> @minijax.tree_util.register_static
     ... class Unit(str):
     ...     pass
-    >>> tree_leaves({"length": 3.0, "unit": Unit("m")})
+    >>> minijax.tree.leaves({"length": 3.0, "unit": Unit("m")})
     [3.0]
     """
-    _register(NodeType(cls, lambda node: ((), node), lambda node, _: node))
+    register(NodeType(cls, lambda node: ((), node), lambda node, _: node))
     return cls
-
-
-def _flatten_dict(node: dict[Any, Any]) -> tuple[Iterable[Any], tuple[Any, ...]]:
-    try:
-        keys = tuple(sorted(node))
-    except TypeError:
-        shown = ", ".join(f"{key!r} ({type(key).__name__})" for key in list(node)[:8])
-        raise ValueError(
-            "a dict in a tree is flattened in the order of its sorted keys, but these cannot "
-            f"be sorted: {shown}{', ...' if len(node) > 8 else ''}. Use keys of one type, or "
-            "an OrderedDict, which keeps the order of insertion."
-        ) from None
-    return [node[key] for key in keys], keys
-
-
-def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
-    values, keys = _flatten_dict(node)
-    return values, (node.default_factory, keys)
-
-
-for _node_type in (
-    NodeType(NoneType, lambda _: ((), None), lambda aux_data, children: None),
-    NodeType(
-        list,
-        lambda node: (node, None),
-        lambda _, children: list(children),
-        keys=lambda _, n: map(SequenceKey, range(n)),
-    ),
-    NodeType(
-        tuple,
-        lambda node: (node, None),
-        lambda _, children: children,
-        keys=lambda _, n: map(SequenceKey, range(n)),
-    ),
-    NodeType(
-        dict,
-        _flatten_dict,
-        lambda keys, children: dict(zip(keys, children, strict=True)),
-        keys=lambda keys, n: map(DictKey, keys),
-    ),
-    NodeType(
-        OrderedDict,
-        lambda node: (node.values(), tuple(node)),
-        lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
-        keys=lambda keys, n: map(DictKey, keys),
-    ),
-    NodeType(
-        defaultdict,
-        _flatten_defaultdict,
-        lambda aux_data, children: defaultdict(
-            aux_data[0], zip(aux_data[1], children, strict=True)
-        ),
-        keys=lambda aux_data, n: map(DictKey, aux_data[1]),
-    ),
-):
-    _register(_node_type)

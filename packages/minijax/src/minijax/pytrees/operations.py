@@ -1,0 +1,273 @@
+"""Operations on pytrees that interpreters do without: paths as text, folds, transposition."""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2 import tree as stage2_tree
+from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    IsLeaf,
+    KeyPath,
+    PyTreeDef,
+    SequenceKey,
+    broadcast_prefix,
+    explain_mismatch,
+    find_node_type,
+    registry,
+    tree_flatten,
+    tree_leaves,
+    tree_structure,
+)
+
+_UNSPECIFIED = object()
+
+
+@hiding_frames
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """Writes a key path as Python code would reach the leaf (`jax.tree_util.keystr`).
+
+    Arguments:
+        keys: the path, as `tree_flatten_with_path` gives it. Keys of any other type are
+            written with `str`.
+        simple: write the bare index, key or name, without brackets, quotes and dots.
+        separator: what stands between two keys.
+
+    Returns:
+        The path as one string; empty for the root.
+
+    >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
+    "['layers'][0].weight"
+    >>> keystr((DictKey("layers"), SequenceKey(0)), simple=True, separator="/")
+    'layers/0'
+    """
+    return separator.join(map(_bare if simple else str, keys))
+
+
+def _bare(key: Any) -> str:
+    match key:
+        case SequenceKey(bare) | DictKey(bare) | GetAttrKey(bare) | FlattenedIndexKey(bare):
+            return str(bare)
+    return str(key)
+
+
+@hiding_frames
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Takes a tree apart as `tree_flatten` does, with the path to each leaf.
+
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+        is_leaf_takes_path: call `is_leaf(path, node)` instead.
+
+    Returns:
+        Pairs of key path and leaf, and the structure.
+
+    Raises:
+        ValueError: as `tree_flatten`.
+
+    >>> pairs, _ = tree_flatten_with_path({"w": [1, 2]})
+    >>> [(keystr(path), leaf) for path, leaf in pairs]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    if is_leaf is not None and is_leaf_takes_path:
+        is_leaf = _asked_with_path(is_leaf)
+    return stage2_tree.tree_flatten_with_path(tree, is_leaf)
+
+
+def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
+    """Return `is_leaf` as a function of nodes alone, which are asked about on the way down."""
+    pending: list[KeyPath] = [()]
+
+    def is_leaf_here(node: Any) -> bool:
+        path = pending.pop()
+        is_leaf_of_tree = is_leaf(path, node)
+        node_type = find_node_type(type(node))
+        if node_type is not None and not is_leaf_of_tree:
+            pairs, _ = node_type.flatten_with_keys(node)
+            pending.extend((*path, key) for key, _ in reversed(pairs))
+        return is_leaf_of_tree
+
+    return is_leaf_here
+
+
+@hiding_frames
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """Returns the pairs of `tree_flatten_with_path`, without the structure.
+
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+        is_leaf_takes_path: call `is_leaf(path, node)` instead.
+
+    >>> for path, leaf in tree_leaves_with_path({"layers": [{"w": 1.0}, {"w": 2.0}]}):
+    ...     print(keystr(path), leaf)
+    ['layers'][0]['w'] 1.0
+    ['layers'][1]['w'] 2.0
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+@hiding_frames
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Maps over leaves as `tree_map` does, with the path as first argument.
+
+    Arguments:
+        f: `f(path, leaf, *others) -> leaf`.
+        tree: the first tree, as for `tree_map`.
+        *rest: further trees, as for `tree_map`.
+        is_leaf: as for `tree_flatten_with_path`.
+        is_leaf_takes_path: as for `tree_flatten_with_path`.
+
+    Returns:
+        A tree of the structure of `tree`, of the results of `f`.
+
+    Raises:
+        ValueError: a tree of `rest` differs; the message gives the path and both sides.
+
+    >>> tree_map_with_path(lambda path, x: f"{keystr(path)} is {x}", {"w": (1,)})
+    {'w': ("['w'][0] is 1",)}
+    """
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
+    results = (f(*pair, *xs) for pair, *xs in zip(pairs, *others, strict=True))
+    return treedef.unflatten(results)
+
+
+@hiding_frames
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Returns whether every item is a leaf.
+
+    >>> all_leaves([1, 2]), all_leaves([1, None])
+    (True, False)
+    """
+    if is_leaf is None:
+        return all(find_node_type(type(x)) is None for x in iterable)
+    return all(is_leaf(x) or find_node_type(type(x)) is None for x in iterable)
+
+
+@hiding_frames
+def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Returns whether all leaves are true; a tree without leaves is.
+
+    Arguments:
+        tree: the tree.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+
+    >>> tree_all({"a": [True, 1], "b": False}), tree_all([])
+    (False, True)
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+@hiding_frames
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _UNSPECIFIED,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """Folds the leaves into one value, from left to right, as `functools.reduce` does.
+
+    Arguments:
+        function: `function(value_so_far, leaf) -> value`.
+        tree: the tree.
+        initializer: the first value; without it, the first leaf.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
+
+    Returns:
+        The last value.
+
+    Raises:
+        TypeError: there are no leaves and no initializer.
+
+    >>> tree_reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]})
+    6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is not _UNSPECIFIED:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("tree_reduce: the tree has no leaves; give an initializer")
+    return functools.reduce(function, leaves)
+
+
+@hiding_frames
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turns a tree of trees inside out.
+
+    Arguments:
+        outer_treedef: the structure outside, before.
+        inner_treedef: the structure inside, the same at each leaf of the outer one; None to
+            take it from the first.
+        pytree_to_transpose: the tree. JAX lets any tree pass that has the right number of
+            leaves; here its structure must be the one described.
+
+    Returns:
+        A tree with `inner_treedef` outside and `outer_treedef` at each of its leaves.
+
+    Raises:
+        TypeError: the tree is not structured so; the message gives the path.
+
+    >>> pairs = [(1, 2), (3, 4), (5, 6)]
+    >>> tree_transpose(tree_structure([0, 0, 0]), tree_structure((0, 0)), pairs)
+    ([1, 3, 5], [2, 4, 6])
+    """
+    if inner_treedef is None:
+        first = outer_treedef.flatten_up_to(pytree_to_transpose)[:1]
+        if not first:
+            raise TypeError(
+                "tree_transpose: the outer structure has no leaves to take the inner structure "
+                "from; give inner_treedef"
+            )
+        inner_treedef = tree_structure(first[0])
+    leaves, treedef = tree_flatten(pytree_to_transpose)
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        mismatch = explain_mismatch(expected, pytree_to_transpose, name="pytree_to_transpose")
+        raise TreeMismatchError(
+            f"tree_transpose: {mismatch}. The tree must have the outer structure, with the inner "
+            "one in the place of each leaf."
+        )
+    num_inner = inner_treedef.num_leaves
+    return inner_treedef.unflatten(
+        outer_treedef.unflatten(leaves[i::num_inner]) for i in range(num_inner)
+    )
+
+
+@hiding_frames
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Returns the structure of a tuple whose items have the given structures.
+
+    >>> treedef_tuple([tree_structure([1, 2]), tree_structure(3)])
+    PyTreeDef(([*, *], *))
+    """
+    items = tuple(treedefs)
+    nodes = [node for item in items for node in item.nodes]
+    return PyTreeDef((*nodes, (registry[tuple], None, len(items))))
+
+
+@hiding_frames
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """Extends a prefix to the structure of the full tree (see `broadcast_prefix`).
+
+    >>> tree_broadcast((0, 1), ([1, 2], {"a": 3}))
+    ([0, 0], {'a': 1})
+    """
+    return tree_structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
