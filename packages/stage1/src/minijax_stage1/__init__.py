@@ -4,27 +4,13 @@ Two primitives (`add`, `mul`) and three interpreters (evaluating, differentiatin
 are enough to show the whole idea. Pure Python, no dependency.
 """
 
-from minijax_stage1.dce import eliminate_dead_code
-from minijax_stage1.errors import UnexpectedTracerError
-from minijax_stage1.interpreter import (
-    Boxed,
-    EvalInterpreter,
-    Interpreter,
-    Op,
-    add,
-    current_interpreter,
-    mul,
-    set_interpreter,
-)
-from minijax_stage1.jaxpr import Equation, Jaxpr, Var, eval_jaxpr
-from minijax_stage1.jvp import (
-    DualNumber,
-    JVPInterpreter,
-    derivative,
-    jvp,
-    nth_order_derivative,
-)
-from minijax_stage1.staging import StagedValue, StagingInterpreter, build_jaxpr
+# ruff: noqa: F403, F405
+from minijax_stage1.dce import *
+from minijax_stage1.errors import *
+from minijax_stage1.interpreter import *
+from minijax_stage1.jaxpr import *
+from minijax_stage1.jvp import *
+from minijax_stage1.staging import *
 
 __all__ = [
     "Boxed",

@@ -14,33 +14,8 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Op
+from minijax_stage2 import primitives as p
 from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError
-from minijax_stage2.primitives import (
-    DotDimensionNumbers,
-    add_p,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    cos_p,
-    div_p,
-    dot_general_p,
-    eq_p,
-    exp_p,
-    ge_p,
-    gt_p,
-    le_p,
-    log_p,
-    lt_p,
-    mul_p,
-    ne_p,
-    neg_p,
-    pow_p,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    sin_p,
-    sub_p,
-    transpose_p,
-)
 from minijax_stage2.promotion import (
     broadcast_shapes,
     broadcast_to,
@@ -68,37 +43,37 @@ def neg(x: Array) -> Array:
     """`-x`."""
     if typeof(x).dtype == np.bool_:
         raise TypeError("neg: found a boolean array; to negate one use `x == False`")
-    return bind1(neg_p, x)
+    return bind1(p.neg_p, x)
 
 
 def sin(x: Array) -> Array:
     """The sine of `x`."""
-    return bind1(sin_p, to_inexact(x))
+    return bind1(p.sin_p, to_inexact(x))
 
 
 def cos(x: Array) -> Array:
     """The cosine of `x`."""
-    return bind1(cos_p, to_inexact(x))
+    return bind1(p.cos_p, to_inexact(x))
 
 
 def exp(x: Array) -> Array:
     """The exponential of `x`."""
-    return bind1(exp_p, to_inexact(x))
+    return bind1(p.exp_p, to_inexact(x))
 
 
 def log(x: Array) -> Array:
     """The natural logarithm of `x`."""
-    return bind1(log_p, to_inexact(x))
+    return bind1(p.log_p, to_inexact(x))
 
 
 def add(x: Array, y: Array) -> Array:
     """`x + y`."""
-    return bind1(add_p, *promote(x, y))
+    return bind1(p.add_p, *promote(x, y))
 
 
 def mul(x: Array, y: Array) -> Array:
     """`x * y`."""
-    return bind1(mul_p, *promote(x, y))
+    return bind1(p.mul_p, *promote(x, y))
 
 
 def sub(x: Array, y: Array) -> Array:
@@ -106,12 +81,12 @@ def sub(x: Array, y: Array) -> Array:
     x, y = promote(x, y)
     if typeof(x).dtype == np.bool_:
         raise TypeError("sub: found boolean arrays; to see where they differ use `x != y`")
-    return bind1(sub_p, x, y)
+    return bind1(p.sub_p, x, y)
 
 
 def div(x: Array, y: Array) -> Array:
     """`x / y`, a real number for integers too."""
-    return bind1(div_p, *promote(x, y, inexact=True))
+    return bind1(p.div_p, *promote(x, y, inexact=True))
 
 
 def reciprocal(x: Array) -> Array:
@@ -132,7 +107,7 @@ def power(x: Array, y: Array) -> Array:
     x, y = promote(x, y)
     if typeof(x).dtype == np.bool_:
         raise TypeError("power: found two boolean arrays; convert one to numbers")
-    return bind1(pow_p, x, y)
+    return bind1(p.pow_p, x, y)
 
 
 def _integer_power(x: Array, exponent: int) -> Array:
@@ -166,12 +141,12 @@ def _comparison(primitive: Primitive, symbol: str) -> Callable[[Array, Array], A
     return compare
 
 
-eq = _comparison(eq_p, "==")
-ne = _comparison(ne_p, "!=")
-lt = _comparison(lt_p, "<")
-le = _comparison(le_p, "<=")
-gt = _comparison(gt_p, ">")
-ge = _comparison(ge_p, ">=")
+eq = _comparison(p.eq_p, "==")
+ne = _comparison(p.ne_p, "!=")
+lt = _comparison(p.lt_p, "<")
+le = _comparison(p.le_p, "<=")
+gt = _comparison(p.gt_p, ">")
+ge = _comparison(p.ge_p, ">=")
 
 
 def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
@@ -180,7 +155,7 @@ def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
     Raises:
         TypeError: `which` is not boolean, dtypes differ, or shapes do, scalars aside.
     """
-    return bind1(select_n_p, which, on_false, on_true)
+    return bind1(p.select_n_p, which, on_false, on_true)
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
@@ -199,7 +174,7 @@ def astype(x: Array, dtype: Any) -> Array:
     aval = typeof(x)
     if aval.dtype == dtype and not aval.weak_type:
         return x
-    return bind1(convert_element_type_p, x, new_dtype=dtype)
+    return bind1(p.convert_element_type_p, x, new_dtype=dtype)
 
 
 def full_like(x: Array, value: Any) -> Array:
@@ -222,7 +197,7 @@ def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     aval = typeof(x)
     if aval.dtype == np.bool_:
         x = astype(x, int)
-    return bind1(reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
+    return bind1(p.reduce_sum_p, x, axes=canonical_axes("reduce_sum", axis, aval.ndim))
 
 
 def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
@@ -240,7 +215,7 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
             f"transpose: expected a permutation of {counted(ndim, 'axis')}, found "
             f"{tuple(permutation)}"
         )
-    return bind1(transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
+    return bind1(p.transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
 
 
 def moveaxis(x: Array, source: int, destination: int) -> Array:
@@ -260,7 +235,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     """
     aval = typeof(x)
     new_sizes = _new_sizes(aval, ints("reshape: shape", shape))
-    return bind1(reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
+    return bind1(p.reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
 
 
 @lru_cache(maxsize=4096)
@@ -282,10 +257,10 @@ def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
 def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
     """`x` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
     axes = tuple(broadcast_dimensions)
-    return bind1(broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
+    return bind1(p.broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
 
 
-def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers, **how: Any) -> Array:
+def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **how: Any) -> Array:
     """Products of `x` and `y` summed over the contracted axes, for each batch index.
 
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
@@ -303,7 +278,7 @@ def dot_general(x: Array, y: Array, dimension_numbers: DotDimensionNumbers, **ho
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
             f"(x_batch, y_batch)), four sequences of ints, found {shown(dimension_numbers)}"
         ) from None
-    return bind1(dot_general_p, x, y, dimension_numbers=numbers, **how)
+    return bind1(p.dot_general_p, x, y, dimension_numbers=numbers, **how)
 
 
 def matmul(x: Array, y: Array, **how: Any) -> Array:

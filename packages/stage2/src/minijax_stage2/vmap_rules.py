@@ -7,22 +7,8 @@ of the values is batched when it is called.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax_stage2 import primitives as p
 from minijax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
-from minijax_stage2.primitives import (
-    ARITHMETIC,
-    COMPARISONS,
-    UNARY,
-    DotDimensionNumbers,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    dot_general_p,
-    free_axes,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    spread_shape,
-    transpose_p,
-)
 from minijax_stage2.shaped_array import Shape, typeof
 from minijax_stage2.trace import Primitive, bind1
 from minijax_stage2.vmap import BatchDim, mapped_aval, move_batch_dim, vmap_rules
@@ -52,7 +38,7 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
                 return move_batch_dim(x, axis_size, dim, 0)
             if example_shape:
                 examples = map(mapped_aval, map(typeof, values), dims)
-                spread_shape(primitive, *examples)  # says what does not fit
+                p.spread_shape(primitive, *examples)  # says what does not fit
             return broadcast_in_dim(x, full, (0,))
 
         aligned = map(align, values, dims, shapes)
@@ -98,7 +84,7 @@ def _dot_general(
     values: Values,
     dims: Dims,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: p.DotDimensionNumbers,
     **how: Any,
 ) -> Batched:
     """A batch of both operands is one more batch axis; a batch of one is a free axis of it."""
@@ -115,7 +101,7 @@ def _dot_general(
     elif x_dim is not None:
         out_dim = len(x_batch)
     else:
-        out_dim = len(x_batch) + len(free_axes(typeof(x).ndim, x_contract, x_batch))
+        out_dim = len(x_batch) + len(p.free_axes(typeof(x).ndim, x_contract, x_batch))
     numbers = ((x_contract, y_contract), (x_batch, y_batch))
     return [dot_general(x, y, numbers, **how)], [out_dim]
 
@@ -132,11 +118,11 @@ def _examples_first(axis_size: int, values: Values, dims: Dims) -> list[Any]:
     return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
 
 
-for primitive in (*UNARY, *ARITHMETIC, *COMPARISONS, select_n_p, convert_element_type_p):
+for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS, p.select_n_p, p.convert_element_type_p):
     vmap_rules[primitive] = elementwise(primitive)
 
-vmap_rules[reduce_sum_p] = _reduce_sum
-vmap_rules[transpose_p] = _transpose
-vmap_rules[reshape_p] = _reshape
-vmap_rules[broadcast_in_dim_p] = _broadcast_in_dim
-vmap_rules[dot_general_p] = _dot_general
+vmap_rules[p.reduce_sum_p] = _reduce_sum
+vmap_rules[p.transpose_p] = _transpose
+vmap_rules[p.reshape_p] = _reshape
+vmap_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
+vmap_rules[p.dot_general_p] = _dot_general

@@ -7,31 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.primitives import (
-    ARITHMETIC,
-    COMPARISONS,
-    UNARY,
-    DotDimensionNumbers,
-    broadcast_in_dim_p,
-    check_broadcast_in_dim,
-    check_dot_general,
-    check_select_n,
-    convert_element_type_p,
-    div_p,
-    dot_general_p,
-    eq_p,
-    free_axes,
-    ne_p,
-    neg_p,
-    pow_p,
-    reduce_sum_p,
-    require_one_dtype,
-    reshape_p,
-    select_n_p,
-    spread_shape,
-    sub_p,
-    transpose_p,
-)
+from minijax_stage2 import primitives as p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, number_types
 from minijax_stage2.shown import counted
@@ -89,8 +65,8 @@ def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
 def unary(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray) -> Avals:
         require_numbers(primitive, x)
-        if x.dtype == np.bool_ if primitive is neg_p else not is_inexact(x.dtype):
-            expected = "a numeric" if primitive is neg_p else "a real or complex"
+        if x.dtype == np.bool_ if primitive is p.neg_p else not is_inexact(x.dtype):
+            expected = "a numeric" if primitive is p.neg_p else "a real or complex"
             raise TypeError(f"{primitive}: expected {expected} operand, found {x}")
         return [x]
 
@@ -100,10 +76,10 @@ def unary(primitive: Primitive) -> Callable[..., Avals]:
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
         require_numbers(primitive, x, y)
-        require_one_dtype(primitive, x, y)
-        if x.dtype == np.bool_ and primitive in (sub_p, div_p, pow_p):
+        p.require_one_dtype(primitive, x, y)
+        if x.dtype == np.bool_ and primitive in (p.sub_p, p.div_p, p.pow_p):
             raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
-        shape = spread_shape(primitive, x, y)
+        shape = p.spread_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 
     return rule
@@ -111,18 +87,18 @@ def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
 
 def comparison(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray, y: ShapedArray) -> Avals:
-        require_one_dtype(primitive, x, y)
-        if primitive not in (eq_p, ne_p):
+        p.require_one_dtype(primitive, x, y)
+        if primitive not in (p.eq_p, p.ne_p):
             require_numbers(primitive, x, y)
-        if x.dtype.kind == "c" and primitive not in (eq_p, ne_p):
+        if x.dtype.kind == "c" and primitive not in (p.eq_p, p.ne_p):
             raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
-        return [ShapedArray(spread_shape(primitive, x, y), np.bool_)]
+        return [ShapedArray(p.spread_shape(primitive, x, y), np.bool_)]
 
     return rule
 
 
 def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
-    shape = check_select_n(which, on_false, on_true)
+    shape = p.check_select_n(which, on_false, on_true)
     weak = on_false.weak_type and on_true.weak_type
     return [ShapedArray(shape, on_false.dtype, weak and _may_be_weak(shape))]
 
@@ -134,7 +110,7 @@ def _convert_element_type(
     x: ShapedArray, *, new_dtype: np.dtype[Any], weak_type: bool = False
 ) -> Avals:
     out = ShapedArray(x.shape, new_dtype, weak_type)
-    require_numbers(convert_element_type_p, x, out)
+    require_numbers(p.convert_element_type_p, x, out)
     return [out]
 
 
@@ -150,7 +126,7 @@ def _may_be_weak(shape: Shape) -> bool:
 
 
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
-    require_numbers(reduce_sum_p, x)
+    require_numbers(p.reduce_sum_p, x)
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise TypeError(f"reduce_sum: axes {axes} are no distinct axes of {x}")
     return [_rearranged(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
@@ -170,7 +146,7 @@ def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
 
 
 def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
-    check_broadcast_in_dim(x, shape, broadcast_dimensions)
+    p.check_broadcast_in_dim(x, shape, broadcast_dimensions)
     return [_rearranged(x, shape)]
 
 
@@ -178,34 +154,34 @@ def _dot_general(
     x: ShapedArray,
     y: ShapedArray,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: p.DotDimensionNumbers,
     preferred_element_type: np.dtype[Any] | None = None,
     **how: Any,
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    require_numbers(dot_general_p, x, y)
-    require_one_dtype(dot_general_p, x, y)
-    check_dot_general(x, y, dimension_numbers)
+    require_numbers(p.dot_general_p, x, y)
+    p.require_one_dtype(p.dot_general_p, x, y)
+    p.check_dot_general(x, y, dimension_numbers)
     batch = tuple(x.shape[axis] for axis in x_batch)
-    rows = tuple(x.shape[axis] for axis in free_axes(x.ndim, x_contract, x_batch))
-    columns = tuple(y.shape[axis] for axis in free_axes(y.ndim, y_contract, y_batch))
+    rows = tuple(x.shape[axis] for axis in p.free_axes(x.ndim, x_contract, x_batch))
+    columns = tuple(y.shape[axis] for axis in p.free_axes(y.ndim, y_contract, y_batch))
     return [ShapedArray(batch + rows + columns, preferred_element_type or x.dtype)]
 
 
 # --8<-- [end:structural]
 
-for primitive in UNARY:
+for primitive in p.UNARY:
     abstract_eval_rules[primitive] = unary(primitive)
-for primitive in ARITHMETIC:
+for primitive in p.ARITHMETIC:
     abstract_eval_rules[primitive] = arithmetic(primitive)
-for primitive in COMPARISONS:
+for primitive in p.COMPARISONS:
     abstract_eval_rules[primitive] = comparison(primitive)
 
-abstract_eval_rules[select_n_p] = _select_n
-abstract_eval_rules[convert_element_type_p] = _convert_element_type
+abstract_eval_rules[p.select_n_p] = _select_n
+abstract_eval_rules[p.convert_element_type_p] = _convert_element_type
 
-abstract_eval_rules[reduce_sum_p] = _reduce_sum
-abstract_eval_rules[transpose_p] = _transpose
-abstract_eval_rules[reshape_p] = _reshape
-abstract_eval_rules[broadcast_in_dim_p] = _broadcast_in_dim
-abstract_eval_rules[dot_general_p] = _dot_general
+abstract_eval_rules[p.reduce_sum_p] = _reduce_sum
+abstract_eval_rules[p.transpose_p] = _transpose
+abstract_eval_rules[p.reshape_p] = _reshape
+abstract_eval_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
+abstract_eval_rules[p.dot_general_p] = _dot_general

@@ -9,32 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import ShapedArray
-from minijax_stage2.primitives import (
-    DotDimensionNumbers,
-    add_p,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    cos_p,
-    div_p,
-    dot_general_p,
-    eq_p,
-    exp_p,
-    ge_p,
-    gt_p,
-    le_p,
-    log_p,
-    lt_p,
-    mul_p,
-    ne_p,
-    neg_p,
-    pow_p,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    sin_p,
-    sub_p,
-    transpose_p,
-)
+from minijax_stage2 import primitives as p
 from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
@@ -66,24 +41,24 @@ def comparison(direction: str) -> Rule:
     return rule
 
 
-lowering_rules[neg_p] = elementwise("negate")
-lowering_rules[sin_p] = elementwise("sine")
-lowering_rules[cos_p] = elementwise("cosine")
-lowering_rules[exp_p] = elementwise("exponential")
-lowering_rules[log_p] = elementwise("log")
+lowering_rules[p.neg_p] = elementwise("negate")
+lowering_rules[p.sin_p] = elementwise("sine")
+lowering_rules[p.cos_p] = elementwise("cosine")
+lowering_rules[p.exp_p] = elementwise("exponential")
+lowering_rules[p.log_p] = elementwise("log")
 
-lowering_rules[add_p] = elementwise("add")
-lowering_rules[sub_p] = elementwise("subtract")
-lowering_rules[mul_p] = elementwise("multiply")
-lowering_rules[div_p] = elementwise("divide")
-lowering_rules[pow_p] = elementwise("power")
+lowering_rules[p.add_p] = elementwise("add")
+lowering_rules[p.sub_p] = elementwise("subtract")
+lowering_rules[p.mul_p] = elementwise("multiply")
+lowering_rules[p.div_p] = elementwise("divide")
+lowering_rules[p.pow_p] = elementwise("power")
 
-lowering_rules[eq_p] = comparison("EQ")
-lowering_rules[ne_p] = comparison("NE")
-lowering_rules[lt_p] = comparison("LT")
-lowering_rules[le_p] = comparison("LE")
-lowering_rules[gt_p] = comparison("GT")
-lowering_rules[ge_p] = comparison("GE")
+lowering_rules[p.eq_p] = comparison("EQ")
+lowering_rules[p.ne_p] = comparison("NE")
+lowering_rules[p.lt_p] = comparison("LT")
+lowering_rules[p.le_p] = comparison("LE")
+lowering_rules[p.gt_p] = comparison("GT")
+lowering_rules[p.ge_p] = comparison("GE")
 
 
 def _select_n(
@@ -95,7 +70,7 @@ def _select_n(
     return b.emit(f"stablehlo.select {names} : {mlir_type(which.aval)}, {mlir_type(out)}", out)
 
 
-lowering_rules[select_n_p] = _select_n
+lowering_rules[p.select_n_p] = _select_n
 
 
 # --8<-- [end:elementwise]
@@ -119,7 +94,7 @@ def _convert_element_type(
     return b.emit(f"stablehlo.convert {x.name} : {signature([x], out_avals)}", out)
 
 
-lowering_rules[convert_element_type_p] = _convert_element_type
+lowering_rules[p.convert_element_type_p] = _convert_element_type
 
 
 # --8<-- [start:structural]
@@ -158,7 +133,7 @@ def _dot_general(
     x: Value,
     y: Value,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: p.DotDimensionNumbers,
     preferred_element_type: np.dtype[Any] | None = None,
     **how: str,
 ) -> list[Value]:
@@ -173,9 +148,9 @@ def _dot_general(
     )
 
 
-lowering_rules[reduce_sum_p] = _reduce_sum
-lowering_rules[transpose_p] = _transpose
-lowering_rules[reshape_p] = _reshape
-lowering_rules[broadcast_in_dim_p] = _broadcast_in_dim
-lowering_rules[dot_general_p] = _dot_general
+lowering_rules[p.reduce_sum_p] = _reduce_sum
+lowering_rules[p.transpose_p] = _transpose
+lowering_rules[p.reshape_p] = _reshape
+lowering_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
+lowering_rules[p.dot_general_p] = _dot_general
 # --8<-- [end:structural]

@@ -4,33 +4,19 @@
 tape (`minijax_stage4.tape`). Needs nothing new.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401, F403, F405
 from minijax_stage1.source import hide_frames_of
 from minijax_stage4 import cond_rules as _cond_rules
 from minijax_stage4 import jit_rules as _jit_rules
 from minijax_stage4 import transpose_rules as _transpose_rules
-from minijax_stage4.cond import cond, cond_p
-from minijax_stage4.errors import NonlinearError
-from minijax_stage4.grad import grad, value_and_grad, vjp
-from minijax_stage4.jacobian import hessian, jacobian, jacrev
-from minijax_stage4.linearize import linearize
-from minijax_stage4.partial_eval import (
-    PartialJaxprs,
-    PartialVal,
-    partial_eval,
-    partial_eval_jaxpr,
-    partial_eval_jaxpr_rules,
-    partial_eval_rules,
-    typecheck_partial_eval,
-)
-from minijax_stage4.stop_gradient import stop_gradient, stop_gradient_p
-from minijax_stage4.transpose import (
-    UndefPrimal,
-    backward_pass,
-    deftranspose,
-    linear_transpose,
-    transpose_rules,
-)
+from minijax_stage4.cond import *
+from minijax_stage4.errors import *
+from minijax_stage4.grad import *
+from minijax_stage4.jacobian import *
+from minijax_stage4.linearize import *
+from minijax_stage4.partial_eval import *
+from minijax_stage4.stop_gradient import *
+from minijax_stage4.transpose import *
 
 __all__ = [
     "NonlinearError",

@@ -6,56 +6,16 @@ operands. Running the notes in reverse order gives the gradient. It stands on st
 it lacks is the program, which could be shown, compiled or used again.
 """
 
+# ruff: noqa: F403, F405
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, user_source
-from minijax_stage2 import (
-    Primitive,
-    Trace,
-    Zero,
-    add,
-    bind,
-    cos,
-    div,
-    eq,
-    full_like,
-    log,
-    mul,
-    neg,
-    power,
-    select_n,
-    sin,
-    sub,
-    tree_flatten,
-    tree_map,
-    tree_unflatten,
-    typeof,
-    where,
-)
+from minijax_stage2 import *
+from minijax_stage2 import primitives as p
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float, is_one
-from minijax_stage2.primitives import (
-    COMPARISONS,
-    add_p,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    cos_p,
-    div_p,
-    dot_general_p,
-    exp_p,
-    log_p,
-    mul_p,
-    neg_p,
-    pow_p,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    sin_p,
-    sub_p,
-    transpose_p,
-)
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
@@ -114,7 +74,9 @@ class TapeTrace(Trace):
             rule = vjp_rules[primitive]
             (out,) = bind(primitive, *primals, **params)
             pull_backs = rule(out, *primals, **params)
-        noted = [(n, p) for n, p in zip(nodes, pull_backs, strict=True) if n and p]
+        noted = [
+            (node, pull) for node, pull in zip(nodes, pull_backs, strict=True) if node and pull
+        ]
         return [self.box(out, noted) if noted else out]
 
     def owns(self, x: Any) -> bool:
@@ -187,41 +149,41 @@ def _by_transpose(primitive: Primitive, which: int = 0) -> Callable[..., Any]:
     return formula
 
 
-defvjp(neg_p, lambda ct, out, x: neg(ct))
-defvjp(sin_p, lambda ct, out, x: mul(ct, cos(x)))
-defvjp(cos_p, lambda ct, out, x: neg(mul(ct, sin(x))))
-defvjp(exp_p, lambda ct, out, x: mul(ct, out))
-defvjp(log_p, lambda ct, out, x: div(ct, x))
+defvjp(p.neg_p, lambda ct, out, x: neg(ct))
+defvjp(p.sin_p, lambda ct, out, x: mul(ct, cos(x)))
+defvjp(p.cos_p, lambda ct, out, x: neg(mul(ct, sin(x))))
+defvjp(p.exp_p, lambda ct, out, x: mul(ct, out))
+defvjp(p.log_p, lambda ct, out, x: div(ct, x))
 
-defvjp(add_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
-defvjp(sub_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: neg(ct))
-defvjp(mul_p, lambda ct, out, x, y: mul(ct, y), lambda ct, out, x, y: mul(x, ct))
-defvjp(div_p, lambda ct, out, x, y: div(ct, y), lambda ct, out, x, y: neg(mul(div(ct, y), out)))
+defvjp(p.add_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
+defvjp(p.sub_p, lambda ct, out, x, y: ct, lambda ct, out, x, y: neg(ct))
+defvjp(p.mul_p, lambda ct, out, x, y: mul(ct, y), lambda ct, out, x, y: mul(x, ct))
+defvjp(p.div_p, lambda ct, out, x, y: div(ct, y), lambda ct, out, x, y: neg(mul(div(ct, y), out)))
 defvjp(
-    pow_p,
+    p.pow_p,
     lambda ct, out, x, y: mul(ct, mul(y, power(x, where(eq(y, 0), 1, sub(y, 1))))),
     lambda ct, out, x, y: mul(ct, mul(out, log(where(eq(x, 0), 1, x)))),
 )
 
-for comparison_p in COMPARISONS:
+for comparison_p in p.COMPARISONS:
     defvjp(comparison_p, None, None)
 
 defvjp(
-    select_n_p,
+    p.select_n_p,
     None,
     lambda ct, out, which, x, y: select_n(which, ct, full_like(ct, 0)),
     lambda ct, out, which, x, y: select_n(which, full_like(ct, 0), ct),
 )
 
 for linear_p in (
-    convert_element_type_p,
-    reduce_sum_p,
-    transpose_p,
-    reshape_p,
-    broadcast_in_dim_p,
+    p.convert_element_type_p,
+    p.reduce_sum_p,
+    p.transpose_p,
+    p.reshape_p,
+    p.broadcast_in_dim_p,
 ):
     defvjp(linear_p, _by_transpose(linear_p))
-defvjp(dot_general_p, _by_transpose(dot_general_p, 0), _by_transpose(dot_general_p, 1))
+defvjp(p.dot_general_p, _by_transpose(p.dot_general_p, 0), _by_transpose(p.dot_general_p, 1))
 # --8<-- [end:rules]
 
 

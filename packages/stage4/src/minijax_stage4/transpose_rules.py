@@ -3,40 +3,13 @@
 In a formula `ct` is the cotangent of the result; linear operands are known by their type only.
 """
 
+# ruff: noqa: F403, F405
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from minijax_stage2 import (
-    astype,
-    broadcast_in_dim,
-    div,
-    dot_general,
-    full_like,
-    mul,
-    neg,
-    reduce_sum,
-    reshape,
-    select_n,
-    transpose,
-    typeof,
-)
-from minijax_stage2.primitives import (
-    DotDimensionNumbers,
-    add_p,
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    div_p,
-    dot_general_p,
-    free_axes,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
-    reshape_p,
-    select_n_p,
-    sub_p,
-    transpose_p,
-)
+from minijax_stage2 import *
+from minijax_stage2 import primitives as p
 from minijax_stage2.shaped_array import Shape
 from minijax_stage4.transpose import UndefPrimal, deftranspose
 
@@ -61,7 +34,7 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
 
 
 def _dot_x(
-    ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
+    ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
 ) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_y = x.aval.ndim - len(x_contract)  # the axis of ct at which they begin
@@ -71,7 +44,7 @@ def _dot_x(
 
 
 def _dot_y(
-    ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: DotDimensionNumbers, **how: Any
+    ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
 ) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_x = len(x_batch)
@@ -89,7 +62,7 @@ def _dot_back(
     other_ndim: int,
     other_contract: Axes,
     other_batch: Axes,
-) -> tuple[DotDimensionNumbers, list[int]]:
+) -> tuple[p.DotDimensionNumbers, list[int]]:
     """Transpose a product in one operand: from the cotangent of the result to that of the operand.
 
     The axes of the cotangent of the result are batch axes, free axes of the first operand, free
@@ -99,12 +72,12 @@ def _dot_back(
     Returns:
         The dimension numbers of that product, and the permutation of its axes.
     """
-    other_free = free_axes(other_ndim, other_contract, other_batch)
+    other_free = p.free_axes(other_ndim, other_contract, other_batch)
     contracted = tuple(range(begin, begin + len(other_free)))
     numbers = ((contracted, other_free), (tuple(range(len(batch))), other_batch))
     # The axes of the product: batch, free ones, and contracted ones in the order of the other.
     own = [contract[other_contract.index(axis)] for axis in sorted(other_contract)]
-    return numbers, _inverse([*batch, *free_axes(ndim, contract, batch), *own])
+    return numbers, _inverse([*batch, *p.free_axes(ndim, contract, batch), *own])
 
 
 def _inverse(permutation: Sequence[int]) -> list[int]:
@@ -112,25 +85,25 @@ def _inverse(permutation: Sequence[int]) -> list[int]:
 
 
 # --8<-- [start:table]
-deftranspose(neg_p, lambda ct, x: neg(ct))
+deftranspose(p.neg_p, lambda ct, x: neg(ct))
 
-deftranspose(add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
-deftranspose(sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=True)
-deftranspose(mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
-deftranspose(div_p, lambda ct, x, y: div(ct, y), None)
+deftranspose(p.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
+deftranspose(p.sub_p, lambda ct, x, y: ct, lambda ct, x, y: neg(ct), jointly=True)
+deftranspose(p.mul_p, lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct))
+deftranspose(p.div_p, lambda ct, x, y: div(ct, y), None)
 
 deftranspose(
-    select_n_p,
+    p.select_n_p,
     None,
     lambda ct, which, x, y: select_n(which, ct, full_like(ct, 0)),
     lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
     jointly=True,
 )
-deftranspose(convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
+deftranspose(p.convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
 
-deftranspose(reduce_sum_p, _spread_back)
-deftranspose(transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse(permutation)))
-deftranspose(reshape_p, lambda ct, x, *, new_sizes: reshape(ct, x.aval.shape))
-deftranspose(broadcast_in_dim_p, _sum_back)
-deftranspose(dot_general_p, _dot_x, _dot_y)
+deftranspose(p.reduce_sum_p, _spread_back)
+deftranspose(p.transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse(permutation)))
+deftranspose(p.reshape_p, lambda ct, x, *, new_sizes: reshape(ct, x.aval.shape))
+deftranspose(p.broadcast_in_dim_p, _sum_back)
+deftranspose(p.dot_general_p, _dot_x, _dot_y)
 # --8<-- [end:table]
