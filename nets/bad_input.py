@@ -5,7 +5,7 @@
 
 What has to come of it is a result, or an error that our code raises on purpose; not an error from
 the insides of minijax, numpy or jaxlib, a call that does not end, a process that dies, nor a result
-where JAX raises an error.
+where JAX raises an error, unless `nets/acceptances.py` says that it is meant.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from nets.acceptances import is_meant
 from nets.bad_values import BAD_VALUES
 from nets.calls import Call, calls_of, function_of, public_functions
 from nets.methods import is_method, parameters_of
@@ -52,25 +53,33 @@ INTERNAL = (
 )
 
 
+# What the class int says, which is called as any function is where it is passed for one.
+OF_THE_CLASS_INT = ("TypeError: int() ", "TypeError: int expected ")
+
+
 class Case(NamedTuple):
     """One call in which one argument is bad."""
 
     function: str
     number: int  # of the call in the example
     place: int | str | tuple[int, int]  # an argument, or (call of the result, its argument)
+    parameter: str  # its name, or its number where it has none
     value: str
 
     def __str__(self) -> str:
-        if isinstance(self.place, tuple):
-            return f"{self.function}(...)({self.place[1]}={self.value})"
-        return f"{self.function}({self.place}={self.value})"
+        of_result = "(...)" if isinstance(self.place, tuple) else ""
+        return f"{self.function}{of_result}({self.parameter}={self.value})"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    kind: str  # "result", "error", "internal", "accepted", "hang", "death"
+    kind: str  # "result", "error", "meant", "internal", "accepted", "hang", "death"
     text: str = ""
     where: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.kind not in ("result", "error", "meant")
 
 
 # Cases
@@ -100,7 +109,21 @@ def cases_of(name: str) -> Iterator[Case]:
     """All cases of a function: of the first call of its example that is not an error there."""
     for number, call in enumerate(calls_of("minijax", name)[:1]):
         for place in places(name, function_of("minijax", name), call):
-            yield from (Case(name, number, place, value) for value in BAD_VALUES)
+            parameter = _parameter_at(name, place)
+            yield from (Case(name, number, place, parameter, value) for value in BAD_VALUES)
+
+
+def _parameter_at(name: str, place: int | str | tuple[int, int]) -> str:
+    """The name of the parameter at a place; its number where it has none of its own."""
+    number = place[1] if isinstance(place, tuple) else place
+    if isinstance(place, int) and not is_method(name):
+        with contextlib.suppress(TypeError, ValueError, IndexError):
+            parameter = list(inspect.signature(function_of("minijax", name)).parameters.values())[
+                place
+            ]
+            if parameter.kind is not parameter.VAR_POSITIONAL:
+                return parameter.name
+    return str(number)
 
 
 def run(library: Any, calls: list[Call], case: Case) -> Any:
@@ -172,7 +195,7 @@ class Trial:
             run(minijax, self.ours, case)
         except Exception as error:
             text = f"{type(error).__name__}: {_first_line(error)}"
-            if is_on_purpose(error):
+            if is_on_purpose(error) or text.startswith(OF_THE_CLASS_INT):
                 return Outcome("error", text)
             return Outcome("internal", text, place_of(error))
         return self._beside_jax(case)
@@ -185,7 +208,8 @@ class Trial:
         try:
             run(jax, self.theirs, case)
         except Exception as error:
-            return Outcome("accepted", f"{type(error).__name__}: {_first_line(error)}")
+            text = f"{type(error).__name__}: {_first_line(error)}"
+            return Outcome("meant" if is_meant(str(case), text) else "accepted", text)
         return Outcome("result")
 
 
@@ -303,7 +327,7 @@ def main() -> int:
     found = tried(names, options.seconds, options.seed, options.share, not options.no_jax,
                   options.value)  # fmt: skip
     report(found, options.seed)
-    return int(any(outcome.kind not in ("result", "error") for outcome in found.values()))
+    return int(any(outcome.is_finding for outcome in found.values()))
 
 
 def report(found: dict[Case, Outcome], seed: int) -> None:
@@ -312,7 +336,7 @@ def report(found: dict[Case, Outcome], seed: int) -> None:
     print(", ".join(f"{kind}: {count}" for kind, count in kinds.most_common()))
     groups: dict[tuple[str, str], list[tuple[Case, Outcome]]] = {}
     for case, outcome in found.items():
-        if outcome.kind not in ("result", "error"):
+        if outcome.is_finding:
             key = outcome.where or case.function
             groups.setdefault((outcome.kind, key), []).append((case, outcome))
     for (kind, where), members in sorted(groups.items(), key=lambda g: (g[0][0], -len(g[1]))):

@@ -78,6 +78,9 @@ def blame_argument(
         if isinstance(value, int) and abs(value) >= 2**31:
             raise ValueError(f"{name}: {parameter} is out of range: {_found(value)}") from None
     for parameter, value in given:
+        if hints.get(parameter, Any) is Any and _has_no_numbers(value):
+            raise TypeError(f"{name}: {parameter}: expected numbers, found {value.aval}") from None
+    for parameter, value in given:
         if hints.get(parameter, Any) is Any and not _may_be_array(value):
             message = f"{name}: {parameter} cannot be {_found(value)}"
             if isinstance(error, ValueError):  # numpy's, of lists whose rows differ in length
@@ -250,7 +253,8 @@ def fits(value: Any, hint: Any) -> bool:
     if hint in _FITS:
         return _FITS[hint](value)
     if origin is typing.Literal:
-        return any(value is each or value == each for each in typing.get_args(hint))
+        choices = typing.get_args(hint)
+        return any(value is x or (type(value) is type(x) and value == x) for x in choices)
     if origin is tuple or origin in (Sequence, list, Iterable):
         return _fits_sequence(value, origin, typing.get_args(hint))
     if origin is Callable:
@@ -262,6 +266,18 @@ def fits(value: Any, hint: Any) -> bool:
         return isinstance(value, cls)
     except TypeError:  # a protocol that cannot be asked
         return True
+
+
+@lru_cache(maxsize=256)
+def is_of_numbers(hint: Any) -> bool:
+    """Return True if an annotation admits numbers, sequences of them, or None, and no more.
+
+    >>> is_of_numbers(int | None), is_of_numbers(int | tuple[int, ...]), is_of_numbers(int | str)
+    (True, True, False)
+    """
+    if typing.get_origin(hint) in (typing.Union, UnionType, Sequence, tuple):
+        return all(is_of_numbers(each) for each in typing.get_args(hint) if each is not Ellipsis)
+    return hint in (bool, int, float, complex, NoneType)
 
 
 def _is_int(value: Any) -> bool:
@@ -299,7 +315,7 @@ def _fits_sequence(value: Any, origin: Any, items: tuple[Any, ...]) -> bool:
         return isinstance(value, Iterable)
     if hasattr(value, "aval") or isinstance(value, np.ndarray):
         shape = getattr(value, "shape", ())
-        return bool(shape) and (int not in items or _dtype_kind(value) in "iu")
+        return bool(shape) and str not in items and (int not in items or _dtype_kind(value) in "iu")
     if not isinstance(value, Sequence):
         return False
     if origin is tuple and Ellipsis not in items:
@@ -311,6 +327,12 @@ def _fits_sequence(value: Any, origin: Any, items: tuple[Any, ...]) -> bool:
 def _dtype_kind(value: Any) -> str:
     kind: str = value.dtype.kind
     return kind
+
+
+def _has_no_numbers(value: Any) -> bool:
+    """Return True if a value is an array of keys."""
+    aval = getattr(value, "aval", None)
+    return aval is not None and aval.dtype.kind == "V"
 
 
 def _may_be_array(value: Any) -> bool:

@@ -5,8 +5,19 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.tracebacks import hiding_frames
 
 Schedule = Callable[[Any], Any]
+
+
+def _of_step(size: Schedule) -> Schedule:
+    """A schedule that refuses what is not the number of a step."""
+
+    @hiding_frames
+    def schedule(step: float) -> Any:
+        return size(step)
+
+    return schedule
 
 
 @checking_arguments
@@ -16,7 +27,7 @@ def constant(step_size: float) -> Schedule:
     >>> constant(0.1)(1000)
     0.1
     """
-    return lambda i: step_size
+    return _of_step(lambda i: step_size)
 
 
 @checking_arguments
@@ -27,7 +38,7 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
     >>> schedule(0), schedule(10), schedule(20)
     (0.8, 0.4, 0.2)
     """
-    return lambda i: step_size * decay_rate ** (i / decay_steps)
+    return _of_step(lambda i: step_size * decay_rate ** (i / decay_steps))
 
 
 @checking_arguments
@@ -41,8 +52,8 @@ def inverse_time_decay(
     (0.8, 0.4, 0.2)
     """
     if staircase:
-        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
-    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+        return _of_step(lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps)))
+    return _of_step(lambda i: step_size / (1 + decay_rate * i / decay_steps))
 
 
 @checking_arguments
@@ -60,7 +71,7 @@ def polynomial_decay(
         left = (1 - jnp.minimum(step_num, decay_steps) / decay_steps) ** power
         return left * (step_size - final_step_size) + final_step_size
 
-    return schedule
+    return _of_step(schedule)
 
 
 @checking_arguments
@@ -80,7 +91,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
             "piecewise_constant: values must be a sequence of numbers, one longer than boundaries; "
             f"found shapes {values.shape} and {boundaries.shape}"
         )
-    return lambda i: values[jnp.sum(i > boundaries)]
+    return _of_step(lambda i: values[jnp.sum(i > boundaries)])
 
 
 @checking_arguments

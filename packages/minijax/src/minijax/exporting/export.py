@@ -127,6 +127,7 @@ class Exported:
 
 
 # --8<-- [start:export]
+@hiding_frames
 def export(
     fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None
 ) -> Callable[..., Exported]:

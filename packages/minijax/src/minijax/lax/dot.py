@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.selection import select
 from minijax.lax.precision import PrecisionLike, attributes_of
@@ -10,6 +12,7 @@ from minijax.lax.shapes.structural import broadcast_in_dim, broadcasted_iota, ex
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
+from minijax_stage2.promotion import result_type
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 HOW = ("precision", "preferred_element_type", "out_sharding")
@@ -20,16 +23,34 @@ def options(
     precision: PrecisionLike,
     preferred_element_type: Any,
     out_sharding: None = None,
+    *operands: Any,
 ) -> dict[str, Any]:
-    """The parameters of a product: only those that say something."""
+    """The parameters of a product of operands: only those that say something.
+
+    Raises:
+        TypeError: the dtype in which to sum is narrower than that of the operands, unless these
+            are floats.
+    """
     if out_sharding is not None:
         raise NotImplementedError(
             f"{caller}: out_sharding must be None: the result is on one device"
         )
     how: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
-        how["preferred_element_type"] = dtype_of_numbers(caller, preferred_element_type)
+        wanted = dtype_of_numbers(caller, preferred_element_type)
+        met = result_type(*map(typeof, operands)).dtype
+        if met.kind in "iuc" and width(wanted) < width(met):
+            raise TypeError(
+                f"{caller}: preferred_element_type must not be narrower than {met}, the dtype of "
+                f"the operands, found {wanted}"
+            )
+        how["preferred_element_type"] = wanted
     return how
+
+
+def width(dtype: np.dtype[Any]) -> int:
+    """How many bits a number of this dtype has; of a complex one, each of its two parts."""
+    return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
 @operation(static=("dimension_numbers", *HOW))
@@ -65,7 +86,7 @@ def dot_general(
     >>> lax.dot_general(x, y, (contracting, batch)).shape
     (5, 2, 4)
     """
-    how = options("dot_general", precision, preferred_element_type, out_sharding)
+    how = options("dot_general", precision, preferred_element_type, out_sharding, lhs, rhs)
     return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
 
 
@@ -93,7 +114,7 @@ def dot(
         if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2 and a.shape[-1] == b.shape[0]):
             raise TypeError(f"dot: takes vectors and matrices that fit together, found {a} and {b}")
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
-    how = options("dot", precision, preferred_element_type, out_sharding)
+    how = options("dot", precision, preferred_element_type, out_sharding, lhs, rhs)
     return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
 
 

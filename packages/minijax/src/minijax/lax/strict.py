@@ -133,6 +133,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
     Raises:
         TypeError: `operand` is a complex number of Python's, and `new_dtype` real.
+        ValueError: `new_dtype` is None.
 
     Warns:
         numpy.exceptions.ComplexWarning: `operand` is a complex array, and `new_dtype` real.
@@ -141,13 +142,15 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     Array([ 1, -1], dtype=int32)
     """
     kind = getattr(getattr(operand, "dtype", None), "kind", "c")
-    if kind != "c":
+    if new_dtype is not None and kind != "c":
         return promoting.convert_element_type(operand, new_dtype)
     return _convert_complex(operand, new_dtype)
 
 
 @hiding_frames
 def _convert_complex(operand: Any, new_dtype: Any) -> Any:
+    if new_dtype is None:
+        raise ValueError("convert_element_type: new_dtype must not be None")
     dtype = parse_dtype("convert_element_type", new_dtype)
     is_number = isinstance(operand, builtins.complex)
     if typeof(operand).dtype.kind != "c" or dtype.kind in ("bcV" if is_number else "cV"):

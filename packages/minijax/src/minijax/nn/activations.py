@@ -256,6 +256,7 @@ def identity(x: Any) -> Any:
     >>> nn.identity(jnp.array([-1.0, 2.0]))
     Array([-1.,  2.], dtype=float32)
     """
+    typeof(x)  # which raises an error where there is none
     return jnp.asarray(x)
 
 

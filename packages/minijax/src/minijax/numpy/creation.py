@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import sizes_of
@@ -20,7 +21,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.shaped_array import is_value
+from minijax_stage2.shaped_array import dtype_of_numbers, is_value
 
 Shape = int | Sequence[int]
 
@@ -55,6 +56,10 @@ def array(
            [3, 4]], dtype=int32), Array([1., 2.], dtype=float32))
     """
     require_the_device("array", device, out_sharding)
+    if copy is not True:
+        require_flags("array", copy=copy)
+    if not isinstance(dtype, np.dtype | type | str | None):
+        dtype = dtype_of_numbers("array", dtype)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):
@@ -128,6 +133,8 @@ def asarray(
     (True, Array([1. , 2.5], dtype=float32))
     """
     require_the_device("asarray", device, out_sharding)
+    if copy is not None:
+        require_flags("asarray", copy=copy)
     return array(a, dtype, order=order)
 
 

@@ -5,9 +5,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import checking_arguments
 from minijax.runtime.array import array
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2.shaped_array import is_value
+from minijax_stage2.shaped_array import dtype_of_numbers, is_value
+from minijax_stage2.shown import shown
 
 save = np.save
 savez = np.savez
@@ -74,13 +76,21 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
 
 @evaluated_by_library
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+@checking_arguments
+def fromstring(string: str | bytes, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
     """An Array of the numbers written in a string. The arguments are numpy's.
+
+    Raises:
+        ValueError: something else than numbers is written there, or fewer than `count`.
 
     >>> jnp.fromstring("1 2 3", sep=" ")
     Array([1., 2., 3.], dtype=float32)
     """
-    return array(np.fromstring(string, dtype, count, sep=sep))
+    dtype = dtype_of_numbers("fromstring", float if dtype is None else dtype)
+    try:
+        return array(np.fromstring(string, dtype, count, sep=sep))
+    except ValueError as error:
+        raise ValueError(f"fromstring: cannot read {shown(string)}: {error}") from None
 
 
 __all__ = [

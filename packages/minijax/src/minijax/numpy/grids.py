@@ -84,8 +84,8 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     """
     vectors = []
     for position, x in enumerate(args):
-        x = array(x) if isinstance(x, list | tuple | range) else x
-        if ndim(x) != 1:
+        x = array(x) if isinstance(x, range) else x
+        if typeof(x).ndim != 1:
             raise ValueError(f"ix_: expected vectors, found {typeof(x)} at position {position}")
         if typeof(x).dtype == np.bool_:
             (x,) = nonzero(x)

@@ -97,7 +97,9 @@ def _add_at(length: int, places: Any, weights: Any) -> Any:
 
 
 @evaluated_by_library
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(
+    a: Any, bins: int | str | Sequence[Any] = 10, range: Any = None, weights: Any = None
+) -> Any:
     """The ends of the intervals of `histogram`, whose arguments these are.
 
     >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
@@ -188,7 +190,7 @@ def _interval(a: Any, edges: Any) -> Any:
 def histogram2d(
     x: Any,
     y: Any,
-    bins: Any = 10,
+    bins: int | Sequence[Any] = 10,
     range: Sequence[Any] | None = None,
     weights: Any = None,
     density: bool | None = None,
@@ -219,7 +221,7 @@ def histogram2d(
 @evaluated_by_library
 def histogramdd(
     sample: Any,
-    bins: Any = 10,
+    bins: int | Sequence[Any] = 10,
     range: Sequence[Any] | None = None,
     weights: Any = None,
     density: bool | None = None,

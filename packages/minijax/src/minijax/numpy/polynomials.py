@@ -109,7 +109,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 @operation
 def _polymul(a1: Any, a2: Any) -> Any:
-    a1, a2 = (lax.reshape(to_inexact(a), (-1,)) for a in of_one_dtype(a1, a2))
+    a1, a2 = (to_inexact(a) for a in of_one_dtype(a1, a2))
+    for a in (a1, a2):
+        _require_coefficients("polymul", a)
     return convolve(_or_zero(a1), _or_zero(a2))
 
 

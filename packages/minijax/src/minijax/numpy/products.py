@@ -56,7 +56,7 @@ def matmul(
     >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    how = options("matmul", precision, preferred_element_type, out_sharding)
+    how = options("matmul", precision, preferred_element_type, out_sharding, a, b)
     out = stage2.matmul(a, b, **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
@@ -84,7 +84,7 @@ def dot(
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),)) if ndim_a and ndim_b else ((), ())
-    how = options("dot", precision, preferred_element_type, out_sharding)
+    how = options("dot", precision, preferred_element_type, out_sharding, a, b)
     out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
@@ -198,7 +198,7 @@ def inner(
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (ndim_b - 1,)) if ndim_a and ndim_b else ((), ())
-    how = options("inner", precision, preferred_element_type)
+    how = options("inner", precision, preferred_element_type, None, a, b)
     out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
@@ -258,7 +258,7 @@ def tensordot(
                 f"tensordot: axes is {count}, but the operands have {ndim_a} and {ndim_b} axes"
             )
         of_a, of_b = tuple(range(ndim_a - count, ndim_a)), tuple(range(count))
-    how = options("tensordot", precision, preferred_element_type, out_sharding)
+    how = options("tensordot", precision, preferred_element_type, out_sharding, a, b)
     out = stage2.dot_general(a, b, ((of_a, of_b), ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 

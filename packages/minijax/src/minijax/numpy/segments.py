@@ -1,11 +1,13 @@
 """Reductions of segments: elements that belong together, as an array of numbers says."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
@@ -106,10 +108,12 @@ def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **optio
                 "give num_segments="
             )
         num_segments = int(np.max(np.asarray(known), initial=-1)) + 1
-    if num_segments < 0:
+    require_fit(name, "num_segments", num_segments, int | None)
+    count = operator.index(num_segments)
+    if count < 0:
         raise ValueError(f"{name}: num_segments must not be negative, found {num_segments}")
     options["mode"] = GatherScatterMode.from_any(options["mode"])
-    return _reduce_segments(data, ids, name=name, num_segments=int(num_segments), **options)
+    return _reduce_segments(data, ids, name=name, num_segments=count, **options)
 
 
 # --8<-- [end:segments]

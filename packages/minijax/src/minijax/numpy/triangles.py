@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, default_int
@@ -259,6 +260,7 @@ def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
 
 
 @hiding_frames
+@checking_arguments
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
@@ -270,6 +272,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 
 @hiding_frames
+@checking_arguments
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 

@@ -12,7 +12,7 @@ from minijax.settings.promotion import require_one_count
 from minijax.transforms.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axes, canonical_axis
+from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.shown import counted
 
@@ -218,7 +218,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequenc
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """
-    for axis in canonical_axes("apply_over_axes", axes, ndim(a)):
+    for axis in canonical_axes("apply_over_axes", ints("apply_over_axes: axes", axes), ndim(a)):
         out = func(a, axis)
         if ndim(out) == ndim(a) - 1:
             out = expand_dims(out, axis)

@@ -48,7 +48,9 @@ def require_the_device(name: str, device: Any, out_sharding: None = None) -> Non
     Raises:
         ValueError: `device` is neither None nor that device, or `out_sharding` is not None.
     """
-    if device is not None and device not in xla.devices():
+    if device is not None and not any(
+        type(device) is type(each) and device == each for each in xla.devices()
+    ):
         raise ValueError(
             f"{name}: device must be None or one of minijax.devices(), found {shown(device)}"
         )

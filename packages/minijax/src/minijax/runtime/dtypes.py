@@ -146,6 +146,8 @@ def itemsize_bits(dtype: Any) -> int:
     >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
     (4, 32)
     """
+    if dtype is None:
+        raise ValueError("itemsize_bits: dtype must not be None")
     return bits_of(parse_dtype("itemsize_bits", dtype))
 
 

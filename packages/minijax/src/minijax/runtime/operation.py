@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from minijax.errors.argument_errors import blame_argument, hints_of, require_fit
+from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import JittedFunction
@@ -73,10 +73,10 @@ class _ListsAsTuples(StaticArguments):
         )
 
     def fill(self, static: Any) -> Callable[..., Any]:
-        """As of any function; but no list or tuple replaces one number, one flag or one string.
+        """As of any function, but for arguments that do not fit their annotations.
 
         Raises:
-            TypeError: one does, or a flag is neither true nor false, a tolerance is not a number.
+            TypeError: there is one, or a flag is neither true nor false.
         """
         return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
 
@@ -86,8 +86,10 @@ class _ListsAsTuples(StaticArguments):
         if isinstance(x, frozenset):  # of axes, whose order makes no difference
             require_fit(caller, name, x, Sequence if hint is Any else Any)
             x = tuple(x)
-        of_one_kind = hint in (bool, float) and x is not None  # None is as good as False
-        if of_one_kind or (isinstance(x, tuple) and hint is not NoneType):
+        is_default = x is inspect.signature(self.fun).parameters[name].default
+        is_absent = x is None and hint in (bool, float)  # None is as good as False
+        is_checked = hint is not NoneType and (isinstance(x, tuple) or is_of_numbers(hint))
+        if is_checked and not is_default and not is_absent:
             require_fit(caller, name, x, hint)
         return x
 

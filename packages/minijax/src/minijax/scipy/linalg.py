@@ -226,7 +226,14 @@ def lu_solve(
     >>> minijax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
     """
+    if not isinstance(lu_and_piv, tuple | list) or len(lu_and_piv) != 2:
+        raise TypeError("lu_solve: lu_and_piv must be a pair, as lu_factor returns it")
     factors, pivots = lu_and_piv
+    if typeof(factors).ndim < 2 or not typeof(pivots).ndim:
+        raise ValueError(
+            f"lu_solve: lu_and_piv must be matrices and rows, as lu_factor returns them, found "
+            f"{typeof(factors)} and {typeof(pivots)}"
+        )
     factors, b = (to_inexact(x) for x in meet(factors, b))
     permutation = linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
 

@@ -115,6 +115,8 @@ class LibraryNumberTypes(NumberTypes):
             return dtype.type(x)
         except OverflowError:
             return np.asarray(x).astype(dtype)[()]
+        except (TypeError, ValueError) as error:  # of a complex number, or of NaN
+            raise type(error)(f"{x} cannot be converted to {dtype}") from None
 
     def check_meeting(self, *avals: ShapedArray) -> None:
         self.check_dtypes(avals)

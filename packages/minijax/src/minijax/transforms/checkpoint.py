@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.argument_errors import checking_arguments, require_flags
 from minijax.primitives.composition import calls
 from minijax.primitives.dependence import through, through_call
 from minijax.primitives.loops import call_text, region, stage_body
@@ -99,6 +99,9 @@ def checkpoint(
     """
     require_function("checkpoint", fun)
     static = ints("checkpoint: static_argnums", static_argnums)
+    marks = [prevent_cse] if isinstance(prevent_cse, bool) else tree_flatten(prevent_cse)[0]
+    for mark in marks:
+        require_flags("checkpoint", prevent_cse=mark)
     names_of_static = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
 
     @evaluated_by_library
@@ -126,7 +129,7 @@ def checkpoint(
             *leaves,
             jaxpr=consts_as_invars(closed.jaxpr),
             policy=policy,
-            prevent_cse=any(tree_flatten(prevent_cse)[0]),
+            prevent_cse=any(marks),
             again=False,
         )
         return tree_unflatten(flat.out_tree, map(to_array, outs))

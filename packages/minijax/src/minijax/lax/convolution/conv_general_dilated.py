@@ -12,6 +12,8 @@ result is again a convolution, with strides and dilations exchanged.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.lax.convolution.dimension_numbers import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -22,7 +24,7 @@ from minijax.lax.convolution.dimension_numbers import (
     pads_of,
     spatial_sizes,
 )
-from minijax.lax.dot import options
+from minijax.lax.dot import options, width
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.structural import convert_element_type, full, reshape, rev
 from minijax.primitives.declare import declare
@@ -109,6 +111,8 @@ def conv_general_dilated(
             f"{padding!r}; `conv_transpose` works it out"
         )
     windows = tuple(map(dilated, windows, rhs_dilation))
+    how = options(caller, precision, preferred_element_type, out_sharding, lhs, rhs)
+    _require_preferred(caller, meeting.dtype, how)
     return bind1(
         conv_general_dilated_p,
         lhs,
@@ -120,8 +124,23 @@ def conv_general_dilated(
         dimension_numbers=numbers,
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
-        **options(caller, precision, preferred_element_type, out_sharding),
+        **how,
     )
+
+
+def _require_preferred(caller: str, dtype: np.dtype[Any], how: dict[str, Any]) -> None:
+    """Raise TypeError unless sums of products of a dtype can have the dtype that is asked for."""
+    wanted = how.get("preferred_element_type", dtype)
+    kinds = {"i": "if", "u": "iuf", "f": "f", "c": "c"}.get(_kind(dtype), "iufcb")
+    if _kind(wanted) not in kinds or (_kind(dtype) != "b" and width(wanted) < width(dtype)):
+        raise TypeError(
+            f"{caller}: preferred_element_type must be as wide as {dtype}, the dtype of the "
+            f"operands, and of a kind that holds its numbers, found {wanted}"
+        )
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return "f" if "float" in dtype.name else dtype.kind
 
 
 def _one_for_each(role: str, given: Sequence[int] | None, sizes: Shape) -> Shape:

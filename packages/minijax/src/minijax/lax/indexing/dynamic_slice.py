@@ -67,7 +67,12 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
     for start in given:
         if typeof(start).dtype.kind not in "iu" or typeof(start).shape:
             raise TypeError(f"{name}: start_indices must be integer scalars, found {typeof(start)}")
-    each = [wraps] * len(shape) if isinstance(wraps, bool) else list(wraps)
+    each = list(wraps) if isinstance(wraps, list | tuple) else [bool(wraps)] * len(shape)
+    if len(each) != len(shape):
+        raise ValueError(
+            f"{name}: allow_negative_indices must be a bool, or one for each of "
+            f"{counted(len(shape), 'axis')}, found {wraps}"
+        )
     wide = index_dtype(*given)
     starts = [
         wrapped_index(start if type(start) is int else cast(start, wide), size) if w else start

@@ -4,6 +4,7 @@ Each position of the indices, but for their last axis, is one slice; the last ax
 begins. `scatter` puts slices where they would be gathered, and is its transpose.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from minijax_stage2 import ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, typeof_named
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -80,8 +81,8 @@ def gather(
     >>> lax.gather(jnp.arange(6).reshape(2, 3), places, numbers, slice_sizes=(1, 1))
     Array([1, 5], dtype=int32)
     """
-    if np.ndim(fill_value):
-        raise TypeError(f"gather: fill_value must be a scalar, found {fill_value!r}")
+    if fill_value is not None:
+        fill_value = _fill_value(fill_value, typeof(operand).dtype)
     return bind1(
         gather_p,
         operand,
@@ -93,6 +94,23 @@ def gather(
         mode=GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode),
         fill_value=fill_value,
     )
+
+
+def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
+    """The number that fills up, as one of `dtype`: ints wrap around, fractions are cut off."""
+    if np.ndim(given):
+        raise TypeError(f"gather: fill_value must be a scalar, found {given!r}")
+    is_int = isinstance(given, int)
+    kind = "i" if is_int else typeof_named("gather: fill_value", given).dtype.kind
+    if is_int and dtype.kind in "iu" and not -(2**63) <= given < 2**63:
+        raise OverflowError(f"gather: fill_value does not fit in 64 bits: {given}")
+    if dtype.kind == "V" or kind == "V":
+        return given
+    if kind == "c" and dtype.kind not in "bc":
+        raise TypeError(f"gather: fill_value is complex, {given}, and {dtype} is not")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what does not fit becomes what the machine makes of it
+        return np.asarray(given).astype(dtype)[()]
 
 
 def _gather_type(

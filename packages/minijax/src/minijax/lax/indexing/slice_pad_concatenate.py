@@ -307,6 +307,8 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
+    if not len(operands):
+        raise ValueError("concatenate: there must be at least one operand")
     meeting = result_type(*[typeof(x) for x in operands])
     operands = [cast(x, meeting) for x in operands]
     (dimension,) = ints("concatenate: dimension", dimension)

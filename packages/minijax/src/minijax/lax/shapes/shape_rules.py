@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.convolution.conv import conv_transpose
 from minijax.lax.convolution.conv_general_dilated import conv_general_dilated
@@ -33,17 +34,25 @@ def dtype(x: Any) -> np.dtype[Any]:
     return typeof(x).dtype if is_value(x) else dtype_of_numbers("dtype", x)
 
 
+@checking_arguments
 def shape_as_value(shape: Sequence[int]) -> Any:
     """The sizes of a shape as an array of integers, numpy's.
+
+    Raises:
+        OverflowError: a size does not fit in 32 bits.
 
     >>> shape_as_value((2, 3))
     array([2, 3], dtype=int32)
     """
-    return np.array(ints("shape_as_value: shape", shape), np.int32)
+    sizes = ints("shape_as_value: shape", shape)
+    if any(not -(2**31) <= size < 2**31 for size in sizes):
+        raise OverflowError(f"shape_as_value: a size does not fit in 32 bits: {sizes}")
+    return np.array(sizes, np.int32)
 
 
 # --8<-- [start:windows]
 @hiding_frames
+@checking_arguments
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
@@ -69,6 +78,7 @@ def reduce_window_shape_tuple(
 
 
 @hiding_frames
+@checking_arguments
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -94,6 +104,7 @@ def conv_shape_tuple(
 
 
 @hiding_frames
+@checking_arguments
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -116,6 +127,7 @@ def conv_general_shape_tuple(
 
 
 @hiding_frames
+@checking_arguments
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],

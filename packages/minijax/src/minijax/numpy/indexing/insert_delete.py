@@ -17,6 +17,7 @@ from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import as_weak_as, cast
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import counted
 
 
@@ -90,6 +91,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     Raises:
         ConcretizationTypeError: booleans are traced.
         IndexError: an index that is known is out of bounds.
+        TypeError: `obj` is not of integers or booleans.
+        ValueError: `obj` has several axes, or `values` more than `arr`.
 
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
     Array([1, 9, 2, 3], dtype=int32)
@@ -101,8 +104,16 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     size = shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
+    kind = typeof_named("insert: obj", obj).dtype.kind
+    if kind not in "iub" or (kind == "b" and not ndim(obj)):
+        raise TypeError(
+            f"insert: obj must be an int, a slice, or an array of integers or booleans, found "
+            f"{typeof(obj)}"
+        )
+    if ndim(obj) > 1:
+        raise ValueError(f"insert: obj must have at most one axis, found {typeof(obj)}")
     known = known_value(obj)
-    if known is None and typeof(obj).dtype == bool:
+    if known is None and kind == "b":
         raise ConcretizationTypeError(
             "insert: how many booleans are True decides a shape, so they must be known when the "
             f"function is traced; {obj.why_unknown()}.\n"
@@ -114,6 +125,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         if indices.size and not np.all((-size <= indices) & (indices <= size)):
             raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
     values = cast(values, typeof(arr))
+    if ndim(values) > ndim(arr):
+        raise ValueError(
+            f"insert: values must not have more axes than arr, found {typeof(values)} and "
+            f"{typeof(arr)}"
+        )
     if ndim(indices) == 0:  # all values go before one element
         if ndim(values) == ndim(arr):
             pass

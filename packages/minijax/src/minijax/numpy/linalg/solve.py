@@ -246,8 +246,11 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
         a: the matrices.
         rtol: singular values that are less than `rtol` times the largest count as 0; by default
             ten times the larger number of rows or columns, times the precision of the dtype.
-        hermitian: whether the matrices are symmetric; it makes no difference.
+        hermitian: whether the matrices are symmetric, which makes no difference to the result.
         rcond: an older name of `rtol`.
+
+    Raises:
+        ValueError: `hermitian`, and the matrices are not square.
 
     >>> a = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
     >>> bool(jnp.allclose(jnp.linalg.pinv(a) @ a, jnp.eye(2), atol=1e-5))
@@ -255,6 +258,8 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     """
     a = matrices_of("pinv", a)
     *lead, m, n = typeof(a).shape
+    if hermitian and m != n:
+        raise ValueError(f"pinv: matrices that are hermitian are square, found {typeof(a)}")
     dtype = real_dtype(typeof(a).dtype)
     rtol = rcond if rtol is None else rtol
     if rtol is None:

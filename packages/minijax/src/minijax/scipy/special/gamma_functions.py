@@ -71,9 +71,14 @@ def digamma(x: Any) -> Any:
 def polygamma(n: Any, x: Any) -> Any:
     """The derivative of `digamma` at `x`, taken `n` times; there is none by `n`.
 
+    Raises:
+        TypeError: `n` is not of integers.
+
     >>> f"{minijax.scipy.special.polygamma(1, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
     ('1.645', '1.645')
     """
+    if typeof(n).dtype.kind not in "iu":
+        raise TypeError(f"polygamma: n must be an integer, or an array of them, found {typeof(n)}")
     n, x = real_floats("polygamma", n, x)
     shape = stage2.promotion.broadcast_shapes(typeof(n).shape, typeof(x).shape)
     return lax.polygamma(stage2.broadcast_to(n, shape), stage2.broadcast_to(x, shape))
