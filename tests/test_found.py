@@ -183,6 +183,15 @@ FOUND = {
     "choose is never weak": lambda n, lib: [
         n.choose(0, each, mode="clip") for each in ([1.0, n.array(1)], [1.0, 2.0], [True, 1])
     ],
+    "nanmax of nothing is its initial, which is constant": lambda n, lib: [
+        lib.jvp(lambda x, f=f: f(x, axis=0, initial=1), (x,), (n.ones_like(x),))
+        for f in (n.nanmax, n.nanmin)
+        for x in (n.zeros((0, 2)), n.array([[n.nan, 2.0], [n.nan, 0.5]]))
+    ],
+    "the length of a vector of integers": lambda n, lib: [
+        n.linalg.vector_norm(n.array([[3, 1], [4, 0]], dtype), axis=0)
+        for dtype in ("int8", "int32", "uint16", "bool")
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

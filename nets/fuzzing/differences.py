@@ -249,6 +249,23 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "So norms of vectors of integers are floats, as numpy's; JAX's are integers for other "
+        "orders than 2, and refused for 0.",
+        called_with(
+            "dtype|accepted", r"jnp\.linalg\.vector_norm",
+            lambda x, *args, ord=2, **kwargs: np.asarray(x).dtype.kind in "biu" and ord != 2,
+        ),
+    ),
+    Deliberate(
+        "An axis without elements cannot be padded with statistics of them, as in numpy, unless "
+        "by nothing. JAX's mean of them is NaN, and it refuses the others always.",
+        called_with(
+            "error|accepted", r"jnp\.pad",
+            lambda array, pad_width, mode="constant", **kwargs: np.size(array) == 0
+            and mode in ("maximum", "mean", "median", "minimum"),
+        ),
+    ),
+    Deliberate(
         "NaN among the bins of `digitize` stands last, as sorting puts it; for JAX the bins fall.",
         called_with(
             "value", r"jnp\.digitize",

@@ -110,9 +110,8 @@ def _nan_extreme(
     if not is_inexact(typeof(a).dtype):
         return extreme(a, axis, out, keepdims, initial, where)
     chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
-    if initial is not None:  # which is there where all others are NaN
-        return chosen
-    return choose(all(_is_nan(a), axis, keepdims=keepdims, where=where), np.nan, chosen)
+    otherwise = np.nan if initial is None else lax.convert_element_type(initial, typeof(a).dtype)
+    return choose(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
 
 
 @operation(static=("axis", "dtype", "keepdims"))

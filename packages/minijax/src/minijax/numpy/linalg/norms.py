@@ -10,12 +10,12 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.linalg.matrices import real_dtype, real_part
 from minijax.lax.linalg.svd import svd
-from minijax.numpy.dtypes import default_int
+from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.linalg.solve import inv
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
-from minijax_stage2.promotion import to_inexact
+from minijax_stage2.promotion import is_inexact, to_inexact
 
 
 @operation(static=("ord", "axis", "keepdims"))
@@ -119,7 +119,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32)
     """
-    x = to_inexact(x)
+    if not is_inexact(typeof(x).dtype):
+        x = lax.convert_element_type(x, default_float())
     axes = canonical_axes("vector_norm", axis, typeof(x).ndim)
     return _of_vectors(x, ord, axes, keepdims)
 
