@@ -3,6 +3,8 @@
 Each with the smallest arguments that showed it, in the order in which they were found.
 """
 
+import functools
+
 import jax
 import jax.scipy.fft
 import jax.scipy.special
@@ -192,6 +194,12 @@ FOUND = {
         n.linalg.vector_norm(n.array([[3, 1], [4, 0]], dtype), axis=0)
         for dtype in ("int8", "int32", "uint16", "bool")
     ],
+    "unwrapped integers are of the default float": lambda n, lib: [
+        n.unwrap(n.array([0, 5, 10], dtype)) for dtype in ("int8", "uint32", "float16")
+    ],
+    "sort_complex of integers is complex64": lambda n, lib: [
+        n.sort_complex(n.array([3, 1], dtype)) for dtype in ("int32", "uint8", "float32")
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],
@@ -276,3 +284,32 @@ def test_fill_value_must_be_a_scalar():
 def test_norms_of_vectors_are_said_by_numbers(order):
     with pytest.raises(TypeError, match="norm: ord must be a real number"):
         minijax.numpy.linalg.norm(minijax.numpy.ones(3), order)
+
+
+# What sums of each dtype may be taken in: the libraries accept the same.
+ELEMENT_TYPES = ["bool", "int8", "int32", "uint8", "bfloat16", "float32", "complex64"]
+SUMS_OF_PRODUCTS = {
+    "matmul": lambda lib, dtype, **how: lib.numpy.matmul(
+        lib.numpy.ones((2, 2), dtype), lib.numpy.ones((2, 2), dtype), **how
+    ),
+    "conv": lambda lib, dtype, **how: lib.lax.conv_general_dilated(
+        lib.numpy.ones((1, 2, 2), dtype), lib.numpy.ones((2, 2, 1), dtype), (1,), "VALID", **how
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+@pytest.mark.parametrize("name", SUMS_OF_PRODUCTS)
+def test_preferred_element_types_are_refused_where_jax_refuses_them(name, dtype):
+    for preferred in ELEMENT_TYPES:
+        program = functools.partial(
+            SUMS_OF_PRODUCTS[name], dtype=dtype, preferred_element_type=preferred
+        )
+        try:
+            expected = jax.eval_shape(lambda program=program: program(jax)).dtype
+        except TypeError:
+            with pytest.raises(TypeError, match=f"preferred_element_type must .*found {preferred}"):
+                program(minijax)
+        else:
+            found = minijax.eval_shape(lambda program=program: program(minijax)).dtype
+            assert found == expected

@@ -55,6 +55,17 @@ def has_ties(x: np.ndarray) -> bool:
     return bool(np.any(np.isnan(x)) or np.any(x[1:] == x[:-1]))
 
 
+OF_WEAK_ARRAYS = (
+    r"jnp\.(angle|around|conj|conjugate|convolve|correlate|cross|diag|diagonal|full_like|gcd|"
+    r"heaviside|imag|lcm|logaddexp|logaddexp2|poly(add|div|mul|sub)|real|rint|round|sinc|vander|"
+    r"vecdot|vecmat)|jnp\.linalg\.(cholesky|cross|diagonal|eig|eigh|eigvals|eigvalsh|lstsq|qr|svd|"
+    r"svdvals|vecdot)|jnp\.fft\.i?(fft|fft2|fftn)|jax\.nn\.(log_sigmoid|mish|softplus)|"
+    r"jax\.scipy\.special\.(kl_div|logit|rel_entr)|jax\.scipy\.linalg\.(cho_factor|cholesky|"
+    r"circulant|eigh|fiedler|lu_factor|qr|qr_multiply|rsf2csf|svd)|jax\.scipy\.signal\.(fft)?"
+    r"(convolve|correlate)(2d)?|jax\.scipy\.signal\.detrend|jax\.scipy\.stats\..*"
+)
+REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.vdot|jnp\.vecdot|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
+
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
 DELIBERATE = [
@@ -103,6 +114,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Where JAX lacks a derivative, arguments that ours refuses as JAX does are named first.",
+        where_jax_raises("^NotImplementedError: Differentiation rule for", kinds=("class",)),
+    ),
+    Deliberate(
         "Factorizations are LAPACK's, which has no floats of 16 bits: that is a TypeError.",
         where_we_raise(
             r"^TypeError: \w+: found b?f16\[.*; the dtypes it takes are float32", kinds=("class",)
@@ -132,6 +147,7 @@ DELIBERATE = [
             "must be 1D, got shapes",
             r"input type=\w+\[0\] and requested type",
             "Called multiply with a float0 array",
+            kinds=("accepted", "class"),
         ),
     ),
     Deliberate(
@@ -184,6 +200,14 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`take` of an empty axis at no indices has the axes of the indices; JAX's has one.",
+        called_with(
+            ".*", r"jnp\.take",
+            lambda a, indices, *args, **kwargs: np.size(a) == np.size(indices) == 0
+            and np.ndim(indices) > 1,
+        ),
+    ),
+    Deliberate(
         "Booleans are never weak: there is nothing that they would promote to.",
         equates=of_each_leaf(
             lambda x, y: replace(y, weak=x.weak) if x.dtype == y.dtype == "bool" else y
@@ -202,9 +226,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Results of `checkpoint` are arrays, also where JAX gives a constant as Python's number.",
+        "Results of `checkpoint`, and of loops under `disable_jit`, are arrays where JAX may give "
+        "a constant as Python's number.",
         equates=where_under(
-            {"checkpoint"},
+            {"checkpoint", "disable_jit"},
             of_each_leaf(
                 lambda x, y: replace(x, values=y.values.astype(x.dtype))
                 if x.kind == "array" and x.shape == () and y.kind in NUMBERS else y
@@ -225,14 +250,53 @@ DELIBERATE = [
         equates=weak_gradients,
     ),
     Deliberate(
-        "Distributions of arrays of weak types are weak, as those of scalars are; JAX's are in "
-        "some of the functions.",
+        "Arrays of a weak type, unlike scalars, are rare: only what is made of a number of Python "
+        "and broadcast is one. There the results of these functions are weak where what they are "
+        "computed from is, or never; JAX's differ with the implementation of each.",
         equates=where_called(
-            r"jax\.scipy\.stats\..*",
-            of_each_leaf(
-                lambda x, y: replace(y, weak=x.weak) if x.weak and x.shape == y.shape != () else y
+            OF_WEAK_ARRAYS,
+            of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape != () else y),
+        ),
+    ),
+    Deliberate(
+        "The same holds for their reductions to scalars.",
+        equates=where_called(
+            REDUCTIONS_OF_WEAK_ARRAYS,
+            of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
+        ),
+    ),
+    Deliberate(
+        "The derivative of `spence` is that of the dilogarithm also at 0, where it is infinite, at "
+        "1, and at subnormal numbers; JAX's is 0 there. It is NaN where `spence` is.",
+        under(
+            called_with(
+                "value", r"jax\.scipy\.special\.spence",
+                lambda x: np.any((at := np.asarray(x, np.float64)) < 1e-30)
+                or np.any((at == 1) | ~np.isfinite(at)),
+            ),
+            "grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev",
+        ),
+    ),
+    Deliberate(
+        "Least squares have derivatives also where there are fewer equations than unknowns; JAX's "
+        "are NaN.",
+        equates=where_called(
+            r"jnp\.linalg\.lstsq",
+            where_under(
+                {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
+                of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
         ),
+    ),
+    Deliberate(
+        "`cov` of nothing has the dtype of what it is given; JAX's has the default float's.",
+        called_with(
+            "dtype", r"jnp\.(cov|corrcoef)", lambda m, *args, **kwargs: np.size(m) == 0
+        ),
+    ),
+    Deliberate(
+        "Angles of scalars keep the dtype of narrow floats, as those of arrays do.",
+        called_with("dtype", r"jnp\.angle", lambda z, *args, **kwargs: np.ndim(z) == 0),
     ),
     Deliberate(
         "Medians and quantiles of a scalar keep the number of its axes, as numpy's; JAX adds one.",

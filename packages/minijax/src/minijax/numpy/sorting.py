@@ -10,7 +10,7 @@ from minijax.lax.elementwise.arithmetic import where as choose
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.operation import operation
-from minijax_stage2 import typeof
+from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shown import counted
@@ -162,7 +162,8 @@ def sort_complex(a: Any) -> Any:
     Array([0.+0.j, 1.-1.j, 1.+2.j], dtype=complex64)
     """
     a = sort(a)
-    return lax.convert_element_type(a, np.result_type(typeof(a).dtype, np.complex64))
+    meeting = promotion.result_type(typeof(a), ShapedArray((), np.dtype(np.complex64)))
+    return lax.convert_element_type(a, meeting.dtype)
 
 
 @operation(static=("kth", "axis"))

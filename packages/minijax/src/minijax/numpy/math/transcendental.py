@@ -6,12 +6,13 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.numpy.dtypes import default_float
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.promotion import to_inexact
+from minijax_stage2.promotion import is_inexact, to_inexact
 
 sin = lax.sin
 cos = lax.cos
@@ -344,7 +345,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
 
     if not typeof(p).ndim:
         raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
-    p = to_inexact(p) if isinstance(period, float) else p
+    if isinstance(period, float) and not is_inexact(typeof(p).dtype):
+        p = lax.convert_element_type(p, default_float())
     half = lax.div(period, 2)
     axis = canonical_axis("unwrap", axis, typeof(p).ndim)
     if not typeof(p).size:
