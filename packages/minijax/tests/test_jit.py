@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, jvp, make_jaxpr, vmap
+from minijax import Array, grad, jit, jvp, make_jaxpr, vmap, xla
 from minijax.runtime.compilation import Compilation
 from minijax_stage3 import backend, executable
 
@@ -34,13 +34,13 @@ def counted(f):
 def compilations(monkeypatch):
     """The programs that XLA has been given, in order, and the options."""
     seen = []
-    compile_ = executable.compile_text
+    compile_ = executable.compilers[-1]
 
     def counting(text, out_avals, options):
         seen.append((text, dict(options)))
         return compile_(text, out_avals, options)
 
-    monkeypatch.setattr(executable, "compile_text", counting)
+    monkeypatch.setattr(executable, "compilers", [counting])
     return seen
 
 
@@ -331,7 +331,7 @@ class TestCompilerOptions:
 
 
 def test_there_is_one_device():
-    device = backend.default_device()
+    device = xla.default_device()
     for options in ({"device": device}, {"backend": "cpu"}, {"device": "cpu"}):
         assert jit(lambda x: x, **options)(1.0).item() == 1.0
     for options, message in (

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from minijax_stage3 import backend
-from minijax_stage3.backend import xla_client
-from minijax_stage3.backend.importing import interrupts_deferred
+from minijax_stage3.backend import interrupts_deferred
+from minijax_stage3.errors import CompileError, ExecutionError
 
 NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -87,22 +87,12 @@ USE_EVERYTHING = textwrap.dedent("""
             program = b.compile(text.replace("DTYPE", name), [vector(dtype)])
             buffer = b.put(x, vector(dtype))
             (result,) = program.execute([buffer])
-            b.block(result)
-            assert b.is_ready(result) and not b.is_deleted(result)
             assert b.get(result).dtype == dtype and (b.get(result) == x + x).all()
-            assert b.nbytes(result) == x.nbytes
-            assert b.buffer_device(result) is b.default_device()
-            assert b.to_dlpack(result) and b.to_dlpack(result, (1, 0))
-            assert b.dlpack_device(result) == (1, 0)
-            assert program.hlo_text() and program.cost_analysis() and program.memory_analysis()
-            again = b.deserialize(program.serialize(), [vector(dtype)])
-            assert (b.get(again.execute([buffer])[0]) == x + x).all()
+            assert program.hlo_text()
         try:
             b.compile("not a module", [])
         except b.CompileError:
             pass
-        assert b.client() and b.devices() and b.platform() and b.jaxlib_version()
-        assert b.fingerprint() and isinstance(b.xla_flags(), str)
         return buffer, result, program
     """)
 
@@ -116,7 +106,7 @@ def test_importing_the_backend_imports_no_jaxlib_and_using_it_is_silent():
         from types import SimpleNamespace
         from minijax_stage3 import backend
         assert "jaxlib" not in sys.modules
-        assert backend.devices()
+        assert backend.get_backend().device
         assert "jaxlib" in sys.modules
         """)
 
@@ -125,13 +115,13 @@ def test_the_backend_is_silent_whatever_comes_through_first():
     """jaxlib reads the level of its log when it is imported, which is not only for a client."""
     in_fresh_process("""
         from minijax_stage3 import backend
-        backend.pytree_registry()
-        backend.client()
+        backend.import_module("jaxlib._jax")
+        backend.get_backend()
         """)
 
 
 def test_a_log_level_set_by_the_user_stays():
-    program = "import os; from minijax_stage3 import backend; backend.client()"
+    program = "import os; from minijax_stage3 import backend; backend.get_backend().client"
     show = "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
     assert in_fresh_process(program + show) == "1\n"
     assert (
@@ -142,19 +132,13 @@ def test_a_log_level_set_by_the_user_stays():
 
 def test_threads_that_arrive_together_get_one_client(monkeypatch):
     opened = []
-    monkeypatch.setattr(xla_client, "_backend", None)
+    monkeypatch.setattr(backend, "_backend", None)
     monkeypatch.setattr(
-        xla_client, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
+        backend, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
     )
     barrier = threading.Barrier(8)
-    clients = in_threads(8, lambda i: barrier.wait() is not None and backend.client())
+    clients = in_threads(8, lambda i: barrier.wait() is not None and backend.get_backend().client)
     assert len(set(map(id, clients))) == len(opened) == 1
-
-
-def test_devices():
-    assert backend.platform() == "cpu"
-    assert backend.default_device() is backend.devices()[0]
-    assert backend.jaxlib_version()[0].isdigit()
 
 
 # Arrays in and out
@@ -169,8 +153,6 @@ def test_put_then_get_is_the_same_array(dtype, shape):
     assert (y.dtype, y.shape) == (x.dtype, x.shape)
     np.testing.assert_array_equal(y, x)
     assert not y.flags.writeable
-    assert backend.nbytes(buffer) == x.nbytes
-    assert backend.buffer_device(buffer) is backend.default_device()
 
 
 @pytest.mark.parametrize(
@@ -318,7 +300,7 @@ HUGE = """
 
 def test_a_program_that_fails_while_it_runs_is_named():
     program = backend.compile(HUGE, [aval((2**45,), "f4")])
-    with pytest.raises(backend.ExecutionError, match=r"`huge` failed while it ran: .*emory"):
+    with pytest.raises(ExecutionError, match=r"`huge` failed while it ran: .*emory"):
         program.execute([])
 
 
@@ -330,23 +312,20 @@ def test_a_donated_argument_is_gone():
     program = backend.compile(text, [aval((1000,), "f4")])
     x = put(np.ones(1000, np.float32))
     (y,) = program.execute([x])
-    assert backend.is_deleted(x)
-    assert not backend.is_deleted(y)
-    for use in (backend.get, backend.block, backend.to_dlpack, lambda x: program.execute([x])):
+    assert x.is_deleted()
+    assert not y.is_deleted()
+    for use in (backend.get, lambda x: program.execute([x])):
         with pytest.raises(RuntimeError):
             use(x)
 
 
-@pytest.mark.parametrize(
-    "look", [backend.get, lambda x: np.from_dlpack(Exported(x))], ids=["get", "dlpack"]
-)
-def test_donation_leaves_what_is_still_viewed(look):
+def test_donation_leaves_what_is_still_viewed():
     text = elementwise("stablehlo.negate", 1000)
     text = text.replace(
         "%x: tensor<1000xf32>", "%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}"
     )
     x = put(np.ones(1000, np.float32))
-    view = look(x)
+    view = backend.get(x)
     (y,) = backend.compile(text, [aval((1000,), "f4")]).execute([x])
     assert (backend.get(y) == -1).all()
     del x
@@ -365,7 +344,7 @@ def test_donation_leaves_what_is_still_viewed(look):
 )
 def test_what_xla_refuses_is_a_compile_error(text, options, message):
     with pytest.raises(
-        backend.CompileError, match=f"XLA cannot compile this program: [^$]*{message}"
+        CompileError, match=f"XLA cannot compile this program: [^$]*{message}"
     ) as caught:
         backend.compile(text, [aval((2,), "f4")], options)
     assert caught.value.text == text
@@ -380,16 +359,9 @@ def test_options_reach_xla():
     np.testing.assert_allclose(backend.get(program.execute([put(x)])[0]), np.exp(x), rtol=1e-5)
 
 
-def test_analyses():
-    program = backend.compile(
-        elementwise("stablehlo.add", 100, arguments="%x, %y"), [aval((100,), "f4")]
-    )
-    assert program.out_avals == (program.out_avals[0],)
+def test_the_optimised_program_is_shown():
+    program = backend.compile(elementwise("stablehlo.negate", 9), [aval((9,), "f4")])
     assert program.hlo_text().startswith("HloModule elementwise")
-    assert program.cost_analysis()["flops"] == 100
-    memory = program.memory_analysis()
-    assert memory["argument_size_in_bytes"] == 2 * 400
-    assert memory["output_size_in_bytes"] == 400
 
 
 def test_the_kind_of_client_is_chosen_before_the_first_use():
@@ -398,7 +370,7 @@ def test_the_kind_of_client_is_chosen_before_the_first_use():
         backend.set_asynchronous(True)
         backend.set_asynchronous(False)
         backend.set_asynchronous(True)
-        backend.client()
+        backend.get_backend().client
         backend.set_asynchronous(True)
         try:
             backend.set_asynchronous(False)
@@ -409,76 +381,15 @@ def test_the_kind_of_client_is_chosen_before_the_first_use():
         """)
 
 
-def test_a_program_is_written_down_and_loaded():
-    """In another process, too, where it computes and says the same, and nothing is logged."""
-    x = np.linspace(-3, 3, 100).astype(np.float32)
-    text = elementwise("stablehlo.tanh", 100)
-    program = backend.compile(text, [aval_of(x)])
-    loaded = backend.deserialize(program.serialize(), [aval_of(x)])
-    (expected,), (result,) = program.execute([put(x)]), loaded.execute([put(x)])
-    assert backend.get(result).tobytes() == backend.get(expected).tobytes()
-    assert loaded.hlo_text() == program.hlo_text()
-    assert loaded.cost_analysis() == program.cost_analysis()
-    assert loaded.memory_analysis() == program.memory_analysis()
-    shown = in_fresh_process(f"""
-        from types import SimpleNamespace
-        import numpy as np
-        from minijax_stage3 import backend
-        x = np.linspace(-3, 3, 100).astype(np.float32)
-        aval = SimpleNamespace(shape=x.shape, dtype=x.dtype, weak_type=False)
-        loaded = backend.deserialize({program.serialize()!r}, [aval])
-        (result,) = loaded.execute([backend.put(x, aval)])
-        print(backend.get(result).tobytes().hex())
-        """)
-    assert shown.strip() == backend.get(expected).tobytes().hex()
-
-
-def test_a_constant_that_looks_like_a_list_of_abilities_stays():
-    """What `serialize` changes in such a list, it changes nowhere else."""
-    x = np.frombuffer(b"+avx512f,+prefer-no-gather " * 3, np.uint8)
-    text = f"""module {{ func.func public @main() -> tensor<{x.size}xui8> {{
-        %0 = stablehlo.constant dense<"0x{x.tobytes().hex()}"> : tensor<{x.size}xui8>
-        return %0 : tensor<{x.size}xui8> }} }}"""
-    loaded = backend.deserialize(backend.compile(text, [aval_of(x)]).serialize(), [aval_of(x)])
-    (result,) = loaded.execute([])
-    assert backend.get(result).tobytes() == x.tobytes()
-
-
-@pytest.mark.parametrize("data", [b"", b"no program at all"])
-def test_what_xla_did_not_write_is_an_error(data):
-    with pytest.raises(RuntimeError):
-        backend.deserialize(data, [])
-
-
-def test_the_fingerprint_is_the_same_in_every_process():
-    program = "from minijax_stage3 import backend; print(repr(backend.fingerprint()))"
-    assert in_fresh_process(program).strip() == repr(backend.fingerprint())
-    assert backend.fingerprint()[0] == backend.jaxlib_version()
-
-
-def test_flags_are_those_that_xla_read():
-    program = """
-        import os
-        from minijax_stage3 import backend
-        backend.client()
-        os.environ["XLA_FLAGS"] = "--too-late"
-        print(backend.xla_flags())
-        """
-    flags = "--xla_cpu_enable_fast_math=false"
-    assert in_fresh_process(program, XLA_FLAGS=flags).strip() == flags
-
-
 def test_an_asynchronous_client_computes_the_same(monkeypatch):
-    monkeypatch.setattr(xla_client, "_backend", xla_client._open(asynchronous=True))
+    monkeypatch.setattr(backend, "_backend", backend._open(asynchronous=True))
     program = backend.compile(
         elementwise("stablehlo.add", 1000, arguments="%x, %y"), [aval((1000,), "f4")]
     )
     buffer = put(np.ones(1000, np.float32))
     for _ in range(20):
         (buffer,) = program.execute([buffer, buffer])
-    assert (np.from_dlpack(Exported(buffer)) == 2.0**20).all()
     assert (backend.get(buffer) == 2.0**20).all()
-    assert backend.is_ready(buffer)
 
 
 # Threads, processes
@@ -524,9 +435,8 @@ def test_exit_with_everything_alive_is_silent():
         + """
 alive = use_everything()
 views = [b.get(x) for x in alive[:2]]
-capsules = [b.to_dlpack(x) for x in alive[:2]]
 cycle = [alive]; cycle.append(cycle)
-b.asynchronous_too = b.xla_client._open(asynchronous=True)
+b.asynchronous_too = b._open(asynchronous=True)
 """
     )
 
@@ -539,13 +449,13 @@ def test_a_forked_child_may_read_and_exit_but_not_compute(asynchronous):
         "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
         + USE_EVERYTHING
         + f"""
-b.xla_client._backend = b.xla_client._open(asynchronous={asynchronous})
+b._backend = b._open(asynchronous={asynchronous})
 alive = use_everything()
 pid = os.fork()
 if pid == 0:
     assert (b.get(alive[0]) == np.arange(4)).all()
     try:
-        b.client()
+        b.get_backend()
     except RuntimeError as error:
         assert "spawn" in str(error)
         sys.exit(7)
@@ -602,49 +512,6 @@ def use_jax():
     in_fresh_process(USE_EVERYTHING + "\n" + "\n".join(order) + "\n" + again, JAX_PLATFORMS="cpu")
 
 
-class Exported:
-    """The least that numpy needs to take a buffer by DLPack."""
-
-    def __init__(self, buffer):
-        self.buffer = buffer
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return backend.to_dlpack(self.buffer, max_version)
-
-    def __dlpack_device__(self):
-        return backend.dlpack_device(self.buffer)
-
-
-@pytest.mark.parametrize("dtype", NATIVE_DTYPES)
-def test_dlpack_shares_memory_with_numpy(dtype):
-    x = np.arange(12).reshape(3, 4).astype(dtype)
-    buffer = put(x)
-    shared = np.from_dlpack(Exported(buffer))
-    np.testing.assert_array_equal(shared, x)
-    assert shared.dtype == x.dtype
-    assert shared.ctypes.data == backend.get(buffer).ctypes.data
-    assert not shared.flags.writeable
-    del buffer
-    np.testing.assert_array_equal(shared, x)
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]], ids=str)
-def test_views_may_be_dropped_in_any_order(order):
-    # jaxlib aborts the process when a view outlives a buffer that was deleted by force.
-    buffer = put(np.ones(1000, np.float32))
-    owners = [buffer, backend.get(buffer), np.from_dlpack(Exported(buffer))]
-    del buffer
-    for i in order:
-        assert all((view == 1).all() for view in owners[1:] if view is not None)
-        owners[i] = None
-
-
-@pytest.mark.parametrize("max_version", [None, (1, 0), (99, 0)], ids=str)
-@pytest.mark.parametrize("dtype", EXTENSION_DTYPES[:3])
-def test_dlpack_exports_what_numpy_cannot_name(dtype, max_version):
-    assert "dltensor" in repr(backend.to_dlpack(put(np.ones(3, dtype)), max_version))
-
-
 # Programs that jaxlib 0.10.2 computes wrongly, without a word. It is excluded for that.
 
 
@@ -690,7 +557,7 @@ def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
         import enum, signal
         import numpy as np
         from minijax_stage3 import jit
-        from minijax_stage3.backend.importing import import_module
+        from minijax_stage3.backend import import_module
 
         create, interrupts = enum.EnumType._create_, []
 

@@ -304,7 +304,7 @@ class TestBranching:
         def f(x, flag):
             return x if flag else 0.0
 
-        assert jit(f, static_argnames="flag")(2.0, True).item() == 2.0
+        assert jit(f, static_argnums=1)(2.0, True).item() == 2.0
 
 
 def jvp_of(f):

@@ -198,7 +198,7 @@ def __getattr__(name: str) -> Any:
     if name in ("__version__", "__version_info__"):
         return getattr(importlib.import_module("minijax.version"), name)
     if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
-        from minijax_stage3.backend import device_class
+        from minijax.xla import device_class
 
         return device_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Arrays on the device: what compiled programs take and return."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -13,10 +13,8 @@ from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.shaped_array import dtype_of_numbers, float0, number_types, parse_dtype
 from minijax_stage2.trace import impl_rules
-from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
-from minijax_stage3.flatten import fast_unflatten
 from minijax_stage3.lowering import element_type
 
 
@@ -207,29 +205,6 @@ def call(
     """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
     buffers = list(map(to_buffer, args, compiled.in_avals))
     return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
-
-
-def executor(
-    compiled: CompiledJaxpr,
-    consts: Sequence[Any],
-    out_tree: PyTreeDef,
-    array_type: type[Array] = Array,
-) -> Callable[[list[backend.Buffer]], Any]:
-    """The function that executes a compiled jaxpr on the buffers of what is not constant.
-
-    Made once for each program, so that a call does as little as can be.
-    """
-    execute, out_avals = compiled.execute, compiled.out_avals
-    const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
-    if out_tree.num_nodes == 1 == len(out_avals) and not consts:
-        return compiled.executable.executor_of_one(array_type, out_avals[0])
-
-    unflatten = fast_unflatten(out_tree)
-
-    def execute_to_tree(buffers: list[backend.Buffer]) -> Any:
-        return unflatten(map(array_type, execute([*const_buffers, *buffers]), out_avals))
-
-    return execute_to_tree
 
 
 # --8<-- [end:call]

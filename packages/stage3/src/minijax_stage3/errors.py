@@ -1,8 +1,6 @@
 """Errors of XLA: it refuses a program, or a program fails while it runs."""
 
-import traceback
 from collections.abc import Sequence
-from types import TracebackType
 
 from minijax_stage1.errors import ExplainedError
 from minijax_stage2.shown import counted
@@ -27,29 +25,6 @@ class CompileError(XLAError):
 
 class ExecutionError(XLAError):
     """A compiled program failed while it ran; the message names it."""
-
-
-def callback_error(module: str, cause: BaseException) -> BaseException:
-    """The error for a program during which a Python function raised `cause`.
-
-    What is no error, as when the user interrupts, is passed on as it is.
-    """
-    if not isinstance(cause, Exception):
-        return cause
-    place = cause.__traceback__
-    while place is not None and place.tb_next is not None and _is_machinery(place):
-        place = place.tb_next
-    lines = "".join(traceback.format_exception(type(cause), cause, place)).rstrip()
-    name = module.removeprefix("jit_")
-    error = ExecutionError(
-        f"`{name}` failed while it ran: a function that it calls raised\n{lines}"
-    )
-    error.__cause__ = cause
-    return error
-
-
-def _is_machinery(place: TracebackType) -> bool:
-    return bool(place.tb_frame.f_globals.get("__name__", "").startswith("minijax"))
 
 
 def execution_error(name: str, reason: object, deleted: Sequence[bool]) -> ExecutionError:

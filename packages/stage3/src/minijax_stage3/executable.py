@@ -26,8 +26,8 @@ def device_type(aval: ShapedArray) -> ShapedArray:
 
 
 # --8<-- [start:executable]
-# Has XLA compile the text of a module; assigned anew by who can do with less.
-compile_text: Callable[..., backend.Executable] = backend.compile
+# Ways to have the text of a module compiled, of which the last is used.
+compilers: list[Callable[..., backend.Executable]] = [backend.compile]
 
 
 class CompiledJaxpr:
@@ -39,8 +39,12 @@ class CompiledJaxpr:
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
         device_types = [device_type(aval) for aval in self.out_avals]
-        self.executable = compile_text(text, device_types, options)
+        self.executable = compilers[-1](text, device_types, options)
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
+
+    def as_text(self) -> str:
+        """The program as XLA has optimised it, in HLO."""
+        return self.executable.hlo_text()
 
 
 T = TypeVar("T")

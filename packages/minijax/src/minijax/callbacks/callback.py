@@ -10,6 +10,7 @@ import numpy as np
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
+from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
@@ -23,7 +24,6 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
-from minijax_stage3.errors import callback_error
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 Avals = tuple[ShapedArray, ...]

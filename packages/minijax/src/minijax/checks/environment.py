@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 
+from minijax import xla
 from minijax.runtime.devices import devices
 from minijax.settings.version import installed_version
-from minijax_stage3 import backend
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
@@ -22,7 +22,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """
     lines = [
         f"minijax: {installed_version() or 'not installed'}",
-        f"jaxlib:  {backend.jaxlib_version()}",
+        f"jaxlib:  {xla.jaxlib_version()}",
         f"numpy:   {np.__version__}",
         f"python:  {sys.version}",
         f"devices: {', '.join(map(str, devices()))}",

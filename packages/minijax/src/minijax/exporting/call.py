@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
+from minijax import xla
 from minijax.runtime.array import Array
 from minijax_stage2 import Primitive, ShapedArray, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage3 import (
@@ -12,7 +13,6 @@ from minijax_stage3 import (
     JaxprEqn,
     Var,
     abstract_eval_rules,
-    backend,
     lowering_rules,
 )
 from minijax_stage3.array import call
@@ -46,10 +46,10 @@ class PortableProgram:
                 returns other types.
         """
         try:
-            text, found = backend.from_portable(self.data)
+            text, found = xla.from_portable(self.data)
         except (RuntimeError, ValueError) as error:
             raise ValueError(
-                f"export: jaxlib {backend.jaxlib_version()} cannot read the program of "
+                f"export: jaxlib {xla.jaxlib_version()} cannot read the program of "
                 f"`{self.name}`, which a newer version may have written: {error}"
             ) from None
         takes = [Value("", aval) for aval in self.in_avals]

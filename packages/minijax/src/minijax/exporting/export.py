@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax import xla
 from minijax.errors.classes import TreeMismatchError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.exporting.call import PortableProgram, constant_p
@@ -29,7 +30,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
-from minijax_stage3 import Jaxpr, JaxprEqn, backend
+from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.lowering import lower_to_module
 
 __all__ = [
@@ -118,7 +119,7 @@ class Exported:
             "out_tree": tree_to_json(self.out_tree, "the results"),
             "out_avals": [aval_to_json(aval) for aval in self.out_avals],
             "platforms": list(self.platforms),
-            "jaxlib": backend.jaxlib_version(),
+            "jaxlib": xla.jaxlib_version(),
         }
         return pack(header, self.program.data)
 
@@ -177,12 +178,12 @@ def _exported(traced: Traced) -> Exported:
         )
     in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
     text = lower_to_module(_with_constants_inside(closed.jaxpr, closed.consts), traced.fun_name)
-    if backend.CALL_TARGET in text:
+    if xla.CALL_TARGET in text:
         raise ValueError(
             f"export: `{traced.fun_name}` calls Python functions of this process, by a callback or "
             "debug.print, and they cannot leave it; export a function without them"
         )
-    program = PortableProgram(traced.fun_name, backend.to_portable(text), in_avals, out_avals)
+    program = PortableProgram(traced.fun_name, xla.to_portable(text), in_avals, out_avals)
     return Exported(
         traced.fun_name, traced.in_tree, in_avals, traced.out_tree, out_avals, ("cpu",), program
     )

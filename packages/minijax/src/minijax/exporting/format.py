@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax import xla
 from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
-from minijax_stage3 import backend
 
 _MAGIC = b"minijax exported program "
 VERSION = 1
@@ -204,7 +204,7 @@ def avals_from_json(described: Any) -> tuple[ShapedArray, ...]:
 
 
 def _aval_from_json(described: Any) -> ShapedArray:
-    backend.client()  # with which numpy learns of dtypes such as bfloat16
+    xla.client()  # with which numpy learns of dtypes such as bfloat16
     without_numbers = {other.names[0]: other for other in no_numbers if other.names}
     match described:
         case [[*shape], str(dtype), bool(weak_type)] if all(map(_is_size, shape)):

@@ -6,13 +6,13 @@ The functions are those that programs for many devices are written with.
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from minijax import xla
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.axis_names import axis_of
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_leaves
-from minijax_stage3 import backend as xla
 
 
 # --8<-- [start:platform_dependent]

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from minijax import xla
 from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.staging import struct_of
-from minijax_stage2 import ShapedArray
-from minijax_stage2.tree import PyTreeDef
-from minijax_stage3 import ClosedJaxpr, Jaxpr, backend
-from minijax_stage3 import aot as stage3
+from minijax_stage2 import ShapedArray, Tracer, typeof
+from minijax_stage2.tree import PyTreeDef, tree_flatten
+from minijax_stage3 import ClosedJaxpr, Jaxpr
+from minijax_stage3.array import to_buffer
 
 
 class ArgInfo(NamedTuple):
@@ -164,7 +165,7 @@ class Lowered(_Stage):
 
     def cost_analysis(self) -> dict[str, float]:
         """An estimate of the work before XLA optimises: operations, bytes accessed, and more."""
-        return backend.cost_analysis(self._text)
+        return xla.cost_analysis(self._text)
 
 
 # --8<-- [end:lowered]
@@ -173,7 +174,7 @@ _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$',
 
 
 # --8<-- [start:compiled]
-class Compiled(_Stage, stage3.Compiled):
+class Compiled(_Stage):
     """A function that is compiled for arguments of certain types, and takes no others.
 
     >>> compiled = minijax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
@@ -184,26 +185,54 @@ class Compiled(_Stage, stage3.Compiled):
     """
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
-        _Stage.__init__(self, compilation, in_tree, names)
-        self.name = self.fun_name
-        self.leaf_avals = self._leaf_avals
+        super().__init__(compilation, in_tree, names)
         self.compiled = compilation.compiled()
         if compilation.donated:
             self._donating = DonatingExecutor(compilation, names)
         else:
             self.execute = compilation.executor()
 
-    __call__ = evaluated_by_library(stage3.Compiled.__call__)
+    @evaluated_by_library
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Executes the program.
 
-    def execute_leaves(self, leaves: Sequence[Any]) -> Any:
+        Raises:
+            TypeError: structure or types of the arguments are not those it was compiled for.
+        """
+        leaves, in_tree = tree_flatten((args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            raise TypeError(
+                f"`{self.fun_name}` is compiled, so nothing can transform it any more; "
+                "transform the function itself, and compile the result"
+            )
+        if in_tree != self.in_tree:
+            raise TypeError(
+                f"`{self.fun_name}` was compiled for arguments of structure "
+                f"{self.in_tree.described}, called with {in_tree.described}"
+            )
+        expected = self._leaf_avals
+        found = [typeof(leaf) for leaf in leaves]
+        if [aval.strip_weak_type() for aval in found] != [a.strip_weak_type() for a in expected]:
+            raise TypeError(
+                f"`{self.fun_name}` was compiled for {', '.join(map(str, expected))}, "
+                f"called with {', '.join(map(str, found))}"
+            )
         if self._compilation.donated:
-            return self._donating(leaves, self.leaf_avals)
-        return super().execute_leaves(leaves)
+            return self._donating(leaves, expected)
+        return self.execute(list(map(to_buffer, leaves, expected)))
+
+    def as_text(self) -> str:
+        """The program as XLA has optimised it, in HLO."""
+        return self.compiled.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the work: floating-point operations, bytes accessed, and more."""
+        return xla.cost_analysis(self.compiled.executable)
 
     def memory_analysis(self) -> Any:
         """Bytes of memory, as attributes: `argument_size_in_bytes`, `output_size_in_bytes`,
         `alias_size_in_bytes`, `temp_size_in_bytes`, `generated_code_size_in_bytes`."""
-        return SimpleNamespace(**super().memory_analysis())
+        return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
 # --8<-- [end:compiled]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage3 as stage3
+from minijax import xla
 from minijax.settings.key_dtype import key_dtype
 from minijax_stage2 import ShapedArray, Tracer, float0
 from minijax_stage2.shaped_array import short_dtype
@@ -86,7 +87,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     @property
     def device(self) -> Any:
         """The device that holds the array."""
-        return backend.buffer_device(self.buffer)
+        return xla.buffer_device(self.buffer)
 
     def devices(self) -> Set[Any]:
         """The set of devices that hold the array."""
@@ -99,7 +100,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def platform(self) -> str:
         """The kind of the device that holds the array: "cpu"."""
-        return backend.platform()
+        return xla.platform()
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -113,7 +114,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes of device memory that the array takes."""
-        return backend.nbytes(self.buffer)
+        return xla.nbytes(self.buffer)
 
     def addressable_data(self, index: int) -> "Array":
         """The part of the array on one of its devices; with one device, the array itself."""
@@ -127,12 +128,12 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             RuntimeError: the computation failed, or the array was deleted.
         """
-        backend.block(self.buffer)
+        xla.block(self.buffer)
         return self
 
     def is_ready(self) -> bool:
         """Return True if the array is computed."""
-        return backend.is_ready(self.buffer)
+        return xla.is_ready(self.buffer)
 
     def copy_to_host_async(self) -> None:
         """Nothing on a CPU, where the numbers are on the host already."""
@@ -155,7 +156,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def is_deleted(self) -> bool:
         """Return True if the array was deleted, and its numbers are gone."""
-        return backend.is_deleted(self.buffer)
+        return xla.is_deleted(self.buffer)
 
     def delete(self) -> None:
         """Gives the memory back, unless something else still looks at it. Twice is no error."""
@@ -182,10 +183,10 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
-        return backend.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)
+        return xla.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return backend.dlpack_device(self.buffer)
+        return xla.dlpack_device(self.buffer)
 
     def __buffer__(self, flags: int) -> memoryview:
         if self.dtype == float0:

@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.runtime.array import Array
+from minijax.runtime.executor import Executor, executor
+from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
+from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
-from minijax_stage3 import Jaxpr, backend
-from minijax_stage3.array import executor, new_buffer, to_buffer
+from minijax_stage3 import Jaxpr
+from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
-from minijax_stage3.jit import Executor, Traced
 from minijax_stage3.jit_rules import smaller_jaxpr
 from minijax_stage3.lowering import lower_to_module
-from minijax_stage3.static_arguments import StaticArguments, resolve_arguments
 
 
 # --8<-- [start:options]
@@ -129,7 +131,7 @@ class Compilation:
     def executor(self) -> Executor:
         """Return the executor of the program on the buffers of all arguments, unused ones too."""
         consts = self.consts()
-        execute = executor(self.compiled(), consts, self.traced.out_tree, Array)
+        execute = executor(self.compiled(), consts, self.traced.out_tree)
         arrays = [x for x in consts if isinstance(x, Array)]
         if arrays:
             execute = self._answering_for_constants(arrays, execute)
@@ -260,7 +262,7 @@ class DonatingExecutor:
         reason = Donated(self.name)
         for position in self.donated:
             x = leaves[position]
-            if isinstance(x, Array) and backend.is_deleted(buffers[position]):
+            if isinstance(x, Array) and xla.is_deleted(buffers[position]):
                 x.delete_because(reason)
         return result
 

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minijax import xla
 from minijax.runtime.host_functions import functions_called
 from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
@@ -54,10 +55,11 @@ def compile_or_load(
 
 
 def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
-    if backend.CALL_TARGET in text:
+    xla.register_lapack(text)  # if it calls LAPACK, whether it is compiled or loaded
+    if xla.CALL_TARGET in text:
         functions, text = functions_called(text)
         with noticed_when_slow(text):
-            return backend.compile_calling(text, functions, out_avals, options)
+            return xla.compile_calling(text, functions, out_avals, options)
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
         with noticed_when_slow(text):
@@ -66,9 +68,8 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
     file = os.path.join(directory, key + _SUFFIX)
     data = _read(file, key)
     if data is not None:
-        backend.register_lapack(text)  # which a program has to find when it is loaded
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
-            loaded = backend.deserialize(data, out_avals, options)
+            loaded = xla.deserialize(data, out_avals, options)
             _log("hit", text, file)
             return loaded
     _log("miss", text, file)
@@ -77,7 +78,7 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
         compiled = backend.compile(text, out_avals, options)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
-            written = compiled.serialize()
+            written = xla.serialize(compiled)
             if len(written) >= config.persistent_cache_min_entry_size_bytes:
                 _write(directory, file, key, written)
     return compiled
@@ -95,7 +96,7 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
     """
     import hashlib  # late, for it takes milliseconds
 
-    machine = (*backend.fingerprint(), backend.xla_flags(), *_machine())
+    machine = (*xla.fingerprint(), xla.xla_flags(), *_machine())
     parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:
@@ -130,7 +131,7 @@ def _machine() -> tuple[str, ...]:
 
 def _is_cacheable(text: str, options: Options) -> bool:
     """Return True if compiling does no more than what can be kept."""
-    flags = backend.xla_flags()
+    flags = xla.xla_flags()
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
     return not (writes_files or flags_in_file)
@@ -301,4 +302,4 @@ def reset_cache() -> None:
     _sizes.clear()
 
 
-executable.compile_text = compile_or_load
+executable.compilers.append(compile_or_load)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from minijax import xla
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
 from minijax_stage2.shaped_array import is_value, python_scalars
 from minijax_stage2.shown import shown
-from minijax_stage3 import backend as xla
 from minijax_stage3.staging import as_type
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)

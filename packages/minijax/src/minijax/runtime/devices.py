@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minijax import xla
 from minijax.pytrees.operations import tree_map_with_path
 from minijax.runtime.array import Array, array
 from minijax.runtime.evaluation import evaluated_by_library
@@ -18,7 +19,7 @@ from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer, tree_leaves, tree_map
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
-from minijax_stage3 import backend as xla
+from minijax_stage3 import backend
 
 
 class _AsyncDispatch(Option):
@@ -32,10 +33,10 @@ class _AsyncDispatch(Option):
             "Whether Python runs ahead of the CPU. To be chosen before the first array is made.",
         )
         if self.value:
-            xla.set_asynchronous(True)
+            backend.set_asynchronous(True)
 
     def update(self, value: Any) -> None:
-        xla.set_asynchronous(self._checked(value))
+        backend.set_asynchronous(self._checked(value))
         super().update(value)
 
     @contextmanager

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from minijax import xla
 from minijax_stage2 import ShapedArray
-from minijax_stage3 import backend
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 
@@ -41,7 +41,7 @@ def call_text(
     """Writes a call of a function."""
     names = ", ".join(x.name for x in operands)
     return b.emit(
-        f"stablehlo.custom_call @{backend.CALL_TARGET}({names}) "
+        f"stablehlo.custom_call @{xla.CALL_TARGET}({names}) "
         f"{{api_version = 4 : i32, has_side_effect = {str(has_effects).lower()}, "
         f"backend_config = {{index = {function.number} : ui64}}, "
         f"operand_layouts = [{_layouts([x.aval for x in operands])}], "

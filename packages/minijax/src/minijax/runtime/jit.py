@@ -1,42 +1,54 @@
-"""`jit` with the options of JAX's, and with less to do for a call than stage 3's.
+"""`jit` with the options of JAX's, and with little to do for a call.
 
-Tracing, compiling and what other transformations make of a jitted function are stage 3's.
+What other transformations make of a jitted function is stage 3's.
 """
 
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any
+from types import MethodType
+from typing import Any, TypeVar
 from weakref import WeakSet
 
+from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
+from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime.array import Array
 from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
+from minijax.runtime.executor import Executor
 from minijax.runtime.hooks import call_by_hook
+from minijax.runtime.recursion import refusing_recursion
+from minijax.runtime.static_arguments import StaticArguments, exact_type
+from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
 from minijax.settings.number_types import types_here, types_in_function
-from minijax_stage1.interpreter import is_evaluating
-from minijax_stage2.flat_function import require_function
+from minijax_stage1.interpreter import current_interpreter, is_evaluating
+from minijax_stage1.source import name_of
+from minijax_stage2 import bind, typeof
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_types
-from minijax_stage2.tree import tree_structure
-from minijax_stage3 import backend as xla
+from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
+from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import to_buffer
-from minijax_stage3.jit import Executor, Signature, Traced, forget_traced
-from minijax_stage3.jit import JittedFunction as Stage3JittedFunction
-from minijax_stage3.static_arguments import exact_type
+from minijax_stage3.executable import Once
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit import jit_p
+from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
+
+T = TypeVar("T")
 
 _jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
-class JittedFunction(Stage3JittedFunction):
+class JittedFunction:
     """A function that is compiled when first called with a new signature."""
 
-    array_type = Array
+    caller = "jit"  # in messages; empty where users do not know that a function is jitted
     is_users = True  # and so of interest to those who ask about it
 
     def __init__(
@@ -47,8 +59,14 @@ class JittedFunction(Stage3JittedFunction):
         inline: bool = False,
         **options: Any,
     ):
-        super().__init__(fun, static_argnums, static_argnames)
+        functools.update_wrapper(self, fun, updated=())
+        self._fun = fun
+        self._name = name_of(fun)
+        self._static = StaticArguments(fun, static_argnums, static_argnames)
         self._static_argnums = self._static.argnums
+        self._traced: Cache = cache_of(fun, (self._static.argnums, self._static.argnames))
+        self._executors: dict[Any, Executor] = {}
+        self._first_calls: dict[Signature, Once[Any]] = {}  # those that are not over
         self._options = CompileOptions.of(fun, self._static, **options)
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
@@ -115,10 +133,11 @@ class JittedFunction(Stage3JittedFunction):
         """Raises an error that says more than the one that a call raised, if there is one."""
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """As in stage 3, but arguments that are not trees need not be taken apart.
+        """Return the executor of a call, made at the first of its signature, and its buffers.
 
-        Then the key is one flat tuple: the type of each argument that is an array, and exact type
-        and value of each that is static, after its name where it has one.
+        Arguments that are not trees need not be taken apart. Then the key is one flat tuple: the
+        type of each argument that is an array, and exact type and value of each that is static,
+        after its name where it has one.
         """
         key: list[Any] = []
         leaves: list[Any] = []
@@ -159,14 +178,69 @@ class JittedFunction(Stage3JittedFunction):
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
-            return super()._prepare(args, kwargs)
+            return self._prepare_leaves(args, kwargs)
 
-    def _tracing(
-        self, signature: Signature, args: Any, kwargs: Any
-    ) -> AbstractContextManager[None]:
+    def _prepare_leaves(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        leaves, signature = self._signature_of(args, kwargs)
+        execute = self._executors.get(signature)
+        if execute is None:
+            execute = self._first_call(
+                signature, lambda: self._executor_of(signature, args, kwargs)
+            )
+        in_avals = signature[1]
+        buffers = [
+            x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
+            for x, aval in zip(leaves, in_avals, strict=True)
+        ]
+        return execute, buffers
+
+    def _first_call(self, signature: Signature, make: Callable[[], T]) -> T:
+        """Return what `make` returns; threads that ask at the same time wait together."""
+        once: Once[T] = self._first_calls.setdefault(signature, Once())
+        try:
+            return once.get(make)
+        finally:
+            self._first_calls.pop(signature, None)
+
+    def _executor_of(self, signature: Signature, args: Any, kwargs: Any) -> Executor:
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+        execute = self._executors[signature] = self._compile(traced)
+        return execute
+
+    def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
+        """The leaves of the arguments, and the signature of the call: structure, types, statics."""
+        static, args, kwargs = self._static.split(args, kwargs)
+        leaves, fast_tree = fast_flatten((args, kwargs))
+        try:
+            in_avals = tuple([x.aval if isinstance(x, Stage3Array) else typeof(x) for x in leaves])
+        except (TypeError, OverflowError):
+            names = functools.partial(self._names, args, kwargs)
+            in_avals = tuple(abstractify(self.caller, self._fun, names, leaves))
+        return leaves, (fast_tree, in_avals, static, number_types())
+
+    def _bind(self, args: Any, kwargs: Any) -> Any:
+        """A call inside a transformation, to which it is one primitive that holds a program."""
+        leaves, signature = self._signature_of(args, kwargs)
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+        is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
+        consts = traced.consts if is_staged else traced.consts_on_device()
+        outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
+        return tree_unflatten(traced.out_tree, outs)
+
+    def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
+        """Runs the function once, for all calls of this signature."""
+        _, in_avals, static, _ = signature
+        _, args, kwargs = self._static.split(args, kwargs)
+        in_tree = tree_structure((args, kwargs))
+        flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
+        names = functools.partial(self._names, args, kwargs)
         if self.is_users and config.explain_cache_misses:
             self._explain_trace(signature, args, kwargs)
-        return logging_time(f"tracing `{self._name}`")
+        with logging_time(f"tracing `{self._name}`"), refusing_recursion("jit", self._fun):
+            closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
+        jaxpr = consts_as_invars(closed.jaxpr)
+        traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
+        return self._traced.setdefault(signature, traced) if traced.is_reusable else traced
 
     def _explain_trace(self, signature: Signature, args: Any, kwargs: Any) -> None:
         from minijax.runtime.retracing import Call, explain
@@ -215,6 +289,59 @@ class JittedFunction(Stage3JittedFunction):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result for arguments of these types, with a `ShapeDtypeStruct` for each array."""
         return self.trace(*args, **kwargs).out_info
+
+    def _names(self, args: Any, kwargs: Any) -> list[str]:
+        """Return the names of the leaves of the arguments, for messages."""
+        return argument_names(self._fun, args, kwargs)
+
+    def _trace_types(self, args: Any, kwargs: Any) -> tuple[Traced, PyTreeDef]:
+        """The program for arguments that may be types, and their structure without static ones."""
+        static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
+        leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
+        names = functools.partial(self._names, dynamic, dynamic_kwargs)
+        in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
+        signature = fast_tree, in_avals, static, number_types()
+        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+        return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance becomes the first argument, which must be static or a tree."""
+        return self if instance is None else JittedMethod(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._fun!r}>"
+
+
+class JittedMethod(functools.partial[Any]):
+    """A jitted function of which the first argument is given: the instance whose method it is."""
+
+    @property
+    def __func__(self) -> Any:
+        return self.func
+
+    @property
+    def __self__(self) -> Any:
+        return self.args[0]
+
+    def __get__(self, instance: Any, owner: Any = None) -> "JittedMethod":
+        return self  # wherever it is kept: it has its instance
+
+    def __eq__(self, other: Any) -> bool:
+        return (
+            type(other) is JittedMethod
+            and self.__func__ is other.__func__
+            and self.__self__ is other.__self__
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.__func__), id(self.__self__)))
+
+    def __getattr__(self, name: str) -> Any:
+        """`lower` and its like take the instance too; all else is the function's."""
+        attribute = getattr(self.__func__, name)
+        if isinstance(attribute, MethodType) and attribute.__self__ is self.__func__:
+            return functools.partial(attribute, self.__self__)
+        return attribute
 
 
 class DonatingFunction(JittedFunction):

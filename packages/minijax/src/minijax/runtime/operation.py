@@ -11,14 +11,14 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import library_evaluation
+from minijax.runtime.executor import Executor
 from minijax.runtime.jit import JittedFunction
+from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
-from minijax_stage3.jit import Executor
 from minijax_stage3.staging import as_type
-from minijax_stage3.static_arguments import StaticArguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -10,13 +10,13 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from minijax.runtime.static_arguments import exact_type
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_name
 from minijax_stage2.shaped_array import NumberTypes
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
-from minijax_stage3.static_arguments import exact_type
 
 _logger = logging.getLogger("minijax.retracing")
 # For the code of functions that were traced while this was asked for, the last one.

@@ -5,11 +5,11 @@ from typing import Any
 
 import minijax_stage3 as stage3
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.static_arguments import StaticArguments
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
 from minijax_stage3 import ClosedJaxpr
-from minijax_stage3.static_arguments import StaticArguments
 
 
 # --8<-- [start:struct]

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.runtime.array import Array
+from minijax.runtime.jit import JittedFunction
 from minijax_stage2 import Tracer
-from minijax_stage3.jit import JittedFunction
 
 
 # --8<-- [start:contents]

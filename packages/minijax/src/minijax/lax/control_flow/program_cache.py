@@ -17,17 +17,17 @@ import numpy as np
 
 from minijax.lax.control_flow.function_contents import Contents
 from minijax.primitives.loops import compile_once, stage_body
+from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
+from minijax.runtime.executor import Executor, executor
 from minijax.settings.config import Switch, config
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shaped_array import number_types
 from minijax_stage2.tree import tree_structure
-from minijax_stage3.array import executor, to_buffer
-from minijax_stage3.flatten import fast_flatten
+from minijax_stage3.array import to_buffer
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.jit import Executor
 from minijax_stage3.lowering import lower_to_module
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -156,7 +156,7 @@ def _trace(
     jaxpr = consts_as_invars(closed.jaxpr)
     text = lower_to_module(jaxpr, name)
     compiled = compile_once(text, tuple(jaxpr.in_avals), tuple(jaxpr.out_avals))
-    return executor(compiled, consts, f.out_tree, Array), is_reusable
+    return executor(compiled, consts, f.out_tree), is_reusable
 
 
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import threading
 
-from minijax_stage3.backend.importing import import_module
+from minijax_stage3.backend import import_module
 
 _lock = threading.Lock()
 _is_registered = False

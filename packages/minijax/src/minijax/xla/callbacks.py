@@ -1,15 +1,14 @@
-"""Programs that call Python functions while they run. `lowering` knows none; a library may."""
+"""Programs that call Python functions while they run."""
 
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
-from minijax_stage3.backend.buffer import block
-from minijax_stage3.backend.importing import import_module
-from minijax_stage3.backend.program import Executable, load
-from minijax_stage3.backend.xla_client import Aval, Buffer, Options, get_backend
-from minijax_stage3.errors import callback_error
+from minijax.xla.buffers import block
+from minijax_stage3.backend import Aval, Buffer, Executable, Options, import_module, load
+from minijax_stage3.errors import ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
 CALL_TARGET = "xla_ffi_python_cpu_callback"
@@ -37,22 +36,14 @@ class CallingExecutable(Executable):
             with suppress(RuntimeError):  # which the launch says better
                 block(buffer)
         try:
-            results: list[Buffer] = self._launch(buffers).consume_with_handlers(self._handlers)
+            results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
             for buffer in results:
                 block(buffer)
             return results
         except RuntimeError as error:
             if not self._raised:
                 raise self.failure(buffers, error) from error
-        raise callback_error(self._loaded.hlo_modules()[0].name, self._raised.pop())
-
-    def executor_of_one(
-        self, make: Callable[[Buffer, Any], Any], aval: Any
-    ) -> Callable[[Sequence[Buffer]], Any]:
-        return lambda buffers: make(self.execute(buffers)[0], aval)
-
-    def serialize(self) -> bytes:
-        raise RuntimeError("a program that calls functions of this process cannot leave it")
+        raise callback_error(self.loaded.hlo_modules()[0].name, self._raised.pop())
 
 
 def compile_calling(
@@ -71,13 +62,11 @@ def compile_calling(
     Raises:
         CompileError: XLA does not accept the text or an option.
     """
-    backend = get_backend()
     raised: list[BaseException] = []
     host_callbacks = [_remembering(function, raised) for function in functions]
     # The text itself is not taken together with functions.
-    loaded = load(text, options, parse=_parsed, host_callbacks=host_callbacks)
-    handlers = [backend.result_handler(aval) for aval in out_avals]
-    return CallingExecutable(loaded, out_avals, handlers, raised=raised)
+    loaded = load(_parsed(text), text, options, host_callbacks=host_callbacks)
+    return CallingExecutable(loaded, out_avals, raised=raised)
 
 
 def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFunction:
@@ -105,3 +94,26 @@ def _parsed(text: str) -> Any:
     context.load_all_available_dialects()
     with context:
         return ir.Module.parse(text)
+
+
+def callback_error(module: str, cause: BaseException) -> BaseException:
+    """The error for a program during which a Python function raised `cause`.
+
+    What is no error, as when the user interrupts, is passed on as it is.
+    """
+    if not isinstance(cause, Exception):
+        return cause
+    place = cause.__traceback__
+    while place is not None and place.tb_next is not None and _is_machinery(place):
+        place = place.tb_next
+    lines = "".join(traceback.format_exception(type(cause), cause, place)).rstrip()
+    name = module.removeprefix("jit_")
+    error = ExecutionError(
+        f"`{name}` failed while it ran: a function that it calls raised\n{lines}"
+    )
+    error.__cause__ = cause
+    return error
+
+
+def _is_machinery(place: TracebackType) -> bool:
+    return bool(place.tb_frame.f_globals.get("__name__", "").startswith("minijax"))

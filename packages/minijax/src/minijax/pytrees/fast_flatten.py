@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from minijax import xla
 from minijax_stage2.tree import NodeType, PyTreeDef, on_register, tree_flatten
-from minijax_stage3 import backend
 
 _IN_CPP = (type(None), tuple, list, dict)  # what the registry in C++ knows by itself
 
@@ -18,7 +18,7 @@ FastTreeDef = Any  # a structure in C++: hashable, and quick to compare
 
 @cache
 def _registry() -> Any:
-    registry = backend.pytree_registry()
+    registry = xla.pytree_registry()
 
     def mirror(node: NodeType) -> None:
         if node.type not in _IN_CPP:

@@ -1,0 +1,8 @@
+"""The library's part of jaxlib, besides that of stage 3: callbacks, LAPACK, other formats."""
+
+# ruff: noqa: F403
+from minijax.xla.buffers import *
+from minijax.xla.callbacks import *
+from minijax.xla.client import *
+from minijax.xla.lapack import *
+from minijax.xla.programs import *

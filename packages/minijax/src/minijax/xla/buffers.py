@@ -1,0 +1,51 @@
+"""Buffers: waited for, and shared with other libraries."""
+
+from typing import Any
+
+from minijax_stage3.backend import Buffer, Device, get_backend
+
+
+def is_ready(buffer: Buffer) -> bool:
+    return bool(buffer.is_ready())
+
+
+def block(buffer: Buffer) -> None:
+    """Waits until the buffer is computed; RuntimeError if that failed, or the buffer is deleted."""
+    buffer.block_until_ready()
+
+
+def is_deleted(buffer: Buffer) -> bool:
+    """Return True if the buffer was donated to a program.
+
+    To free a buffer, drop it: jaxlib's `delete` would let a later consumer of `to_dlpack`
+    abort the process, so it is not offered.
+    """
+    return bool(buffer.is_deleted())
+
+
+def buffer_device(buffer: Buffer) -> Device:
+    return buffer._sharding.device
+
+
+def nbytes(buffer: Buffer) -> int:
+    return int(buffer.on_device_size_in_bytes())
+
+
+def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any:
+    """A DLPack capsule that shares the buffer's memory, for `__dlpack__`. Consumers must not write.
+
+    `max_version` is the newest DLPack version that the consumer knows, None one before 1.0.
+    """
+    block(buffer)
+    export = get_backend().jaxlib.buffer_to_dlpack_managed_tensor
+    if max_version is not None:
+        try:
+            return export(buffer, None, max_version=max_version)
+        except TypeError:  # an older jaxlib knows only capsules that every consumer takes
+            pass
+    return export(buffer, None)
+
+
+def dlpack_device(buffer: Buffer) -> tuple[int, int]:
+    """DLPack's code of the buffer's device: the type, 1 for a CPU, and the number."""
+    return (1, 0)

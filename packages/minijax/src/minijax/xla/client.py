@@ -1,0 +1,51 @@
+"""The client of XLA: what it is, what devices it has, and its registries."""
+
+from typing import Any
+
+from minijax_stage3.backend import Client, Device, get_backend, import_module
+
+
+def jaxlib_version() -> str:
+    return str(import_module("jaxlib.version").__version__)
+
+
+def client() -> Client:
+    return get_backend().client
+
+
+def platform() -> str:
+    return str(get_backend().client.platform)
+
+
+def devices() -> list[Device]:
+    return list(get_backend().client.local_devices())
+
+
+def default_device() -> Device:
+    return get_backend().device
+
+
+def device_class() -> type:
+    """The class of all devices, for which no client is made."""
+    return import_module("jaxlib._jax").Device  # type: ignore[no-any-return]
+
+
+def pytree_registry() -> Any:
+    """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
+    make = import_module("jaxlib._jax").pytree.PyTreeRegistry
+    kinds = ("none", "tuple", "namedtuple", "list", "dict")
+    return make(**{f"enable_{kind}": True for kind in kinds})
+
+
+def fingerprint() -> tuple[str, ...]:
+    """Return jaxlib's description of itself and its devices, as far as compiled programs depend on
+    it.
+    """
+    backend = get_backend()
+    topology = backend.jaxlib.get_topology_for_devices([backend.device])
+    return (jaxlib_version(), str(backend.client.platform_version), str(topology.fingerprint()))
+
+
+def xla_flags() -> str:
+    """Return the environment variable XLA_FLAGS as it was when XLA read it."""
+    return get_backend().xla_flags

@@ -1,0 +1,116 @@
+"""Compiled programs: measured, written down and read back."""
+
+import re
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend, import_module
+
+# The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
+_LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
+
+
+def _without_avx512(match: re.Match[bytes]) -> bytes:
+    """A list in which AVX-512 has the sign of an ability that is not used.
+
+    jaxlib before 0.11 takes preferences that go with AVX-512 for abilities, misses them in the
+    processor, and logs two long errors for every program that it loads. The list serves only
+    this comparison, for the machine code is made; whether it suits, `fingerprint` says.
+    """
+    return match[0].replace(b"+avx512", b"-avx512").replace(b"+prefer-no-", b"-prefer-no-")
+
+
+def executor_of_one(
+    executable: Executable, make: Callable[[Buffer, Any], Any], aval: Any
+) -> Callable[[Sequence[Buffer]], Any]:
+    """`execute` for one result, given as `make(buffer, aval)`: a call does what it must."""
+    if type(executable) is not Executable:  # which does more than launch a program
+        return lambda buffers: make(executable.execute(buffers)[0], aval)
+    launch, handlers = executable.launch, executable.handlers
+
+    def execute(buffers: Sequence[Buffer]) -> Any:
+        try:
+            (result,) = launch(buffers).consume_with_handlers(handlers)
+        except RuntimeError as error:
+            raise executable.failure(buffers, error) from error
+        return make(result, aval)
+
+    return execute
+
+
+def cost_analysis(program: Executable | str) -> dict[str, float]:
+    """XLA's estimates for one execution: "flops", "bytes accessed", and finer ones.
+
+    Those for a StableHLO module are of what is written, before any optimisation.
+    """
+    if isinstance(program, Executable):
+        return dict(program.loaded.cost_analysis())
+    backend = get_backend()
+    parsed = backend.jaxlib.mlir.mlir_module_to_xla_computation(program, False, False)
+    return dict(backend.jaxlib.hlo_module_cost_analysis(backend.client, parsed.get_hlo_module()))
+
+
+def memory_analysis(executable: Executable) -> dict[str, int]:
+    """Bytes needed by kind: arguments, results, their overlap, temporaries, code."""
+    stats = executable.loaded.get_compiled_memory_stats()
+    names = (name for name in dir(stats) if name.endswith("_size_in_bytes"))
+    return {name: getattr(stats, name) for name in names}
+
+
+def serialize(executable: Executable) -> bytes:
+    """The compiled program, for `deserialize` in a process of the same `fingerprint`.
+
+    Raises:
+        RuntimeError: XLA cannot write such a program down, or it calls functions of this process.
+    """
+    if type(executable) is not Executable:
+        raise RuntimeError("a program that calls functions of this process cannot leave it")
+    data: bytes = get_backend().client.serialize_executable(executable.loaded)
+    return _LIST_OF_ABILITIES.sub(_without_avx512, data)
+
+
+def deserialize(
+    data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Loads a compiled program from what `serialize` gave.
+
+    The data are machine code, which XLA trusts: whoever wrote them can do what this process can,
+    and damaged data can end it.
+
+    Arguments:
+        data: what `serialize` gave, under the same `fingerprint`.
+        out_avals, options: those with which the program was compiled.
+
+    Raises:
+        RuntimeError: XLA finds that these are no data of its own.
+    """
+    backend = get_backend()
+    loaded = backend.client.deserialize_executable(
+        data, backend.device_list, backend.compile_options(options)
+    )
+    return Executable(loaded, out_avals)
+
+
+def to_portable(text: str) -> bytes:
+    """A StableHLO module in a form that later versions of XLA read, and somewhat older ones."""
+    data: bytes = get_backend().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
+    return data
+
+
+def from_portable(data: bytes) -> tuple[str, str]:
+    """The text of a module from what `to_portable` gave, and the type of its `main`.
+
+    Raises:
+        RuntimeError: XLA cannot read the data.
+        ValueError: there is no `main` in them.
+    """
+    ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
+    context = ir.Context()
+    import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
+    module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, context)
+    for function in module.body.operations:
+        if function.attributes["sym_name"].value == "main":
+            text: str = module.operation.get_asm(enable_debug_info=False)
+            return text, str(function.attributes["function_type"])
+    raise ValueError("it has no `main`")

@@ -1,0 +1,254 @@
+"""What the library asks of jaxlib: buffers are shared, programs kept, neighbours notice nothing."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from minijax import xla
+from minijax_stage3 import backend
+
+NATIVE_DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+]
+EXTENSION_DTYPES = [
+    *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+    *(ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz),
+]
+
+
+def aval(shape, dtype):
+    return SimpleNamespace(shape=tuple(shape), dtype=np.dtype(dtype), weak_type=False)
+
+
+def aval_of(x):
+    return aval(np.shape(x), x.dtype.newbyteorder("="))
+
+
+def put(x):
+    return backend.put(x, aval_of(x))
+
+
+def elementwise(operation, n, dtype="f32", arguments="%x"):
+    """A program of one operation on vectors."""
+    vector = f"tensor<{n}x{dtype}>"
+    parameters = ", ".join(f"{name}: {vector}" for name in arguments.split(", "))
+    types = ", ".join([vector] * len(arguments.split(", ")))
+    return f"""
+        module @elementwise {{
+          func.func public @main({parameters}) -> {vector} {{
+            %0 = "{operation}"({arguments}) : ({types}) -> {vector}
+            return %0 : {vector}
+          }}
+        }}"""
+
+
+def run(text, out_avals, *args):
+    results = backend.compile(text, out_avals).execute([put(x) for x in args])
+    return [backend.get(result) for result in results]
+
+
+def in_fresh_process(program, *path, **env):
+    """Runs a program by itself; returns its standard output. It must end well and log nothing."""
+    search = [*path, os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search)), **env}
+    env.pop("TF_CPP_MIN_LOG_LEVEL", None)  # this process has set it by now
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# Uses every function of the room, once.
+USE_EVERYTHING = textwrap.dedent("""
+    from types import SimpleNamespace
+    import ml_dtypes, numpy as np
+    from minijax import xla
+    from minijax_stage3 import backend as b
+
+    def use_everything():
+        vector = lambda dtype: SimpleNamespace(shape=(4,), dtype=np.dtype(dtype), weak_type=False)
+        text = '''module { func.func public @main(%x: tensor<4xDTYPE>) -> tensor<4xDTYPE> {
+            %0 = stablehlo.add %x, %x : tensor<4xDTYPE>
+            return %0 : tensor<4xDTYPE> } }'''
+        for dtype, name in [(ml_dtypes.bfloat16, "bf16"), ("int64", "i64"), ("float64", "f64")]:
+            x = np.arange(4).astype(dtype)
+            program = b.compile(text.replace("DTYPE", name), [vector(dtype)])
+            buffer = b.put(x, vector(dtype))
+            (result,) = program.execute([buffer])
+            xla.block(result)
+            assert xla.is_ready(result) and not xla.is_deleted(result)
+            assert b.get(result).dtype == dtype and (b.get(result) == x + x).all()
+            assert xla.nbytes(result) == x.nbytes
+            assert xla.buffer_device(result) is xla.default_device()
+            assert xla.to_dlpack(result) and xla.to_dlpack(result, (1, 0))
+            assert xla.dlpack_device(result) == (1, 0)
+            assert xla.cost_analysis(program) and xla.memory_analysis(program)
+            again = xla.deserialize(xla.serialize(program), [vector(dtype)])
+            assert (b.get(again.execute([buffer])[0]) == x + x).all()
+        portable = xla.to_portable(text.replace("DTYPE", "f64"))
+        assert "stablehlo.add" in xla.from_portable(portable)[0]
+        assert xla.client() and xla.devices() and xla.platform() and xla.jaxlib_version()
+        assert xla.fingerprint() and isinstance(xla.xla_flags(), str)
+        assert xla.pytree_registry().flatten((1, [2]))[0] == [1, 2]
+        return buffer, result, program
+    """)
+
+
+def test_the_registry_in_cpp_is_silent_if_it_comes_first():
+    """jaxlib reads the level of its log when it is imported, which is not only for a client."""
+    in_fresh_process("""
+        from minijax import xla
+        xla.pytree_registry()
+        xla.client()
+        """)
+
+
+def test_devices():
+    assert xla.platform() == "cpu"
+    assert xla.default_device() is xla.devices()[0]
+    assert xla.jaxlib_version()[0].isdigit()
+    assert isinstance(xla.default_device(), xla.device_class())
+
+
+def test_analyses():
+    program = backend.compile(
+        elementwise("stablehlo.add", 100, arguments="%x, %y"), [aval((100,), "f4")]
+    )
+    assert xla.cost_analysis(program)["flops"] == 100
+    memory = xla.memory_analysis(program)
+    assert memory["argument_size_in_bytes"] == 2 * 400
+    assert memory["output_size_in_bytes"] == 400
+
+
+def test_a_program_is_written_down_and_loaded():
+    """In another process, too, where it computes and says the same, and nothing is logged."""
+    x = np.linspace(-3, 3, 100).astype(np.float32)
+    text = elementwise("stablehlo.tanh", 100)
+    program = backend.compile(text, [aval_of(x)])
+    loaded = xla.deserialize(xla.serialize(program), [aval_of(x)])
+    (expected,), (result,) = program.execute([put(x)]), loaded.execute([put(x)])
+    assert backend.get(result).tobytes() == backend.get(expected).tobytes()
+    assert loaded.hlo_text() == program.hlo_text()
+    assert xla.cost_analysis(loaded) == xla.cost_analysis(program)
+    assert xla.memory_analysis(loaded) == xla.memory_analysis(program)
+    shown = in_fresh_process(f"""
+        from types import SimpleNamespace
+        import numpy as np
+        from minijax import xla
+        from minijax_stage3 import backend
+        x = np.linspace(-3, 3, 100).astype(np.float32)
+        aval = SimpleNamespace(shape=x.shape, dtype=x.dtype, weak_type=False)
+        loaded = xla.deserialize({xla.serialize(program)!r}, [aval])
+        (result,) = loaded.execute([backend.put(x, aval)])
+        print(backend.get(result).tobytes().hex())
+        """)
+    assert shown.strip() == backend.get(expected).tobytes().hex()
+
+
+def test_a_constant_that_looks_like_a_list_of_abilities_stays():
+    """What `serialize` changes in such a list, it changes nowhere else."""
+    x = np.frombuffer(b"+avx512f,+prefer-no-gather " * 3, np.uint8)
+    text = f"""module {{ func.func public @main() -> tensor<{x.size}xui8> {{
+        %0 = stablehlo.constant dense<"0x{x.tobytes().hex()}"> : tensor<{x.size}xui8>
+        return %0 : tensor<{x.size}xui8> }} }}"""
+    loaded = xla.deserialize(xla.serialize(backend.compile(text, [aval_of(x)])), [aval_of(x)])
+    (result,) = loaded.execute([])
+    assert backend.get(result).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("data", [b"", b"no program at all"])
+def test_what_xla_did_not_write_is_an_error(data):
+    with pytest.raises(RuntimeError):
+        xla.deserialize(data, [])
+
+
+def test_the_fingerprint_is_the_same_in_every_process():
+    program = "from minijax import xla; print(repr(xla.fingerprint()))"
+    assert in_fresh_process(program).strip() == repr(xla.fingerprint())
+    assert xla.fingerprint()[0] == xla.jaxlib_version()
+
+
+def test_flags_are_those_that_xla_read():
+    program = """
+        import os
+        from minijax import xla
+        xla.client()
+        os.environ["XLA_FLAGS"] = "--too-late"
+        print(xla.xla_flags())
+        """
+    flags = "--xla_cpu_enable_fast_math=false"
+    assert in_fresh_process(program, XLA_FLAGS=flags).strip() == flags
+
+
+def test_nothing_imports_jax(tmp_path):
+    # A decoy stands where jax would be: jaxlib's entry points that import jax would find it.
+    (tmp_path / "jax").mkdir()
+    decoy = "import os; os.write(2, b'jax was imported'); os._exit(3)"
+    (tmp_path / "jax" / "__init__.py").write_text(decoy)
+    in_fresh_process(
+        USE_EVERYTHING + "use_everything()\nimport sys; assert 'jax' not in sys.modules",
+        str(tmp_path),
+    )
+
+
+class Exported:
+    """The least that numpy needs to take a buffer by DLPack."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return xla.to_dlpack(self.buffer, max_version)
+
+    def __dlpack_device__(self):
+        return xla.dlpack_device(self.buffer)
+
+
+@pytest.mark.parametrize("dtype", NATIVE_DTYPES)
+def test_dlpack_shares_memory_with_numpy(dtype):
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    buffer = put(x)
+    shared = np.from_dlpack(Exported(buffer))
+    np.testing.assert_array_equal(shared, x)
+    assert shared.dtype == x.dtype
+    assert shared.ctypes.data == backend.get(buffer).ctypes.data
+    assert not shared.flags.writeable
+    del buffer
+    np.testing.assert_array_equal(shared, x)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]], ids=str)
+def test_views_may_be_dropped_in_any_order(order):
+    # jaxlib aborts the process when a view outlives a buffer that was deleted by force.
+    buffer = put(np.ones(1000, np.float32))
+    owners = [buffer, backend.get(buffer), np.from_dlpack(Exported(buffer))]
+    del buffer
+    for i in order:
+        assert all((view == 1).all() for view in owners[1:] if view is not None)
+        owners[i] = None
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0), (99, 0)], ids=str)
+@pytest.mark.parametrize("dtype", EXTENSION_DTYPES[:3])
+def test_dlpack_exports_what_numpy_cannot_name(dtype, max_version):
+    assert "dltensor" in repr(xla.to_dlpack(put(np.ones(3, dtype)), max_version))
+
+
+def test_donation_leaves_what_is_viewed_by_dlpack():
+    text = elementwise("stablehlo.negate", 1000)
+    text = text.replace(
+        "%x: tensor<1000xf32>", "%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}"
+    )
+    x = put(np.ones(1000, np.float32))
+    view = np.from_dlpack(Exported(x))
+    (y,) = backend.compile(text, [aval((1000,), "f4")]).execute([x])
+    assert (backend.get(y) == -1).all()
+    del x
+    assert (view == 1).all()

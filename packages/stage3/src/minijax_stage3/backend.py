@@ -1,0 +1,285 @@
+"""The one way to jaxlib, and so to XLA: compile a program, move arrays in and out, execute.
+
+No other module imports jaxlib, and this one asks little of it: a client, its device, and four
+verbs (`compile`, `put`, `Executable.execute`, `get`). Where versions of jaxlib differ, the
+difference is found here by trying, never by comparing version numbers.
+
+minijax and JAX share one jaxlib where a process uses both. So nothing of jaxlib is patched, no
+process-wide state of it is set, and no entry point is called that itself imports `jax`, which
+rules out some obvious ones, such as the `execute` of jaxlib's own executables.
+"""
+
+import ctypes
+import importlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from minijax_stage3.errors import CompileError, ExecutionError, execution_error
+
+Client: TypeAlias = Any
+Device: TypeAlias = Any
+Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
+Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and their values
+
+
+class Aval(Protocol):
+    """A type as jaxlib sees it: any object with these three attributes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def weak_type(self) -> bool: ...
+
+
+def import_module(name: str) -> Any:
+    """The module of jaxlib called `name`.
+
+    An exception in the middle of its first import would end the process.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
+    with interrupts_deferred():
+        return importlib.import_module(name)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Defer SIGINT to the end of a block.
+
+    Only the main thread is interrupted, and only where the handler of the signal is a Python
+    function; elsewhere there is nothing to do.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[Any] = []  # the frames in which the signal arrived
+    signal.signal(signal.SIGINT, lambda _, frame: received.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            handler(signal.SIGINT, received[0])
+
+
+# --8<-- [start:client]
+@dataclass(frozen=True)
+class _Backend:
+    """The client of jaxlib, and what else is made once per process."""
+
+    jaxlib: Any
+    client: Client
+    device: Device
+    device_list: Any
+    sharding: Any
+    xla_flags: str  # the environment's, as XLA read them
+
+    def compile_options(self, options: Options) -> Any:
+        compile_options = self.jaxlib.CompileOptions()
+        compile_options.num_replicas = compile_options.num_partitions = 1
+        compile_options.env_option_overrides = list(options.items())
+        return compile_options
+
+    def result_handler(self, aval: Aval) -> Any:
+        make = self.jaxlib.array_result_handler
+        try:  # jaxlib before 0.11 calls into jax to check the result, unless told to skip that
+            return make(aval, self.sharding, True, True)
+        except TypeError:
+            return make(aval, self.sharding, True)
+
+
+_backend: _Backend | None = None
+_asynchronous = False
+_opening = threading.Lock()
+_forked = False
+
+
+def _open(asynchronous: bool = False) -> _Backend:
+    """Imports jaxlib and makes a client.
+
+    A synchronous client executes in the calling thread, though large operations use all cores. In
+    the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
+    """
+    xla_flags = os.environ.get("XLA_FLAGS", "")
+    jaxlib: Any = import_module("jaxlib._jax")
+    xla_client = import_module("jaxlib.xla_client")
+    client = xla_client.make_cpu_client(asynchronous=asynchronous)
+    device = client.local_devices()[0]
+    device_list = xla_client.DeviceList((device,))
+    whole = xla_client.HloSharding.replicate()
+
+    class OnDevice(jaxlib.GSPMDSharding):  # type: ignore[misc]
+        memory_kind = None
+        device: Device
+
+        def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+            return whole
+
+    sharding = OnDevice(device_list, whole, memory_kind=None)
+    sharding.device = device
+    return _Backend(jaxlib, client, device, device_list, sharding, xla_flags)
+
+
+def get_backend() -> _Backend:
+    global _backend
+    if _backend is None:
+        with _opening:
+            if _forked:
+                raise RuntimeError(
+                    "XLA was in use when this process was forked, and does not work in the child: "
+                    'start processes by "spawn" or "forkserver", or fork before the first use'
+                )
+            if _backend is None:
+                _backend = _open(_asynchronous)
+    return _backend
+
+
+# --8<-- [end:client]
+
+
+def set_asynchronous(asynchronous: bool) -> None:
+    """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
+    global _asynchronous
+    with _opening:
+        if _backend is not None and _asynchronous != asynchronous:
+            kind = "asynchronously" if _asynchronous else "synchronously"
+            raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
+        _asynchronous = asynchronous
+
+
+def _after_fork_in_child() -> None:
+    """Drops the client: the threads of XLA are in the parent, and waiting for them hangs."""
+    global _backend, _forked, _opening
+    _opening = threading.Lock()  # another thread of the parent may hold the old one
+    if _backend is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_backend.client))  # never to be torn down
+        _backend, _forked = None, True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+# --8<-- [start:buffers]
+def put(x: Any, aval: Aval) -> Buffer:
+    """Copies an array to the default device; the buffer never shares memory with `x`.
+
+    `x` may have any strides and byte order, and is converted to `aval.dtype`, of which 64 bits
+    stay 64. Another shape than `aval` has is a ValueError, a dtype XLA lacks a RuntimeError.
+    """
+    backend = get_backend()
+    x = np.asarray(x, aval.dtype)
+    if x.shape != aval.shape:
+        raise ValueError(f"put: the array has shape {x.shape}, its type says {aval.shape}")
+    return backend.jaxlib.batched_device_put(
+        aval, backend.sharding, [x], [backend.device], True, force_copy=True, enable_x64=True
+    )
+
+
+def get(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """The array on the host, read-only. Waits until it is computed.
+
+    On a CPU it is a view, which keeps the buffer's memory alive.
+    """
+    read = getattr(buffer, "_to_np_array_did_copy", None)
+    if read is not None:
+        array: np.ndarray[Any, Any] = read()[0]
+        array.flags.writeable = False
+        return array
+    try:
+        return np.asarray(memoryview(buffer))
+    except BufferError:  # dtypes that the buffer protocol has no letter for, such as bfloat16
+        return _copy_through_dlpack(buffer)
+
+
+def _copy_through_dlpack(buffer: Buffer) -> np.ndarray[Any, Any]:
+    buffer.block_until_ready()
+    capsule = get_backend().jaxlib.buffer_to_dlpack_managed_tensor(buffer, None)
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    capsule_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+    # The first field of the struct in the capsule is the address of the elements.
+    address = ctypes.c_void_p.from_address(capsule_pointer(capsule, b"dltensor"))
+    nbytes = buffer.on_device_size_in_bytes()
+    elements = ctypes.string_at(address, nbytes) if nbytes else b""
+    return np.ndarray(buffer.aval.shape, buffer.aval.dtype, buffer=elements)
+
+
+# --8<-- [end:buffers]
+
+
+# --8<-- [start:programs]
+class Executable:
+    """A compiled program, loaded on the default device."""
+
+    def __init__(self, loaded: Any, out_avals: Sequence[Aval]) -> None:
+        self.loaded = loaded
+        self.launch: Callable[[Sequence[Buffer]], Any] = loaded.execute_sharded
+        self.handlers = list(map(get_backend().result_handler, out_avals))
+
+    def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Runs the program; any number of threads may.
+
+        The caller answers for the types: XLA compares only the number of arguments and their
+        sizes in bytes. A donated argument is deleted, unless something still views its memory:
+        then XLA copies.
+
+        Raises:
+            ExecutionError: memory does not suffice, an argument is deleted, or does not fit.
+        """
+        try:
+            results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
+        except RuntimeError as error:
+            raise self.failure(buffers, error) from error
+        return results
+
+    def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
+        """The error to raise where XLA raised `error`."""
+        name = self.loaded.hlo_modules()[0].name.removeprefix("jit_")
+        return execution_error(name, error, [bool(buffer.is_deleted()) for buffer in buffers])
+
+    def hlo_text(self) -> str:
+        """The program after XLA's optimisation, in HLO notation."""
+        return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+
+def compile(
+    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Compiles a program for the default device.
+
+    Arguments:
+        text: a StableHLO module whose public function is `main`.
+        out_avals: the type of each result, as the text declares them.
+        options: XLA flags for this program alone, such as `{"xla_cpu_enable_fast_math": True}`.
+
+    Raises:
+        CompileError: XLA does not accept the text or an option.
+    """
+    return Executable(load(text, text, options), out_avals)
+
+
+def load(module: Any, text: str, options: Options, **given: Any) -> Any:
+    """Compile a module, given as its text or otherwise; CompileError: XLA does not accept it."""
+    backend = get_backend()
+    try:
+        return backend.client.compile_and_load(
+            module,
+            executable_devices=backend.device_list,
+            compile_options=backend.compile_options(options),
+            **given,
+        )
+    except RuntimeError as error:
+        raise CompileError(str(error), text) from error
+
+
+# --8<-- [end:programs]
