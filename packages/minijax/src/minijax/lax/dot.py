@@ -49,7 +49,7 @@ def options(
 
 
 def width(dtype: np.dtype[Any]) -> int:
-    """How many bits a number of this dtype has; of a complex one, each of its two parts."""
+    """The number of bits of a number of this dtype; of a complex one, of each of its two parts."""
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
