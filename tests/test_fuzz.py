@@ -1,6 +1,7 @@
 """The fuzz net itself: what it draws, how it shrinks, and that it sees what differs."""
 
 import dataclasses
+import functools
 import random
 import subprocess
 import sys
@@ -8,11 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from nets.calls import function_of, is_method, public_functions
 from nets.fuzzing import comparing, worker
 from nets.fuzzing.arguments import Input
 from nets.fuzzing.choices import Choices, shrunk
 from nets.fuzzing.comparing import Leaf, Raised
 from nets.fuzzing.differences import DELIBERATE
+from nets.fuzzing.left_out import LEFT_OUT, REASONS
 from nets.fuzzing.programs import Program, drawn
 from nets.fuzzing.recipes import RECIPES
 from nets.fuzzing.transformations import TRANSFORMATIONS
@@ -40,6 +43,27 @@ def test_shrinking_finds_the_smallest_sequence():
         return candidate if sum(candidate) >= 7 and 3 in candidate else None
 
     assert shrunk([9, 1, 3, 8, 0, 0, 4, 2], is_smaller) in ([3, 4], [4, 3])
+
+
+def function_in_programs(name):
+    """The function of minijax that programs call by a name; methods by their names."""
+    if name.startswith("jnp.ndarray."):
+        return name.replace("jnp.ndarray", "Array")
+    minijax, _ = worker.libraries()
+    namespace = {"jax": minijax, "jnp": minijax.numpy, "lax": minijax.lax}
+    return functools.reduce(getattr, name.split(".")[1:], namespace[name.partition(".")[0]])
+
+
+def test_every_public_function_is_called_or_left_out_for_a_reason():
+    called = {function_in_programs(name) for name in NAMES}
+    public = public_functions()
+    is_called = {
+        name: name in called if is_method(name) else function_of("minijax", name) in called
+        for name in public
+    }
+    assert [name for name in public if not is_called[name] and name not in LEFT_OUT] == []
+    assert [name for name in LEFT_OUT if is_called.get(name, True)] == []  # or is not there
+    assert all(reason.endswith(".") for reason in REASONS)
 
 
 def test_recipes_draw_sources():

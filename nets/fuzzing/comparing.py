@@ -62,6 +62,8 @@ def described(library: Any, result: Any) -> Any:
         return _of_array(library, result)
     if isinstance(result, np.ndarray | np.generic):
         return Leaf("numpy", result.shape, str(result.dtype), None, np.asarray(result))
+    if isinstance(result, str):
+        return ("object", repr(result))
     for kind in (bool, int, float, complex):
         if isinstance(result, kind):  # JAX has classes of its own below some of them
             return Leaf(kind.__name__, (), "", None, np.asarray(kind(result)))

@@ -226,10 +226,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Results of `checkpoint`, and of loops under `disable_jit`, are arrays where JAX may give "
-        "a constant as Python's number.",
+        "Results of `checkpoint`, of derivatives, and of loops under `disable_jit` are arrays also "
+        "where JAX gives a constant as Python's number.",
         equates=where_under(
-            {"checkpoint", "disable_jit"},
+            {"checkpoint", "disable_jit", "jvp", "linearize", "vjp"},
             of_each_leaf(
                 lambda x, y: replace(x, values=y.values.astype(x.dtype))
                 if x.kind == "array" and x.shape == () and y.kind in NUMBERS else y
@@ -286,6 +286,13 @@ DELIBERATE = [
                 {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
+        ),
+    ),
+    Deliberate(
+        "`bessel_jn` is a number also where JAX's recurrence overflows.",
+        equates=where_called(
+            r"jax\.scipy\.special\.bessel_jn",
+            of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
         ),
     ),
     Deliberate(

@@ -16,6 +16,15 @@ from nets.fuzzing.recipes import RECIPES
 TypesOf = Callable[["Program"], list[Array] | None]
 
 
+# Modules of programs that neither library imports of its own accord.
+MODULES = [
+    "ad_checkpoint", "custom_batching", "example_libraries.optimizers", "example_libraries.stax",
+    "export", "flatten_util", "image", "scipy.fft", "scipy.integrate", "scipy.linalg",
+    "scipy.ndimage", "scipy.optimize", "scipy.signal", "scipy.sparse.linalg", "scipy.special",
+    "scipy.stats",
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Program:
     """Definitions, calls of `functions`, and the names of transformations, the innermost first."""
@@ -53,10 +62,15 @@ class Program:
         ]
         needed = needed if texts else []
         helpers = "\n\n".join(map(_without_annotations, needed + texts))
+        imports = "".join(
+            f"import jax.{name}\nimport minijax.{name}\n"
+            for name in MODULES
+            if f"jax.{name}." in self.source
+        )
         steps = [f"f, args = {name}(library, f, args)" for name in self.transformations]
         apply = "".join(f"        {step}\n" for step in steps)
         return (
-            "import jax\nimport jax.scipy\nimport minijax\nimport numpy as np\n"
+            f"import jax\nimport minijax\nimport numpy as np\n{imports}"
             "from numpy import inf, nan\n\n\n"
             + (helpers + "\n\n" if helpers else "")
             + self.source

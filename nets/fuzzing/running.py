@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,25 +11,18 @@ from typing import Any
 import numpy as np
 
 from nets.fuzzing import comparing
-from nets.fuzzing.programs import Program
+from nets.fuzzing.programs import MODULES, Program
 from nets.fuzzing.transformations import TRANSFORMATIONS, is_inexact, is_key
 
 
 def libraries() -> tuple[Any, Any]:
     """minijax and JAX, with all their modules."""
+    for name in MODULES:
+        importlib.import_module(f"jax.{name}")
+        importlib.import_module(f"minijax.{name}")
     import jax
-    import jax.image
-    import jax.scipy.fft
-    import jax.scipy.integrate
-    import jax.scipy.linalg
-    import jax.scipy.ndimage
-    import jax.scipy.signal
-    import jax.scipy.special
-    import jax.scipy.stats
 
     import minijax
-    import minijax.image
-    import minijax.scipy
 
     return minijax, jax
 

@@ -1,9 +1,12 @@
 """What a call is made of: for each public function, a recipe that draws arguments it accepts."""
 
 from nets.fuzzing.recipes import (
+    collectives,
     control_flow,
     creation,
     elementwise,
+    functions,
+    gather_scatter,
     indexing,
     lax,
     linalg,
@@ -16,6 +19,8 @@ from nets.fuzzing.recipes import (
     sorting,
     special,
     statistics,
+    training,
+    trees,
 )
 from nets.fuzzing.recipes.forms import Recipe
 
@@ -31,12 +36,17 @@ RECIPES: dict[str, Recipe] = {
         creation,
         lax,
         control_flow,
+        collectives,
+        gather_scatter,
+        functions,
+        trees,
         nn,
         linalg,
         signal,
         special,
         random,
         statistics,
+        training,
     )
     for name, recipe in module.RECIPES.items()
 }

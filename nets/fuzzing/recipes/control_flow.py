@@ -44,6 +44,11 @@ def convolution(a: Arguments, name: str) -> str:
         return call(name, x, w, (1, a.number(1, 2)), padding, "None", "None")
     if name == "lax.conv_general_dilated_patches":
         return call(name, x, (2, 1), (1, 1), padding)
+    if name == "lax.conv_general_dilated_local":
+        sizes = [max(0, x.shape[i] - w.shape[i] + 1) for i in (2, 3)]
+        n = channels * w.shape[2] * w.shape[3]
+        local = a.array(shape=(out, n, *sizes), dtype=dtype, domain="tame")
+        return call(name, x, local, (1, 1), repr("VALID"), w.shape[2:])
     if name == "lax.conv_transpose":
         layout = ("NCHW", "OIHW", "NCHW")
         return call(name, x, w, (a.number(1, 2), 1), padding, dimension_numbers=layout)
@@ -103,7 +108,7 @@ RECIPES: dict[str, Recipe] = recipes(
         (
             convolution,
             """conv conv_general_dilated conv_with_general_padding conv_transpose
-            conv_general_dilated_patches""",
+            conv_general_dilated_patches conv_general_dilated_local""",
         ),
         (scan, "scan"),
         (map_, "map"),

@@ -89,6 +89,34 @@ def ix_(a: Arguments, name: str) -> str:
     return call(name, *(a.array("iu", ndims=(1, 1)) for _ in range(a.number(1, 3))))
 
 
+def mask_indices(a: Arguments, name: str) -> str:
+    function = a.one_of("jnp.triu", "jnp.tril")
+    return call(name, a.number(0, 3), function, a.number(-1, 1), **a.some(size="4"))
+
+
+def of_bytes(a: Arguments, name: str) -> str:
+    if name == "jnp.fromstring":
+        return call(name, repr("1 2 3"), a.quoted_dtype("fi"), sep=repr(" "))
+    dtype = repr(a.one_of("uint8", "int16", "float32", "bool"))
+    return call(name, "bytes(range(8))", dtype, **a.some(offset="4"))
+
+
+def isdtype(a: Arguments, name: str) -> str:
+    kinds = "bool", "integral", "real floating", "numeric", ("bool", "unsigned integer")
+    return call(name, a.quoted_dtype(), repr(a.one_of(*kinds)))
+
+
+def iterable(a: Arguments, name: str) -> str:
+    return call(name, a.one_of(a.array(ndims=(1, 3)), "3", "[1]", "'ab'"))
+
+
+def named_dtype(a: Arguments, name: str) -> str:
+    dtype = a.quoted_dtype()
+    if name == "jax.dtypes.issubdtype":
+        return call(name, dtype, a.one_of("np.floating", "np.integer", "np.inexact", "np.number"))
+    return call(name, a.one_of(dtype, repr("float64"), repr("int64")))
+
+
 RECIPES: dict[str, Recipe] = recipes(
     "jnp",
     [
@@ -107,5 +135,11 @@ RECIPES: dict[str, Recipe] = recipes(
         (vander, "vander"),
         (fromfunction, "fromfunction"),
         (ix_, "ix_"),
+        (like, "empty_like"),
+        (of_a_shape, "empty"),
+        (mask_indices, "mask_indices"),
+        (of_bytes, "frombuffer fromstring"),
+        (isdtype, "isdtype"),
+        (iterable, "iterable"),
     ],
-)
+) | recipes("jax.dtypes", [(named_dtype, "canonicalize_dtype issubdtype itemsize_bits")])

@@ -109,11 +109,18 @@ def index(a: Arguments, x: Array) -> str:
     return ", ".join(parts)
 
 
+UPDATES = "set add multiply mul min max subtract divide power apply get"
+
+
 def updating(a: Arguments, name: str) -> str:
+    method = name.rpartition(".")[2]
     x = a.array("fiu", ndims=(1, 3))
-    method = a.one_of("set", "add", "multiply", "min", "max", "subtract", "divide", "power")
+    at = f"{x}.at[{index(a, x)}]"
     options = a.some(mode=lambda: repr(a.one_of("drop", "clip", "wrap", "fill")))
-    return call(f"{x}.at[{index(a, x)}].{method}", a.array("fiu", shape=()), **options)
+    if method == "get":
+        return call(f"{at}.get", **options, **a.some(fill_value="2"))
+    values = "jnp.square" if method == "apply" else a.array("fiu", shape=())
+    return call(f"{at}.{method}", values, **options)
 
 
 RECIPES: dict[str, Recipe] = recipes(
@@ -133,6 +140,6 @@ RECIPES: dict[str, Recipe] = recipes(
         (delete, "delete"),
         (trim_zeros, "trim_zeros"),
         (indexing, "ndarray.__getitem__"),
-        (updating, "ndarray.at"),
+        (updating, " ".join(f"ndarray.at.{name}" for name in UPDATES.split())),
     ],
 )

@@ -245,9 +245,83 @@ def zeta(a: Arguments, name: str) -> str:
     return call(name, x, a.same_type(x, "positive"))
 
 
+def fft(a: Arguments, name: str) -> str:
+    kind = a.one_of("FFT", "IFFT", "RFFT", "IRFFT")
+    lengths = tuple(a.number(1, 4) for _ in range(a.number(1, 2)))
+    last = lengths[-1] // 2 + 1 if kind == "IRFFT" else lengths[-1]
+    shape = (*a.shape(0, 1), *lengths[:-1], last)
+    dtype = a.dtype("f") if kind == "RFFT" else a.dtype("c")
+    return call(name, a.array(shape=shape, dtype=dtype), repr(kind), lengths)
+
+
+def ragged_dot(a: Arguments, name: str) -> str:
+    m, k, n, groups = a.number(0, 4), a.number(0, 3), a.number(1, 3), a.number(1, 3)
+    x = a.array("fi", shape=(m, k), domain="tame")
+    y = a.array(shape=(groups, k, n), dtype=x.dtype, domain="tame")
+    sizes = a.input("int32", (groups,), "unit")
+    return call(name, x, y, sizes)
+
+
+def rng_bit_generator(a: Arguments, name: str) -> str:
+    key = a.input("uint32", (4,), "whole")
+    return call(name, key, a.shape(0, 2), **a.some(dtype=lambda: a.quoted_dtype("u")))
+
+
+def broadcast_like(a: Arguments, name: str) -> str:
+    x = a.array()
+    return call(name, x, a.array(shape=(*a.shape(0, 1), *x.shape)))
+
+
+def broadcast_shapes(a: Arguments, name: str) -> str:
+    shape = a.shape()
+    return call(name, shape, shape[1:], tuple(a.one_of(n, 1) for n in shape))
+
+
+def shape_as_value(a: Arguments, name: str) -> str:
+    return call(name, a.shape())
+
+
+def empty(a: Arguments, name: str) -> str:
+    return call(name, a.shape(0, 2), a.quoted_dtype())
+
+
+# The shapes of an image, of a kernel, and the letters of their axes.
+IMAGE, KERNEL, LAYOUT = (1, 2, 5, 6), (3, 2, 2, 3), ("NCHW", "OIHW", "NCHW")
+
+
+def shapes_of_convolution(a: Arguments, name: str) -> str:
+    padding = a.one_of(repr("SAME"), repr("VALID"), [(1, 0), (0, 2)])
+    strides = (a.number(1, 2), a.number(1, 3))
+    if name == "lax.conv_dimension_numbers":
+        return call(name, IMAGE, KERNEL, a.one_of(LAYOUT, "None"))
+    if name == "lax.conv_general_permutations":
+        return call(name, LAYOUT)
+    if name == "lax.padtype_to_pads":
+        return call(name, IMAGE[2:], KERNEL[2:], strides, repr(a.one_of("SAME", "VALID")))
+    if name == "lax.conv_shape_tuple":
+        return call(name, IMAGE, KERNEL, strides, padding)
+    if name == "lax.reduce_window_shape_tuple":
+        return call(name, IMAGE, (1, 1, 2, 2), (1, 1, *strides), [(0, 0), (0, 0), (1, 0), (0, 2)])
+    return call(name, IMAGE, KERNEL, strides, padding, LAYOUT)
+
+
 RECIPES: dict[str, Recipe] = recipes(
     "lax",
     [
+        (fft, "fft"),
+        (ragged_dot, "ragged_dot"),
+        (rng_bit_generator, "rng_bit_generator"),
+        (broadcast_like, "broadcast_like"),
+        (broadcast_shapes, "broadcast_shapes"),
+        (shape_as_value, "shape_as_value"),
+        (empty, "empty"),
+        (unary(), "dtype"),
+        (
+            shapes_of_convolution,
+            """conv_dimension_numbers conv_general_permutations conv_general_shape_tuple
+            conv_shape_tuple conv_transpose_shape_tuple padtype_to_pads
+            reduce_window_shape_tuple""",
+        ),
         (unary(NUMBERS), "abs neg sign square"),
         (
             unary("fc"),

@@ -136,6 +136,82 @@ def block_diag(a: Arguments, name: str) -> str:
     return call(name, *(a.array(ndims=(0, 2)) for _ in range(a.number(1, 3))))
 
 
+def tensorinv(a: Arguments, name: str) -> str:
+    x = a.input("float32", (a.number(1, 3),) * 2, "tame", add_to_diagonal=4)
+    n = x.shape[0]
+    return call(name, f"jnp.reshape({x}, ({n}, 1, {n}))", ind=a.number(1, 2))
+
+
+def tensorsolve(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input("float32", (n, n), "tame", add_to_diagonal=4)
+    b = a.input("float32", (n, 1), "tame")
+    return call(name, f"jnp.reshape({x}, ({n}, 1, {n}))", b)
+
+
+def pivots(a: Arguments, name: str) -> str:
+    n = a.number(0, 4)
+    return call(name, a.input("int32", (*a.shape(0, 1), n), "whole"), max(n, 4))
+
+
+def householder_product(a: Arguments, name: str) -> str:
+    n = a.number(0, 3)
+    x = a.input(a.one_of("float32", a.dtype("fc")), (*a.shape(0, 1), n + a.number(0, 2), n), "tame")
+    return call(name, x, a.input(x.dtype, (*x.shape[:-2], a.number(0, n)), "unit"))
+
+
+def ormqr(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(a.one_of("float32", a.dtype("f")), (n, n), "tame")
+    c = a.input(x.dtype, (n, n), "tame")
+    taus = a.input(x.dtype, (n,), "unit")
+    return call(name, x, taus, c, **a.some(left="False", transpose="True"))
+
+
+def tridiagonal(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(a.one_of("float32", "complex64"), (*a.shape(0, 1), n, n), "tame")
+    return call(name, f"({x} + jnp.conj(jnp.swapaxes({x}, -1, -2)))", **a.some(lower="False"))
+
+
+def cholesky_update(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(a.one_of("float32", a.dtype("f")), (n, n), "unit", add_to_diagonal=2)
+    return call(name, f"jnp.triu({x})", a.input(x.dtype, (n,), "tame"))
+
+
+def symmetric_product(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(a.one_of("float32", a.dtype("f")), (*a.shape(0, 1), n, a.number(1, 3)), "tame")
+    c = a.input(x.dtype, (*x.shape[:-2], n, n), "tame")
+    options = a.some(alpha="2.0", beta="0.5")
+    return call(name, x, f"({c} + jnp.swapaxes({c}, -1, -2))", symmetrize_output=True, **options)
+
+
+def qr_multiply(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(
+        a.one_of("float32", a.dtype("f")), (n + a.number(0, 1), n), "tame", add_to_diagonal=4
+    )
+    left = a.chance(2)
+    c = a.input(x.dtype, (n, 2) if left else (2, x.shape[0]), "tame")
+    return call(name, x, c, **({"mode": repr("left")} if left else {}))
+
+
+def funm(a: Arguments, name: str) -> str:
+    # A triangle of distinct numbers, for which the recurrence of Schur and Parlett is exact.
+    x = a.input("float32", (a.number(1, 3),) * 2, "unit")
+    n = x.shape[0]
+    return call(name, f"(jnp.triu({x}) + jnp.diag(jnp.arange({n}.0)))", "jnp.exp")
+
+
+def rsf2csf(a: Arguments, name: str) -> str:
+    x = a.input("float32", (a.number(1, 3),) * 2, "tame", add_to_diagonal=4)
+    # The factors are unique but for the phase of each column.
+    both = call(name, f"*jax.scipy.linalg.schur({x})")
+    return f"(lambda t, z: (jnp.diag(t), z @ t @ jnp.conj(z).T))(*{both})"
+
+
 RECIPES: dict[str, Recipe] = {
     **recipes(
         "jnp.linalg",
@@ -152,6 +228,8 @@ RECIPES: dict[str, Recipe] = {
             (matrix_power, "matrix_power"),
             (vecdot, "vecdot"),
             (multi_dot, "multi_dot"),
+            (tensorinv, "tensorinv"),
+            (tensorsolve, "tensorsolve"),
         ],
     ),
     **recipes(
@@ -164,6 +242,12 @@ RECIPES: dict[str, Recipe] = {
             (of_matrices("f"), "schur"),
             (triangular_solve, "triangular_solve"),
             (tridiagonal_solve, "tridiagonal_solve"),
+            (pivots, "lu_pivots_to_permutation"),
+            (householder_product, "householder_product"),
+            (ormqr, "ormqr"),
+            (tridiagonal, "tridiagonal"),
+            (cholesky_update, "cholesky_update"),
+            (symmetric_product, "symmetric_product"),
         ],
     ),
     **recipes(
@@ -186,6 +270,9 @@ RECIPES: dict[str, Recipe] = {
             (of_a_size(1), "dft helmert hilbert pascal"),
             (hadamard, "hadamard"),
             (leslie, "leslie"),
+            (qr_multiply, "qr_multiply"),
+            (funm, "funm"),
+            (rsf2csf, "rsf2csf"),
         ],
     ),
 }

@@ -35,6 +35,17 @@ def attention(a: Arguments, name: str) -> str:
     )
 
 
+def variance_scaling(a: Arguments, name: str) -> str:
+    mode = repr(a.one_of("fan_in", "fan_out", "fan_avg"))
+    kind = repr(a.one_of("normal", "uniform", "truncated_normal"))
+    return f"{call(name, 2.0, mode, kind)}({a.key()}, {a.shape(2, 3, 1)}, {a.quoted_dtype('f')})"
+
+
+def delta_orthogonal(a: Arguments, name: str) -> str:
+    shape = (*a.one_of((3,), (3, 3)), 2, a.number(2, 3))
+    return f"{call(name)}({a.key()}, {shape}, 'float32')"
+
+
 def initializer(a: Arguments, name: str) -> str:
     shape = a.shape(2, 3, smallest=1)
     dtype = a.quoted_dtype("f")
@@ -73,6 +84,8 @@ RECIPES: dict[str, Recipe] = {
                 """constant glorot_normal glorot_uniform he_normal he_uniform lecun_normal
                 lecun_uniform normal ones orthogonal truncated_normal uniform zeros""",
             ),
+            (variance_scaling, "variance_scaling"),
+            (delta_orthogonal, "delta_orthogonal"),
         ],
     ),
 }

@@ -68,6 +68,13 @@ def einsum(a: Arguments, name: str) -> str:
     return call(name, repr(formula), *operands, **precision(a, name))
 
 
+def einsum_path(a: Arguments, name: str) -> str:
+    formula = a.one_of("ij,jk,kl->il", "i,i->", "ij,j,ik->k")
+    operands = [f"jnp.ones({(2,) * len(part)})" for part in formula.partition("->")[0].split(",")]
+    how = repr(a.one_of("greedy", "optimal"))
+    return f"{call(name, repr(formula), *operands, optimize=how)}[0]"
+
+
 def cross(a: Arguments, name: str) -> str:
     n = a.one_of(3, 2)
     shape = (*a.shape(0, 1), n if name == "jnp.cross" else 3)
@@ -140,6 +147,7 @@ RECIPES: dict[str, Recipe] = recipes(
         (of_two(ndims=(1, 1)), "linalg.outer"),
         (tensordot, "tensordot linalg.tensordot"),
         (einsum, "einsum"),
+        (einsum_path, "einsum_path"),
         (cross, "cross linalg.cross"),
         (diff, "diff"),
         (ediff1d, "ediff1d"),

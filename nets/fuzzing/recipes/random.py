@@ -92,6 +92,27 @@ def multinomial(a: Arguments, name: str) -> str:
     return call(name, a.key(), a.number(0, 5), "jnp.array([0.25, 0.5, 0.25])")
 
 
+def make_key(a: Arguments, name: str) -> str:
+    return call(name, a.one_of(a.number(0, 5), -1, 2**31, a.array("iu", shape=())))
+
+
+def wrap_key_data(a: Arguments, name: str) -> str:
+    return call(name, a.array("u", shape=(*a.shape(0, 1), 2), dtype="uint32"))
+
+
+def triangular(a: Arguments, name: str) -> str:
+    left = a.array("f", domain="positive")
+    mode = f"{left} + {a.broadcastable(left, 'f', 'unit')}"
+    right = f"({mode}) + {a.broadcastable(left, 'f', 'positive')}"
+    return call(name, a.key(), left, mode, right)
+
+
+def truncated_normal(a: Arguments, name: str) -> str:
+    lower = a.array("f", domain="tame")
+    upper = f"{lower} + {a.broadcastable(lower, 'f', 'positive')}"
+    return call(name, a.key(), lower, upper)
+
+
 RECIPES: dict[str, Recipe] = {
     **recipes(
         "jax.random",
@@ -122,6 +143,11 @@ RECIPES: dict[str, Recipe] = {
             (dirichlet, "dirichlet"),
             (multivariate_normal, "multivariate_normal"),
             (multinomial, "multinomial"),
+            (make_key, "key PRNGKey"),
+            (of_a_key, "key_impl"),
+            (wrap_key_data, "wrap_key_data"),
+            (triangular, "triangular"),
+            (truncated_normal, "truncated_normal"),
         ],
     ),
 }

@@ -192,15 +192,57 @@ def block(a: Arguments, name: str) -> str:
     return call(name, f"[[{x}, {a.array(shape=x.shape)}], [{x}, {x}]]")
 
 
+# The arguments of methods of arrays, as sources; others are called without any.
+METHODS = {
+    "all": ("", "0"),
+    "any": ("", "axis=-1"),
+    "argmax": ("", "0"),
+    "argmin": ("", "-1"),
+    "argpartition": ("0",),
+    "argsort": ("", "descending=True"),
+    "astype": ("'float32'", "'int8'"),
+    "choose": ("[1, 2.5], mode='clip'",),
+    "clip": ("0, 1", "max=2"),
+    "compress": ("np.array([True]), 0",),
+    "cumprod": ("0",),
+    "cumsum": ("0",),
+    "diagonal": ("", "1"),
+    "dot": ("2",),
+    "max": ("", "-1"),
+    "mean": ("", "0"),
+    "min": ("", "-1, keepdims=True"),
+    "nonzero": ("", "size=2"),
+    "prod": ("", "0"),
+    "ptp": ("", "0"),
+    "repeat": ("2", "2, 0, total_repeat_length=3"),
+    "reshape": ("-1", "1, -1"),
+    "round": ("", "1"),
+    "searchsorted": ("2", "jnp.array([0, 3]), side='right'"),
+    "sort": ("", "0"),
+    "std": ("", "0, ddof=1"),
+    "sum": ("", "0, keepdims=True"),
+    "swapaxes": ("0, -1",),
+    "take": ("0", "jnp.array([0, 1]), 0, mode='clip'"),
+    "trace": ("", "1"),
+    "transpose": ("", "-1"),
+    "var": ("", "0"),
+    "view": ("'int8'", "'uint16'"),
+} | dict.fromkeys(("conj", "flatten", "item", "ravel", "squeeze"), ("",))
+
+
 def method(a: Arguments, name: str) -> str:
-    x = a.array(ndims=(1, 3))
-    chosen = a.one_of(
-        "sum()", "mean(0)", "max(-1)", "T", "ravel()", "reshape(-1)", "astype('float32')", "real",
-        "imag", "conj()", "argsort()", "cumsum(0)", "var()", "any()", "round(1)", "clip(0, 1)",
-        "dot(2)", "flatten()", "squeeze()", "swapaxes(0, -1)", "min()", "prod(0)", "std()", "mT",
-        "nonzero()", "repeat(2)", "take(0)", "trace()", "diagonal()", "view('int8')", "ptp()",
-    )  # fmt: skip
-    return f"jnp.asarray({x}).{chosen}"
+    last = name.rpartition(".")[2]
+    arguments = a.one_of(*METHODS[last])
+    if last == "choose":
+        x = a.indices(2)
+    else:
+        x = a.array(ndims=(1, 1 if last in ("searchsorted", "transpose") else 3))
+    make = "jnp.sort" if last == "searchsorted" else "jnp.asarray"
+    return f"{make}({x}).{last}({arguments})"
+
+
+def attribute(a: Arguments, name: str) -> str:
+    return f"jnp.asarray({a.array(ndims=(1, 3))}).{name.rpartition('.')[2]}"
 
 
 RECIPES: dict[str, Recipe] = recipes(
@@ -240,6 +282,7 @@ RECIPES: dict[str, Recipe] = recipes(
         (apply_along_axis, "apply_along_axis"),
         (apply_over_axes, "apply_over_axes"),
         (block, "block"),
-        (method, "ndarray.sum"),
+        (method, " ".join(f"ndarray.{name}" for name in METHODS)),
+        (attribute, "ndarray.T ndarray.mT ndarray.real ndarray.imag"),
     ],
 )

@@ -50,6 +50,21 @@ def spectra(a: Arguments, name: str) -> str:
     return call(name, x, *([x] if name.endswith("csd") else []), nperseg=8)
 
 
+def istft(a: Arguments, name: str) -> str:
+    x = a.input("complex64", (5, a.number(3, 4)), "tame")
+    return call(name, x, nperseg=8, **a.some(noverlap="6", boundary="False"))
+
+
+def scale_and_translate(a: Arguments, name: str) -> str:
+    x = a.array("f", ndims=(1, 2), smallest=1, domain="tame")
+    n = x.ndim
+    scale, translation = a.input("float32", (n,), "positive"), a.input("float32", (n,), "unit")
+    shape = tuple(a.number(1, 4) for _ in range(n))
+    method = repr(a.one_of("linear", "cubic", "lanczos3"))
+    dims = tuple(range(n))
+    return call(name, x, shape, dims, scale, translation, method, **a.some(antialias="False"))
+
+
 def map_coordinates(a: Arguments, name: str) -> str:
     x = a.array("fi", ndims=(1, 2), smallest=1)
     shape = a.shape(0, 1)
@@ -87,10 +102,11 @@ RECIPES: dict[str, Recipe] = {
             (convolve((2, 2)), "convolve2d correlate2d"),
             (detrend, "detrend"),
             (spectra, "stft welch csd"),
+            (istft, "istft"),
         ],
     ),
     **recipes("jax.scipy.fft", [(dct, "dct idct dctn idctn")]),
     **recipes("jax.scipy.integrate", [(trapezoid, "trapezoid")]),
     **recipes("jax.scipy.ndimage", [(map_coordinates, "map_coordinates")]),
-    **recipes("jax.image", [(resize, "resize")]),
+    **recipes("jax.image", [(resize, "resize"), (scale_and_translate, "scale_and_translate")]),
 }

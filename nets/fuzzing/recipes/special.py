@@ -25,6 +25,17 @@ def softmax(a: Arguments, name: str) -> str:
     return call(name, x, axis=a.axes(x))
 
 
+def bessel_jn(a: Arguments, name: str) -> str:
+    return call(name, a.array("f", domain="positive"), v=a.number(0, 3))
+
+
+def sph_harm_y(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    degrees, orders = (a.input("int32", (n,), domain) for domain in ("positive", "unit"))
+    angles = [a.input("float32", (n,), "positive") for _ in range(2)]
+    return call(name, degrees, orders, *angles, n_max=5)
+
+
 RECIPES: dict[str, Recipe] = {
     **recipes(
         "jax.scipy.special",
@@ -49,6 +60,8 @@ RECIPES: dict[str, Recipe] = {
             (over_axes("fi", where="", keepdims="", return_sign="", b=""), "logsumexp"),
             (softmax, "softmax log_softmax"),
             (order, "bernoulli"),
+            (bessel_jn, "bessel_jn"),
+            (sph_harm_y, "sph_harm_y"),
         ],
     ),
 }

@@ -53,7 +53,30 @@ def distributions() -> dict[str, Recipe]:
     return found
 
 
+def dirichlet(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input(a.dtype("f"), (n, *a.shape(0, 1)), "positive")
+    return call(name, f"({x} / jnp.sum({x}, 0))", a.input(x.dtype, (n,), "positive"))
+
+
+def multinomial(a: Arguments, name: str) -> str:
+    x = a.input("int32", (*a.shape(0, 1), 3), "whole")
+    return call(name, x, a.one_of(3, f"jnp.sum({x}, -1)"), "jnp.array([0.25, 0.5, 0.25])")
+
+
+def multivariate_normal(a: Arguments, name: str) -> str:
+    n = a.number(1, 3)
+    x = a.input("float32", (*a.shape(0, 1), n), "tame")
+    covariance = a.one_of(f"jnp.eye({n}) + 0.1", "2.0")
+    return call(name, x, a.input("float32", (n,), "tame"), covariance)
+
+
 RECIPES: dict[str, Recipe] = {
     **recipes("jax.scipy.stats", [(mode, "mode"), (rankdata, "rankdata"), (mode, "sem")]),
     **distributions(),
+    **recipes("jax.scipy.stats.bernoulli", [(n_ary("unit", "unit"), "ppf")]),
+    **recipes("jax.scipy.stats.poisson", [(n_ary("positive"), "entropy")]),
+    **recipes("jax.scipy.stats.dirichlet", [(dirichlet, "pdf logpdf")]),
+    **recipes("jax.scipy.stats.multinomial", [(multinomial, "pmf logpmf")]),
+    **recipes("jax.scipy.stats.multivariate_normal", [(multivariate_normal, "pdf logpdf")]),
 }

@@ -84,13 +84,14 @@ def conv_dimension_numbers(
 
 
 @hiding_frames
-def conv_general_permutations(dimension_numbers: Sequence[str]) -> ConvDimensionNumbers:
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it.
 
     >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
-    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    ((0, 2, 1), (2, 1, 0), (0, 2, 1))
     """
-    return _numbered(dimension_numbers, None)
+    numbers = _numbered(dimension_numbers, None)
+    return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
 def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensionNumbers:

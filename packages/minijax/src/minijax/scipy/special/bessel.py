@@ -7,6 +7,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import steps_of
+from minijax.numpy.dtypes import computation_dtype
 from minijax.numpy.math.operands import real_arrays
 from minijax.numpy.math.transcendental import real_floats
 from minijax.runtime.operation import operation
@@ -65,6 +66,8 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
      [0.    0.577]]
     """
     (z,) = real_arrays("bessel_jn", z)
+    dtype = typeof(z).dtype
+    z = jnp.astype(z, computation_dtype(dtype))
     last, first = steps_of("bessel_jn: v", v), steps_of("bessel_jn: n_iter", n_iter)
     is_zero = z == 0
     x = jnp.where(is_zero, 1, z)
@@ -88,7 +91,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     # There, as many terms of their series as have derivatives up to the second.
     terms = jnp.stack([1 - z * z / 4, z / 2, z * z / 8])[: last + 1]
     at_zero = jnp.zeros_like(wanted).at[:3].set(terms)
-    return jnp.where(is_zero, at_zero, wanted / total)
+    return jnp.where(is_zero, at_zero, wanted / total).astype(dtype)
 
 
 __all__ = [

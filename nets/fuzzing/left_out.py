@@ -1,0 +1,39 @@
+"""The public functions that programs do not call, each with the reason."""
+
+# By reason, the functions by their full names.
+REASONS = {
+    "They transform functions: programs are put under them, and under pairs of them.": """
+        checkpoint disable_jit eval_shape jacfwd jit jvp linearize make_jaxpr vjp vmap
+        core.eval_jaxpr""",
+    "They change settings; programs are run under the defaults, in 32 and in 64 bits.": """
+        check_tracer_leaks checking_leaks debug_infs debug_key_reuse debug_nans default_device
+        default_matmul_precision default_prng_impl enable_custom_prng enable_x64
+        ensure_compile_time_eval explain_cache_misses log_compiles named_scope numpy_dtype_promotion
+        numpy_rank_promotion threefry_partitionable""",
+    "They are about the process, its devices and its arrays, not about values.": """
+        block_until_ready clear_caches default_backend device_count device_get device_put devices
+        effects_barrier live_arrays local_device_count local_devices print_environment_info
+        process_count process_index lax.with_sharding_constraint""",
+    "They print, log or stop; what a program gives does not depend on them.": """
+        explain_error debug.breakpoint debug.callback debug.log debug.print""",
+    "They give types, programs and rules, of classes that are each library's own.": """
+        typeof core.binary core.bind core.current_trace core.dce_jaxpr core.declare core.defjvp
+        core.deflinear core.deftranspose core.defzero core.draw_stack core.jaxpr_as_fun
+        core.reduction core.trace_stack core.transformation core.typecheck_jaxpr core.typeof
+        core.unary custom_derivatives.zero_from_primal dtypes.scalar_type_of random.key_dtype
+        tree.static tree_util.treedef_children tree_util.treedef_is_leaf
+        tree_util.treedef_tuple""",
+    "They register classes of the user's, once in a process.": """
+        export.register_namedtuple_serialization export.register_pytree_node_serialization
+        tree_util.register_dataclass tree_util.register_pytree_node
+        tree_util.register_pytree_node_class tree_util.register_pytree_with_keys
+        tree_util.register_pytree_with_keys_class tree_util.register_static""",
+    "They read files and buffers, or what another process wrote.": """
+        numpy.from_dlpack numpy.fromfile numpy.load export.deserialize""",
+    "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
+        lax.linalg.geqrf lax.pcast lax.rng_uniform numpy.fromiter""",
+    "They make optimizers, and save the state of one; those of the library are called.": """
+        example_libraries.optimizers.optimizer example_libraries.optimizers.pack_optimizer_state
+        example_libraries.optimizers.unpack_optimizer_state""",
+}
+LEFT_OUT = {name: reason for reason, names in REASONS.items() for name in names.split()}
