@@ -95,14 +95,22 @@ def drawn(seed, item):
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-# What is compared with JAX as it is now: an older one has other numbers at edges and of slopes.
-OF_THE_NEWEST = {"test_exactness", "test_found"}
+# Modules and tests that compare with JAX as it is now: an older one has other numbers at edges and
+# of slopes, and other errors.
+OF_THE_NEWEST = {
+    "test_exactness", "test_found", "test_fuzz",
+    "test_exchanges_over_several_axes[('j', 'i')]",
+    "test_only_one_triangle_counts_for_cholesky_and_its_derivative",
+    "test_continuous_distributions[cauchy]",
+    "test_gamma_functions_at_the_edges",
+    "test_statistics_of_nothing",
+}  # fmt: skip
 
 
 def pytest_collection_modifyitems(config, items):
     if jax.__version_info__ < (0, 11):
         for item in items:
-            if item.path.stem in OF_THE_NEWEST:
+            if not OF_THE_NEWEST.isdisjoint({item.path.stem, item.originalname, item.name}):
                 item.add_marker(pytest.mark.skip(reason="an older JAX is not what this follows"))
     share = config.option.share
     shares = {**dict.fromkeys(BY_FAMILY, share), **dict.fromkeys(COMBINATIONS, share**2)}

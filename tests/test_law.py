@@ -27,7 +27,6 @@ from minijax_stage4 import (
     linearize,
     partial_eval,
     partial_eval_jaxpr,
-    partial_eval_jaxpr_rules,
     partial_eval_rules,
     tape,
     transpose_rules,
@@ -119,7 +118,7 @@ def test_the_tape_has_a_rule_for_every_primitive_that_holds_no_program():
     assert [x for x in ALL_PRIMITIVES if x not in tape.vjp_rules] == []
 
 
-@pytest.mark.parametrize("rules", [partial_eval_rules, partial_eval_jaxpr_rules, dce_rules])
+@pytest.mark.parametrize("rules", [partial_eval_rules, dce_rules])
 def test_only_primitives_that_hold_programs_are_split_or_made_smaller(rules):
     of_the_stages = [primitive for primitive in rules if primitive in ALL_PRIMITIVES]
     assert of_the_stages == []

@@ -109,7 +109,8 @@ def test_every_function_of_a_module_has_an_example_that_runs(module):
             continue
         if not value.__module__.startswith("minijax"):  # jnp.save is numpy's, Device is jaxlib's
             continue
-        names = {**vars(namespace), **GIVEN}
+        its_module = importlib.import_module(value.__module__)
+        names = {**vars(its_module), **vars(namespace), **GIVEN}
         test = parser.get_doctest(inspect.getdoc(value) or "", names, name, None, None)
         if not test.examples:
             bare.append(name)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import minijax.scipy.special  # noqa: F401  declares primitives
-from minijax import jit, jvp, linear_transpose, make_jaxpr, typeof, vjp, vmap
+from minijax import core, jit, jvp, linear_transpose, make_jaxpr, typeof, vjp, vmap
 from minijax.core import (
     Primitive,
     ShapedArray,
@@ -230,6 +230,16 @@ def is_close(x, y, tolerance=None):
     assert x.dtype == y.dtype
     tolerance = tolerance or (1e-5 if x.dtype in (F32, C64) else 1e-12)
     np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("primitive", [x for x in abstract_eval_rules if x.higher_order], ids=str)
+def test_a_primitive_that_holds_programs_says_in_every_column_what_is_done_with_them(primitive):
+    for rules in (
+        *(impl_rules, lowering_rules, jvp_rules, vmap_rules),
+        *(core.partial_eval_rules, core.dce_rules, core.dependence_rules),
+        *(core.order_rules, core.key_rules, core.step_rules),
+    ):
+        assert primitive in rules, rules.table
 
 
 @pytest.mark.parametrize("primitive", primitives, ids=str)

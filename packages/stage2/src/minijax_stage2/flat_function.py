@@ -41,6 +41,11 @@ class FlatFunction:
         fun: function of pytrees.
         in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
             the pair of that tuple and the dict of its keyword arguments.
+
+    >>> leaves, tree = tree_flatten(({"x": 1.0, "y": 2.0},))
+    >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
+    >>> total(*leaves), total.out_tree
+    ([3.0], PyTreeDef([*]))
     """
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):

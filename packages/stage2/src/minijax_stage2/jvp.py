@@ -91,7 +91,11 @@ class JVPTrace(Trace):
 def jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], name: Any
 ) -> tuple[list[Any], list[Any]]:
-    """`jvp` of a function of arrays that returns a list of arrays; tangents may be `Zero`."""
+    """`jvp` of a function of arrays that returns a list of arrays; tangents may be `Zero`.
+
+    >>> jvp_flat(lambda x, y: [x * y], [3.0, 2.0], [1.0, Zero.like(2.0)], "product")
+    ([6.0], [2.0])
+    """
     trace = JVPTrace(name)
     with trace.run():
         outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))

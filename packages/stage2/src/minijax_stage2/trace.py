@@ -35,7 +35,7 @@ class Primitive:
         return self.name
 
 
-class Rules(dict[Primitive, Callable[..., Any]]):
+class Rules(dict[Primitive, Any]):
     """One interpreter's column of the table: a rule for each primitive.
 
     Arguments:
@@ -54,11 +54,30 @@ class Rules(dict[Primitive, Callable[..., Any]]):
         self.transformation = transformation
         self.table = table
 
-    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+    def __missing__(self, primitive: Primitive) -> Any:
         raise MissingRuleError(
             f"the primitive `{primitive}` has no rule for {self.transformation}. "
             f"Add one: {self.table}[{primitive}_p] = rule"
         )
+
+
+class ProgramRules(Rules):
+    """A column in which only primitives that hold programs have a rule, or None to need none.
+
+    >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
+    >>> repeat_p = Primitive("repeat", higher_order=True)
+    >>> costs_of_programs[repeat_p] = None
+    >>> costs_of_programs.of(repeat_p), costs_of_programs.of(Primitive("twice"))
+    (None, None)
+    """
+
+    def of(self, primitive: Primitive) -> Callable[..., Any] | None:
+        """The rule of `primitive`; None if it needs none.
+
+        Raises:
+            MissingRuleError: it holds programs, and the column does not say what to do with them.
+        """
+        return self[primitive] if primitive.higher_order else None
 
 
 # --8<-- [end:primitive]

@@ -90,7 +90,12 @@ def vmap_flat(
     axis_size: int,
     name: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """`vmap` of a function of arrays that returns a list, its results wherever they fell."""
+    """`vmap` of a function of arrays that returns a list, its results wherever they fell.
+
+    >>> import numpy as np
+    >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], 3, "double")
+    ([array([0., 2., 4.])], [0])
+    """
     trace = BatchTrace(axis_size, name)
     with trace.run():
         outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
@@ -103,7 +108,11 @@ def vmap_flat(
 
 # --8<-- [start:move]
 def move_batch_dim(x: Any, axis_size: int, source: BatchDim, destination: int) -> Any:
-    """`x` with its examples along the axis `destination`, repeated where all share one value."""
+    """`x` with its examples along the axis `destination`, repeated where all share one value.
+
+    >>> move_batch_dim(2.0, 3, None, 0)
+    array([2., 2., 2.])
+    """
     if source is not None:
         return moveaxis(x, source, destination)
     shape = list(typeof(x).shape)

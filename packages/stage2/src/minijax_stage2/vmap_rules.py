@@ -24,6 +24,11 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
 
     A scalar that all examples share stays one; a scalar of each example is stretched along the
     other axes, for it is not a scalar any more.
+
+    >>> import numpy as np
+    >>> from minijax_stage2.primitives import add_p
+    >>> elementwise(add_p)(2, [np.array([1.0, 2.0]), 10.0], [0, None])
+    ([array([11., 12.])], [0])
     """
 
     def rule(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:

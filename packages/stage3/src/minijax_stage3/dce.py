@@ -1,16 +1,16 @@
 """Dead-code elimination: a jaxpr without what its results do not need."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from minijax_stage2 import Primitive
+from minijax_stage2.trace import ProgramRules
 from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var, inner_jaxprs
 
 # Primitives that do more than return results, which has to be done whoever uses the results.
 effectful: set[Primitive] = set()
 
-# For primitives that hold jaxprs: `rule(used_outs, eqn) -> (used_ins, eqn or None)`.
-DceRule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
-dce_rules: dict[Primitive, DceRule] = {}
+# `rule(used_outs, eqn) -> (used_ins, eqn or None)`. None: the equation stays as it is.
+dce_rules = ProgramRules("dead-code elimination", "dce_rules")
 
 
 def has_effects(program: Jaxpr | JaxprEqn) -> bool:
@@ -42,9 +42,9 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         used_outs = [var in needed for var in eqn.outvars]
-        rule = dce_rules.get(eqn.primitive)
         if not any(used_outs) and not has_effects(eqn):
             continue
+        rule = dce_rules.of(eqn.primitive)
         kept: JaxprEqn | None = eqn
         if rule is not None:
             _, kept = rule(used_outs, eqn)

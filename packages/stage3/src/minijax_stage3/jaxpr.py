@@ -153,7 +153,13 @@ class ClosedJaxpr:
 
 
 def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
-    """The jaxprs among the parameters of an equation."""
+    """The jaxprs among the parameters of an equation.
+
+    >>> from minijax_stage3 import jit, make_jaxpr
+    >>> (eqn,) = make_jaxpr(jit(lambda x: -x))(1.0).eqns
+    >>> inner_jaxprs(eqn)
+    [{ lambda ; a:f64[]. let b:f64[] = neg a in (b,) }]
+    """
     found: list[Jaxpr] = []
     for value in eqn.params.values():
         candidates = value if isinstance(value, tuple) else (value,)

@@ -24,10 +24,13 @@ lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 # --8<-- [start:types]
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
-    """The type of an array as MLIR writes it: `tensor<2x3xf32>`.
+    """The type of an array as MLIR writes it.
 
     Raises:
         TypeError: the device holds no such array.
+
+    >>> mlir_type(ShapedArray((2, 3), "float32"))
+    'tensor<2x3xf32>'
     """
     if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # where XLA ends the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
@@ -139,7 +142,13 @@ class ModuleBuilder:
 
 
 class FunctionBuilder:
-    """Writes the lines of one function."""
+    """Writes the lines of one function.
+
+    >>> b = FunctionBuilder(ModuleBuilder())
+    >>> (out,) = b.emit("stablehlo.negate %x : tensor<f32>", ShapedArray((), "float32"))
+    >>> b.lines, out.name
+    (['    %0 = stablehlo.negate %x : tensor<f32> loc(unknown)'], '%0')
+    """
 
     def __init__(self, module: ModuleBuilder):
         self.module = module
@@ -249,7 +258,12 @@ def lower_to_module(
 
 
 def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> str:
-    """The type of an operation: `(tensor<f32>) -> tensor<2xf32>`."""
+    """The type of an operation.
+
+    >>> row = ShapedArray((2,), "float32")
+    >>> signature([Value("%x", row)], [row])
+    '(tensor<2xf32>) -> tensor<2xf32>'
+    """
     ins = ", ".join([mlir_type(operand.aval) for operand in operands])
     outs = [mlir_type(aval) for aval in out_avals]
     return f"({ins}) -> {outs[0] if len(outs) == 1 else '(' + ', '.join(outs) + ')'}"

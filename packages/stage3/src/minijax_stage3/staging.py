@@ -132,7 +132,12 @@ def trace_to_jaxpr(
     name: Any,
     argument_names: Callable[[], Sequence[str]] = lambda: (),
 ) -> ClosedJaxpr:
-    """Stages a function of arrays that returns a list of arrays."""
+    """Stages a function of arrays that returns a list of arrays.
+
+    >>> from minijax_stage2 import ShapedArray, sin
+    >>> trace_to_jaxpr(lambda x: [sin(x)], [ShapedArray((2,), "float32")], "an example", None)
+    { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
+    """
     trace = JaxprTrace(transformation, name)
     trace.argument_names = argument_names
     with trace.run():

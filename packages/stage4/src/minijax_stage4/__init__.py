@@ -35,7 +35,6 @@ __all__ = [
     "linearize",
     "partial_eval",
     "partial_eval_jaxpr",
-    "partial_eval_jaxpr_rules",
     "partial_eval_rules",
     "stop_gradient",
     "stop_gradient_p",

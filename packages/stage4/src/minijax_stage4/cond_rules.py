@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
     Tracer,
@@ -46,10 +45,8 @@ from minijax_stage4.cond import cond_p, join_consts
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
     PartialJaxprs,
     merge,
-    partial_eval_jaxpr_rules,
     partial_eval_rules,
     partition,
 )
@@ -283,27 +280,9 @@ def _take_all_residuals(
     return Jaxpr([], invars, jaxpr.eqns, jaxpr.outvars)
 
 
-def _partial_eval(
-    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    pred, *operands = args
-    if trace.is_unknown(pred):
-        return trace.stage(cond_p, args, params)
-    split = _split(params["branches"], tuple(map(trace.is_unknown, operands)))
-    known_args, unknown_args = partition(list(map(trace.is_unknown, operands)), operands)
-    with set_interpreter(trace.parent):
-        known = bind(cond_p, pred, *known_args, branches=split.known)
-    count = len(known) - len(split.residuals)
-    unknown: list[Any] = []
-    if any(split.unknown_outs):
-        waiting = [pred, *known[count:], *unknown_args]
-        unknown = trace.stage(cond_p, waiting, {"branches": split.unknown})
-    return merge(split.unknown_outs, known[:count], unknown)
-
-
-def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     if unknown_ins[0]:
-        return PartialEqns(None, eqn)
+        return PartialEqns([], eqn)
     pred, *operands = eqn.invars
     split = _split(eqn.params["branches"], tuple(unknown_ins[1:]))
     known_ins, waiting_ins = partition(unknown_ins[1:], operands)
@@ -311,13 +290,12 @@ def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     residuals = [Var(aval) for aval in split.residuals]
     known, waiting = {"branches": split.known}, {"branches": split.unknown}
     return PartialEqns(
-        JaxprEqn(cond_p, [pred, *known_ins], [*known_outs, *residuals], known, eqn.source),
+        [JaxprEqn(cond_p, [pred, *known_ins], [*known_outs, *residuals], known, eqn.source)],
         JaxprEqn(cond_p, [pred, *residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
     )
 
 
 partial_eval_rules[cond_p] = _partial_eval
-partial_eval_jaxpr_rules[cond_p] = _partial_eval_eqn
 # --8<-- [end:partial_eval]
 
 

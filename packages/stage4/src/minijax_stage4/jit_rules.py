@@ -3,20 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, Zero, bind
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
-from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
-    merge,
     partial_eval_jaxpr,
-    partial_eval_jaxpr_rules,
     partial_eval_rules,
     partition,
 )
@@ -27,27 +22,8 @@ split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
 
 # --8<-- [start:partial_eval]
-def _partial_eval(
-    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """Runs the known half now, and stages a call of the other half on its residuals."""
-    jaxpr, name = params["jaxpr"], params["name"]
-    unknown_ins = tuple(map(trace.is_unknown, args))
-    parts = split_jaxpr(jaxpr, unknown_ins)
-    known_args, unknown_args = partition(unknown_ins, args)
-    known: list[Any] = []
-    if parts.known.outvars or has_effects(parts.known):
-        with set_interpreter(trace.parent):
-            known = bind(jit_p, *known_args, jaxpr=parts.known, name=f"known_{name}")
-    count = len(known) - parts.num_residuals
-    unknown: list[Any] = []
-    if any(parts.unknown_outs) or has_effects(parts.unknown):
-        operands = [*known[count:], *unknown_args]
-        unknown = trace.stage(jit_p, operands, {"jaxpr": parts.unknown, "name": name})
-    return merge(parts.unknown_outs, known[:count], unknown)
-
-
-def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """A call of the known half, and one of the other half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
     known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
@@ -57,13 +33,12 @@ def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     known = {"jaxpr": parts.known, "name": f"known_{name}"}
     waiting = {"jaxpr": parts.unknown, "name": name}
     return PartialEqns(
-        JaxprEqn(jit_p, known_ins, [*known_outs, *residuals], known, eqn.source),
+        [JaxprEqn(jit_p, known_ins, [*known_outs, *residuals], known, eqn.source)],
         JaxprEqn(jit_p, [*residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
     )
 
 
 partial_eval_rules[jit_p] = _partial_eval
-partial_eval_jaxpr_rules[jit_p] = _partial_eval_eqn
 # --8<-- [end:partial_eval]
 
 

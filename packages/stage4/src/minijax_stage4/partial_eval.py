@@ -12,7 +12,10 @@ import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.shaped_array import python_scalars
-from minijax_stage3 import Jaxpr, JaxprEqn, Var, dce_jaxpr, typecheck_jaxpr
+from minijax_stage2.trace import ProgramRules
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, typecheck_jaxpr
+from minijax_stage3.abstract_eval import abstract_eval
+from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
 
@@ -39,8 +42,18 @@ class PartialVal(NamedTuple):
 
 # --8<-- [end:partial_val]
 
-# For primitives that hold programs: `rule(trace, args, params) -> outs`.
-partial_eval_rules: dict[Primitive, Callable[..., list[Any]]] = {}
+# `rule(unknown_ins, eqn) -> PartialEqns`. None: where an operand is unknown, so is every result.
+partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
+
+
+class PartialEqns(NamedTuple):
+    """The equations that one with some unknown operands is split into.
+
+    `known` can run at once. `unknown` waits, and may use what they return; None if nothing waits.
+    """
+
+    known: Sequence[JaxprEqn]
+    unknown: JaxprEqn | None
 
 
 _NUMBERS = (*python_scalars, np.generic)
@@ -65,14 +78,37 @@ class PartialEvalTrace(JaxprTrace):
     ) -> list[Any]:
         if not any(map(self.is_unknown, args)):
             return self.leave_to_parent(primitive, args, params)
-        rule = partial_eval_rules.get(primitive)
-        if rule is not None:
-            return rule(self, args, params)
-        return self.stage(primitive, args, params)
+        rule = partial_eval_rules.of(primitive)
+        if rule is None:
+            return super().process(primitive, args, params)
+        return self.split(rule, primitive, args, params)
 
-    def stage(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        """Writes an equation, whatever is known of its operands."""
-        return super().process(primitive, args, params)
+    def split(
+        self,
+        rule: Callable[..., PartialEqns],
+        primitive: Primitive,
+        args: Sequence[Any],
+        params: dict[str, Any],
+    ) -> list[Any]:
+        """Runs what is known of a primitive that holds programs, and stages the rest."""
+        invars = [Var(typeof(x)) for x in args]
+        in_avals = tuple([var.aval for var in invars])
+        outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
+        eqn = JaxprEqn(primitive, invars, outvars, params)
+        known, unknown = rule(list(map(self.is_unknown, args)), eqn)
+        values: dict[Atom, Any] = dict(zip(invars, args, strict=True))
+
+        def apply(process: Callable[..., list[Any]], eqn: JaxprEqn) -> None:
+            if eqn.outvars or has_effects(eqn):
+                operands = [x.val if isinstance(x, Literal) else values[x] for x in eqn.invars]
+                outs = process(eqn.primitive, operands, eqn.params)
+                values.update(zip(eqn.outvars, outs, strict=True))
+
+        for each in known:
+            apply(self.leave_to_parent, each)
+        if unknown is not None:
+            apply(super().process, unknown)
+        return [values[var] for var in outvars]
 
 
 def partial_eval(
@@ -110,17 +146,6 @@ def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, smaller.eqns, smaller.outvars)
 
 
-class PartialEqns(NamedTuple):
-    """The equations that an equation with some unknown operands is split into."""
-
-    known: JaxprEqn | None
-    unknown: JaxprEqn
-
-
-# For primitives that hold programs: `rule(unknown_ins, eqn) -> PartialEqns`.
-partial_eval_jaxpr_rules: dict[Primitive, Callable[..., PartialEqns]] = {}
-
-
 # --8<-- [start:jaxpr]
 class PartialJaxprs(NamedTuple):
     """A program split into the part that can run at once and the part that has to wait.
@@ -153,12 +178,12 @@ def partial_eval_jaxpr(
         if not any(ins):
             known_eqns.append(eqn)
             continue
-        rule = partial_eval_jaxpr_rules.get(eqn.primitive)
-        parts = rule(ins, eqn) if rule else PartialEqns(None, eqn)
-        if parts.known is not None:
-            known_eqns.append(parts.known)
-        unknown_eqns.append(parts.unknown)
-        unknown.update(parts.unknown.outvars)
+        rule = partial_eval_rules.of(eqn.primitive)
+        parts: PartialEqns = rule(ins, eqn) if rule else PartialEqns([], eqn)
+        known_eqns.extend(parts.known)
+        if parts.unknown is not None:
+            unknown_eqns.append(parts.unknown)
+            unknown.update(parts.unknown.outvars)
 
     forced = instantiate or [False] * len(jaxpr.outvars)
     unknown_outs = [must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)]

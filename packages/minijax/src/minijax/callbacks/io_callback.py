@@ -5,20 +5,17 @@ from typing import Any
 
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.callbacks.pure_callback import one_by_one, refuse_derivative, types_of_results
-from minijax.primitives.computations import host_calls
+from minijax.primitives.declare_program import declare_program
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2 import Primitive, ShapedArray, bind, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.tree import tree_unflatten
 from minijax_stage2.vmap import BatchDim
-from minijax_stage3 import abstract_eval_rules, lowering_rules
-from minijax_stage3.dce import effectful
+from minijax_stage3 import JaxprEqn, Literal, Var
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 io_callback_p = Primitive("io_callback", higher_order=True)
 debug_callback_p = Primitive("debug_callback", higher_order=True)
-effectful.update((io_callback_p, debug_callback_p))
-host_calls.update((io_callback_p, debug_callback_p))
 
 
 # --8<-- [start:io_callback]
@@ -131,17 +128,38 @@ def _abstract_eval(
     return list(result_avals)
 
 
-for primitive in (io_callback_p, debug_callback_p):
-    impl_rules[primitive] = _evaluate
-    abstract_eval_rules[primitive] = _abstract_eval
-    lowering_rules[primitive] = _lower
-jvp_rules[io_callback_p] = lambda *given, **params: refuse_derivative(
-    io_callback_p, *given, **params
-)
-jvp_rules[debug_callback_p] = _jvp_debug
-vmap_rules[io_callback_p] = _vmap_io
-vmap_rules[debug_callback_p] = lambda size, values, dims, **params: one_by_one(
-    debug_callback_p, size, values, dims, params
-)
+def _vmap_debug(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    return one_by_one(debug_callback_p, axis_size, values, dims, params)
+
+
+def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:
+    params = {**eqn.params, "has_token": True}
+    invars, outvars = [token, *eqn.invars], [following, *eqn.outvars]
+    return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
+
+
+for _primitive, _vmap, _jvp in (
+    (io_callback_p, _vmap_io, refuse_derivative(io_callback_p)),
+    (debug_callback_p, _vmap_debug, _jvp_debug),
+):
+    declare_program(
+        _primitive,
+        evaluate=_evaluate,
+        abstract_eval=_abstract_eval,
+        lower=_lower,
+        vmap=_vmap,
+        jvp=_jvp,
+        transpose=None,
+        partial_eval=None,
+        dce=None,
+        dependence=None,
+        order=_order,
+        keys=None,
+        steps=None,
+        effects=True,
+        calls_host=True,
+    )
 
 __all__ = ["debug_callback", "effects_barrier", "io_callback"]

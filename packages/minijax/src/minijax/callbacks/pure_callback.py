@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.lax.control_flow.scan import map as map_one_by_one
-from minijax.primitives.computations import host_calls
+from minijax.primitives.declare_program import declare_program
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -14,23 +14,18 @@ from minijax_stage2 import (
     Zero,
     bind,
     broadcast_in_dim,
-    impl_rules,
-    jvp_rules,
     reshape,
     tree_flatten,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 pure_callback_p = Primitive("pure_callback", higher_order=True)
-host_calls.add(pure_callback_p)
 
 _METHODS = (
     "sequential",
@@ -135,18 +130,22 @@ def _lower(
     return callback.call_text(b, out_avals, operands, has_effects=False)
 
 
-def refuse_derivative(
-    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    """The jvp rule of a function that nobody knows the derivative of."""
-    if any(type(t) is not Zero for t in tangents):
-        raise ValueError(
-            f"{primitive}: nobody knows the derivative of the Python function "
-            f"`{params['callback']}`. Give one by custom_jvp or custom_vjp, or hold its arguments "
-            "constant by lax.stop_gradient"
-        )
-    outs = bind(primitive, *primals, **params)
-    return outs, [Zero(tangent_type(typeof(out))) for out in outs]
+def refuse_derivative(primitive: Primitive) -> Callable[..., tuple[list[Any], list[Any]]]:
+    """The jvp rule of a primitive that calls a function of unknown derivative."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        if any(type(t) is not Zero for t in tangents):
+            raise ValueError(
+                f"{primitive}: nobody knows the derivative of the Python function "
+                f"`{params['callback']}`. Give one by custom_jvp or custom_vjp, or hold its "
+                "arguments constant by lax.stop_gradient"
+            )
+        outs = bind(primitive, *primals, **params)
+        return outs, [Zero(tangent_type(typeof(out))) for out in outs]
+
+    return rule
 
 
 # --8<-- [start:vmap]
@@ -218,14 +217,23 @@ def one_by_one(
 
 # --8<-- [end:vmap]
 
-impl_rules[pure_callback_p] = lambda *operands, callback, result_avals, **params: callback.evaluate(
-    result_avals, operands
+declare_program(
+    pure_callback_p,
+    evaluate=lambda *operands, callback, result_avals, **params: callback.evaluate(
+        result_avals, operands
+    ),
+    abstract_eval=lambda *in_avals, result_avals, **params: list(result_avals),
+    lower=_lower,
+    vmap=_vmap,
+    jvp=refuse_derivative(pure_callback_p),
+    transpose=None,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=None,
+    keys=None,
+    steps=None,
+    calls_host=True,
 )
-jvp_rules[pure_callback_p] = lambda *given, **params: refuse_derivative(
-    pure_callback_p, *given, **params
-)
-vmap_rules[pure_callback_p] = _vmap
-abstract_eval_rules[pure_callback_p] = lambda *in_avals, result_avals, **params: list(result_avals)
-lowering_rules[pure_callback_p] = _lower
 
 __all__ = ["pure_callback"]

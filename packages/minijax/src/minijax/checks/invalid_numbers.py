@@ -1,12 +1,11 @@
 """`debug_nans` and `debug_infs`: an error where a result is first no number, or not finite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.lax.control_flow.scan import scan_p
-from minijax.lax.control_flow.while_loop import while_p
+from minijax.primitives.declare_program import step_rules
 from minijax.runtime import hooks
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import library_evaluation
@@ -21,7 +20,6 @@ from minijax_stage2.primitives import (
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
-from minijax_stage3 import Jaxpr, eval_jaxpr
 
 
 def looks_for_invalid_numbers() -> bool:
@@ -81,49 +79,9 @@ def _invalid_kind(outs: Sequence[Any]) -> str | None:
 
 def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Run the program in a primitive step by step; the step that is to blame raises."""
-    rule = step_rules.get(primitive)
+    rule = step_rules.of(primitive)
     if rule is not None:
         rule(args, **params)
-    elif isinstance(params.get("jaxpr"), Jaxpr):
-        eval_jaxpr(params["jaxpr"], [], *args)
 
 
 # --8<-- [end:check]
-
-
-def _look_inside_scan(
-    args: Sequence[Any],
-    *,
-    jaxpr: Jaxpr,
-    num_consts: int,
-    num_carry: int,
-    length: int,
-    reverse: bool,
-    **params: Any,
-) -> None:
-    consts, carry = args[:num_consts], args[num_consts : num_consts + num_carry]
-    xs = list(map(np.asarray, args[num_consts + num_carry :]))
-    for i in reversed(range(length)) if reverse else range(length):
-        outs = eval_jaxpr(jaxpr, [], *consts, *carry, *(x[i] for x in xs))
-        carry = outs[:num_carry]
-
-
-def _look_inside_while(
-    args: Sequence[Any],
-    *,
-    cond_jaxpr: Jaxpr,
-    body_jaxpr: Jaxpr,
-    cond_consts: int,
-    body_consts: int,
-) -> None:
-    of_cond, of_body = args[:cond_consts], args[cond_consts : cond_consts + body_consts]
-    carry = args[cond_consts + body_consts :]
-    while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
-        carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
-
-
-# Primitives whose programs do not run once on all of their operands, and how they run step by step.
-step_rules: dict[Primitive, Callable[..., None]] = {
-    scan_p: _look_inside_scan,
-    while_p: _look_inside_while,
-}

@@ -5,12 +5,10 @@ primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted f
 once more before each call, to see in its program which keys it uses.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from minijax.lax.control_flow.custom_linear_solve import linear_solve_p
-from minijax.lax.control_flow.scan import scan_p
-from minijax.lax.control_flow.while_loop import while_p
+from minijax.primitives.declare_program import key_rules
 from minijax.random.key_use import (
     KeyUse,
     in_step,
@@ -35,7 +33,6 @@ from minijax_stage2.shaped_array import is_value
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
-from minijax_stage4 import cond_p
 
 
 # --8<-- [start:arrays]
@@ -114,6 +111,42 @@ class Keys(NamedTuple):
 
     operands: list[KeyUse | None]
     results: list[int | KeyUse | None]
+
+    def at(self, places: Sequence[int], count: int) -> "Keys":
+        """The uses where the operands are those at `places`, of `count`."""
+        operands: list[KeyUse | None] = [None] * count
+        for place, use in zip(places, self.operands, strict=True):
+            operands[place] = use
+        return Keys(operands, [places[at] if isinstance(at, int) else at for at in self.results])
+
+    def either(self, others: "Sequence[Keys]") -> "Keys":
+        """The uses where this program runs, or one of the others, on the same operands."""
+        every = (self, *others)
+        operands = [
+            next((use for use in uses if use is not None), None)
+            for uses in zip(*(each.operands for each in every), strict=True)
+        ]
+        results: list[int | KeyUse | None] = [
+            next((out for out in outs if isinstance(out, KeyUse)), None)
+            for outs in zip(*(each.results for each in every), strict=True)
+        ]
+        return Keys(operands, results)
+
+    def each_round(self, loop: str, num_consts: int, num_carry: int = 0) -> "Keys":
+        """The uses where the program is the body of a loop.
+
+        Raises:
+            KeyReuseError: a round uses what the next round uses, too.
+        """
+        for number, use in enumerate(self.operands[: num_consts + num_carry]):
+            if use is None:
+                continue
+            if number < num_consts or (
+                self.results[number - num_consts] == number
+                or isinstance(self.results[number - num_consts], KeyUse)
+            ):
+                raise used_in_each_round(loop, use)
+        return self
 
 
 class _Key:
@@ -201,78 +234,5 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
 
 def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
     """Return the uses of keys by the programs in a primitive of `count` operands."""
-    rule = key_rules.get(primitive)
-    if rule is not None:
-        return rule(count, **params)
-    inner = [p for p in params.values() if isinstance(p, Jaxpr) and len(p.invars) == count]
-    return keys_of(inner[0]) if len(inner) == 1 else None
-
-
-def _keys_of_cond(count: int, *, branches: Sequence[Jaxpr]) -> Keys:
-    """After a choice a key is used if a branch uses it."""
-    found = [keys_of(branch) for branch in branches]
-    operands = [
-        next((use for use in uses if use is not None), None)
-        for uses in zip(*(branch.operands for branch in found), strict=True)
-    ]
-    results: list[int | KeyUse | None] = [
-        next((out for out in outs if isinstance(out, KeyUse)), None)
-        for outs in zip(*(branch.results for branch in found), strict=True)
-    ]
-    return Keys([None, *operands], results)
-
-
-def _keys_of_scan(
-    count: int, *, jaxpr: Jaxpr, length: int, num_consts: int, num_carry: int, **params: Any
-) -> Keys:
-    found = keys_of(jaxpr)
-    if length > 1:
-        _check_rounds("scan", found, num_consts, num_carry)
-    return found
-
-
-def _keys_of_while(
-    count: int, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts: int, body_consts: int
-) -> Keys:
-    of_cond, of_body = keys_of(cond_jaxpr), keys_of(body_jaxpr)
-    carry = len(body_jaxpr.outvars)
-    _check_rounds("while_loop", of_body, body_consts, carry)
-    for use in of_cond.operands:
-        if use is not None:
-            raise used_in_each_round("while_loop", use)
-    results = [at + cond_consts if isinstance(at, int) else at for at in of_body.results]
-    return Keys([*of_cond.operands[:cond_consts], *of_body.operands], results)
-
-
-def _keys_of_linear_solve(count: int, *, programs: Any, counts: Any) -> Keys:
-    """Only the solver runs; its operands are its own constants, and the right-hand side."""
-    of_solve = keys_of(programs.solve)
-    first = counts.matvec + counts.vecmat
-    places = [*range(first, first + counts.solve), *range(sum(counts), count)]
-    operands: list[KeyUse | None] = [None] * count
-    for place, use in zip(places, of_solve.operands, strict=True):
-        operands[place] = use
-    results = [places[at] if isinstance(at, int) else at for at in of_solve.results]
-    return Keys(operands, results)
-
-
-# The uses of keys by the programs in a primitive, from its number of operands and its parameters.
-# A primitive that is not here has at most one program of all its operands, which runs once.
-key_rules: dict[Primitive, Callable[..., Keys]] = {
-    cond_p: _keys_of_cond,
-    scan_p: _keys_of_scan,
-    while_p: _keys_of_while,
-    linear_solve_p: _keys_of_linear_solve,
-}
-
-
-def _check_rounds(loop: str, body: Keys, num_consts: int, num_carry: int) -> None:
-    """Raise an error if a body uses what the next round uses too."""
-    for number, use in enumerate(body.operands[: num_consts + num_carry]):
-        if use is None:
-            continue
-        if number < num_consts or (
-            body.results[number - num_consts] == number
-            or isinstance(body.results[number - num_consts], KeyUse)
-        ):
-            raise used_in_each_round(loop, use)
+    rule = key_rules.of(primitive)
+    return None if rule is None else rule(keys_of, count, **params)

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from minijax import xla
+from minijax.primitives.declare_program import declare_program
 from minijax.runtime.array import Array
-from minijax_stage2 import Primitive, ShapedArray, bind, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
     Var,
-    abstract_eval_rules,
     lowering_rules,
 )
 from minijax_stage3.array import call
@@ -134,14 +134,22 @@ def _refuse(what: str, remedy: str) -> Any:
     return rule
 
 
-impl_rules[call_exported_p] = _evaluate
-abstract_eval_rules[call_exported_p] = _abstract_eval
-lowering_rules[call_exported_p] = _lower
-jvp_rules[call_exported_p] = _refuse(
-    "differentiated", "Export its gradient instead: export(jit(value_and_grad(f)))(...)."
-)
-vmap_rules[call_exported_p] = _refuse(
-    "mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."
+declare_program(
+    call_exported_p,
+    evaluate=_evaluate,
+    abstract_eval=_abstract_eval,
+    lower=_lower,
+    vmap=_refuse("mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."),
+    jvp=_refuse(
+        "differentiated", "Export its gradient instead: export(jit(value_and_grad(f)))(...)."
+    ),
+    transpose=None,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=None,
+    keys=None,
+    steps=None,
 )
 
 # --8<-- [start:constant]

@@ -5,9 +5,9 @@ Users get them from `minijax.lax`, where those of `strict` take the place of som
 
 # ruff: noqa: F401, F403
 
-import minijax.lax.control_flow.scan_reverse_mode as _scan_reverse
 import minijax.lax.control_flow.scan_rules as _scan_rules
 import minijax.lax.control_flow.while_rules as _while_rules
+import minijax.primitives.jit_and_cond as _jit_and_cond
 from minijax.lax.collectives import *
 from minijax.lax.composite import *
 from minijax.lax.control_flow.cond import *

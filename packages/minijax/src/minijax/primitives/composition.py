@@ -54,7 +54,11 @@ def _program(
 
 
 def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
-    """The rule of abstract evaluation of a primitive that computes what `function` does."""
+    """The rule of abstract evaluation of a primitive that computes what `function` does.
+
+    >>> types_by(lambda x, *, times: [x * times])(minijax.typeof(jnp.ones(3)), times=2)
+    [ShapedArray(f32[3])]
+    """
 
     def rule(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         return _program(function, avals, params).jaxpr.out_avals
@@ -68,6 +72,14 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     Arguments:
         function: takes the operands and parameters, and returns a list of results. It has no
             constants but numbers.
+
+    >>> from minijax import core
+    >>> cube_p = core.Primitive("cube")
+    >>> def cube(x):
+    ...     return [x * x * x]
+    >>> core.declare(cube_p, abstract_eval=core.types_by(cube), lower=core.lower_by(cube))
+    >>> core.bind(cube_p, jnp.array([1.0, 2.0]))
+    [Array([1., 8.], dtype=float32)]
     """
 
     def rule(
@@ -83,12 +95,17 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     return rule
 
 
-def leading_batch(primitive: Primitive, ndims: Sequence[int]) -> Rule:
-    """The vmap rule of a primitive whose operands may have any number of leading batch axes.
+def leading_batch(primitive: Primitive) -> Rule:
+    """The vmap rule of a primitive whose operands may have leading batch axes, all the same ones.
 
-    Arguments:
-        primitive: the primitive.
-        ndims: how many axes of each operand are not batch axes; all operands have the same ones.
+    >>> import numpy as np
+    >>> from minijax import core
+    >>> inverse_p = core.Primitive("inverse")
+    >>> core.impl_rules[inverse_p] = lambda x: [np.linalg.inv(x)]
+    >>> matrices = np.ones((3, 3, 5)) + np.eye(3)[:, :, None]
+    >>> (out,), dims = core.leading_batch(inverse_p)(5, [matrices], [2])
+    >>> out.shape, dims
+    ((5, 3, 3), [0])
     """
 
     def rule(

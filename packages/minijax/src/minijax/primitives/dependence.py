@@ -6,20 +6,22 @@ than all the rest.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from minijax.primitives.loops import Flags
-from minijax_stage2 import Primitive
 from minijax_stage2.jvp import piecewise_constant
 from minijax_stage2.promotion import is_inexact
-from minijax_stage3 import Jaxpr, Var, jit_p
+from minijax_stage2.trace import ProgramRules
+from minijax_stage3 import Jaxpr, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr
-from minijax_stage4.cond import cond_p
-from minijax_stage4.partial_eval import partial_eval_jaxpr_rules
+from minijax_stage4.partial_eval import PartialEqns, partial_eval_rules
 
 # From the arguments of a program that are chosen to the results that depend on them.
 Depends = Callable[[Jaxpr, Flags], Flags]
+
+# `rule(depends, ins, params)`: which results depend on the operands that are chosen, by what
+# `depends` says of the programs. None: any result may depend on them.
+dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
 
 
 # --8<-- [start:dependence]
@@ -31,10 +33,11 @@ def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
         if unknown.isdisjoint(eqn.invars):
             continue
         ins = _flags(eqn.invars, unknown)
-        if eqn.primitive in through:
-            unknown |= _chosen(eqn.outvars, through[eqn.primitive](unknown_outs, ins, eqn.params))
-        elif rule := partial_eval_jaxpr_rules.get(eqn.primitive):
-            unknown.update(rule(ins, eqn).unknown.outvars)
+        if rule := dependence_rules.of(eqn.primitive):
+            unknown |= _chosen(eqn.outvars, rule(unknown_outs, ins, eqn.params))
+        elif split := partial_eval_rules.of(eqn.primitive):
+            parts: PartialEqns = split(ins, eqn)
+            unknown.update(parts.unknown.outvars if parts.unknown else ())
         else:
             unknown.update(eqn.outvars)
     return _flags(jaxpr.outvars, unknown)
@@ -48,8 +51,8 @@ def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
         if varying.isdisjoint(eqn.invars) or eqn.primitive in piecewise_constant:
             continue
         ins = _flags(eqn.invars, varying)
-        if eqn.primitive in through:
-            varying |= _chosen(eqn.outvars, through[eqn.primitive](tangent_outs, ins, eqn.params))
+        if rule := dependence_rules.of(eqn.primitive):
+            varying |= _chosen(eqn.outvars, rule(tangent_outs, ins, eqn.params))
         elif eqn.primitive.higher_order:
             operands = list({x: None for x in eqn.invars if type(x) is Var})
             alone = Jaxpr([], operands, [eqn], eqn.outvars)
@@ -76,25 +79,6 @@ def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
 
 
 # --8<-- [end:dependence]
-
-
-def through_call(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Of what does with its operands what the program does that it holds."""
-    return depends(params["jaxpr"], ins)
-
-
-def _through_branches(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    of_choice, *of_operands = ins
-    outs = [depends(branch, tuple(of_operands)) for branch in params["branches"]]
-    return tuple([of_choice or any(flags) for flags in zip(*outs, strict=True)])
-
-
-# What of the results of a primitive that holds programs depends on the operands that are chosen, by
-# what the first argument says of the programs.
-through: dict[Primitive, Callable[[Depends, Flags, dict[str, Any]], Flags]] = {
-    jit_p: through_call,
-    cond_p: _through_branches,
-}
 
 
 def _chosen(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:

@@ -10,6 +10,14 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
+from minijax.primitives.composition import leading_batch, lower_by, types_by
+from minijax.primitives.declare_program import (
+    declare_program,
+    key_rules,
+    order_rules,
+    step_rules,
+)
+from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -25,7 +33,11 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
-from minijax_stage2.trace import Rules
+from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.trace import ProgramRules, Rules
+from minijax_stage2.vmap import move_batch_dim, vmap_flat
+from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
     ClosedJaxpr,
     Jaxpr,
@@ -35,7 +47,12 @@ from minijax_stage3 import (
     abstract_eval_rules,
     lowering_rules,
 )
+from minijax_stage3.dce import dce_rules
+from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.lowering import FunctionBuilder, mlir_type, signature
+from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal, transpose_rules
+from minijax_stage4.partial_eval import partial_eval_rules
 
 eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
 bind = hiding_frames(stage2.bind)
@@ -55,10 +72,13 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 __all__ = [
     "ClosedJaxpr",
+    "FlatFunction",
+    "FunctionBuilder",
     "Jaxpr",
     "JaxprEqn",
     "Literal",
     "Primitive",
+    "ProgramRules",
     "Rules",
     "ShapedArray",
     "Trace",
@@ -71,23 +91,41 @@ __all__ = [
     "bind",
     "current_trace",
     "dce_jaxpr",
+    "dce_rules",
     "declare",
+    "declare_program",
     "defjvp",
     "deflinear",
     "deftranspose",
     "defzero",
+    "dependence_rules",
     "draw_stack",
     "eval_jaxpr",
     "impl_rules",
+    "inner_jaxprs",
     "jaxpr_as_fun",
+    "jvp_flat",
     "jvp_rules",
+    "key_rules",
+    "leading_batch",
+    "lower_by",
     "lowering_rules",
+    "mlir_type",
+    "move_batch_dim",
+    "order_rules",
+    "partial_eval_rules",
     "reduction",
+    "signature",
+    "step_rules",
     "trace_stack",
+    "trace_to_jaxpr",
     "transformation",
     "transpose_rules",
     "typecheck_jaxpr",
     "typeof",
+    "types_by",
     "unary",
+    "vmap_elementwise",
+    "vmap_flat",
     "vmap_rules",
 ]

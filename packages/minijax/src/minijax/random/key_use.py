@@ -12,12 +12,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from minijax.errors.classes import KeyReuseError
+from minijax.primitives.declare_program import declare_program
 from minijax.runtime.array import Array
 from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage1.source import Source, user_source
-from minijax_stage2 import Primitive, bind1, defzero, impl_rules, vmap_rules
-from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage2 import Primitive, bind1
 
 _step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
 
@@ -90,11 +90,21 @@ def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
     return [Array(key.buffer, key.aval)]  # another object, and so another key
 
 
-impl_rules[key_use_p] = _evaluate
-abstract_eval_rules[key_use_p] = lambda key, *, use: [key]
-lowering_rules[key_use_p] = lambda b, out_avals, key, *, use: [key]
-vmap_rules[key_use_p] = lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims)
-defzero(key_use_p)
+declare_program(
+    key_use_p,
+    evaluate=_evaluate,
+    abstract_eval=lambda key, *, use: [key],
+    lower=lambda b, out_avals, key, *, use: [key],
+    vmap=lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims),
+    jvp=None,
+    transpose=None,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=None,
+    keys=None,
+    steps=None,
+)
 # --8<-- [end:primitive]
 
 

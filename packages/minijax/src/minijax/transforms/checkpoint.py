@@ -6,13 +6,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments, require_flags
+from minijax.primitives.calls import (
+    dependence_of_program,
+    evaluate_program,
+    keys_of_program,
+    order_program,
+    run_program,
+    type_of_program,
+)
 from minijax.primitives.composition import calls
-from minijax.primitives.dependence import through, through_call
+from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
-from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -20,10 +27,7 @@ from minijax_stage2 import (
     Zero,
     bind,
     bind1,
-    impl_rules,
-    jvp_rules,
     tree_map,
-    vmap_rules,
 )
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
@@ -35,11 +39,8 @@ from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
     Var,
-    abstract_eval_rules,
-    eval_jaxpr,
-    lowering_rules,
 )
-from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -47,20 +48,16 @@ from minijax_stage3.staging import abstractify
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
     merge,
-    partial_eval_jaxpr_rules,
-    partial_eval_rules,
     partition,
     without_dead_code,
 )
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
 checkpoint_p = Primitive("checkpoint", higher_order=True)
 calls.add(checkpoint_p)
-through[checkpoint_p] = through_call
 
 
 # --8<-- [start:checkpoint]
@@ -185,10 +182,6 @@ def _vmap(
     return _bind([*consts, *values], params, program), out_dims
 
 
-def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
-    return jaxpr.out_avals
-
-
 def _lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
@@ -237,11 +230,6 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
     return out
 
 
-impl_rules[checkpoint_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
-jvp_rules[checkpoint_p] = _jvp
-vmap_rules[checkpoint_p] = _vmap
-abstract_eval_rules[checkpoint_p] = _abstract_eval
-lowering_rules[checkpoint_p] = _lower
 # --8<-- [end:rules]
 
 
@@ -305,23 +293,7 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
     return _Halves(at_once, later, parts.unknown_outs, positions)
 
 
-def _partial_eval(
-    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    unknown_ins = tuple(map(trace.is_unknown, args))
-    halves = _halves(unknown_ins, params)
-    known_ins, waiting_ins = partition(unknown_ins, args)
-    with set_interpreter(trace.parent):
-        known = _bind(known_ins, params, halves.known)
-    count = halves.unknown_outs.count(False)
-    waiting: list[Any] = []
-    if any(halves.unknown_outs):
-        operands = halves.operands(known_ins, known[count:], waiting_ins)
-        waiting = trace.stage(checkpoint_p, operands, halves.waiting)
-    return merge(halves.unknown_outs, known[:count], waiting)
-
-
-def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     halves = _halves(tuple(unknown_ins), eqn.params)
     known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
     known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
@@ -329,13 +301,9 @@ def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns
     operands = halves.operands(known_ins, kept, waiting_ins)
     known = {**eqn.params, "jaxpr": halves.known}
     return PartialEqns(
-        JaxprEqn(checkpoint_p, known_ins, [*known_outs, *kept], known, eqn.source),
+        [JaxprEqn(checkpoint_p, known_ins, [*known_outs, *kept], known, eqn.source)],
         JaxprEqn(checkpoint_p, operands, waiting_outs, halves.waiting, eqn.source),
     )
-
-
-partial_eval_rules[checkpoint_p] = _partial_eval
-partial_eval_jaxpr_rules[checkpoint_p] = _partial_eval_eqn
 
 
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
@@ -348,7 +316,6 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     return [next(outs) if keep else None for keep in nonzero_ins]
 
 
-transpose_rules[checkpoint_p] = _transpose
 # --8<-- [end:split]
 
 
@@ -363,6 +330,20 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(checkpoint_p, invars, outvars, params, eqn.source)
 
 
-dce_rules[checkpoint_p] = _dce
+declare_program(
+    checkpoint_p,
+    evaluate=evaluate_program,
+    abstract_eval=type_of_program,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=_transpose,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    dependence=dependence_of_program,
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

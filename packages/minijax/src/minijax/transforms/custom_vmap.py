@@ -6,12 +6,20 @@ from functools import partial
 from typing import Any
 
 from minijax.errors.classes import TreeMismatchError
-from minijax.primitives.loops import call_text, cut, stage_body
+from minijax.primitives.calls import (
+    evaluate_program,
+    keys_of_program,
+    lower_program,
+    order_program,
+    run_program,
+    transpose_program,
+    type_of_program,
+)
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.loops import cut, stage_body
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.call import by_position
-from minijax.transforms.custom_derivatives.rules import transpose_program
-from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -20,10 +28,7 @@ from minijax_stage2 import (
     bind,
     current_trace,
     explain_mismatch,
-    impl_rules,
-    jvp_rules,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import jvp_flat
@@ -35,19 +40,14 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3 import Jaxpr, JaxprEqn, Var, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
-from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
     merge,
-    partial_eval_jaxpr_rules,
-    partial_eval_rules,
     partition,
 )
-from minijax_stage4.transpose import transpose_rules
 
 Values = Sequence[Any]
 Flags = Sequence[bool]
@@ -272,21 +272,6 @@ def _jvp_of_rule(
     return [*outs, *map(instantiate, dots)], [*out_batched, *dots_batched]
 
 
-def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
-    return jaxpr.out_avals
-
-
-def _lower(
-    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, **params: Any
-) -> list[Value]:
-    return call_text(b, jaxpr, "custom_vmap", args)
-
-
-impl_rules[custom_vmap_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
-jvp_rules[custom_vmap_p] = _jvp
-vmap_rules[custom_vmap_p] = _vmap
-abstract_eval_rules[custom_vmap_p] = _abstract_eval
-lowering_rules[custom_vmap_p] = _lower
 # --8<-- [end:interpret]
 
 
@@ -300,35 +285,36 @@ def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict
     return None if any(unknown_ins[:end]) else (slice(num_consts, end), primal_params)
 
 
-def _partial_eval(trace: PartialEvalTrace, args: Values, params: dict[str, Any]) -> list[Any]:
+def _partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
     """The call is made at once. Its derivative waits, and computes what it needs of it again."""
-    known = _known_call(list(map(trace.is_unknown, args)), params)
-    staged = trace.stage(custom_vmap_p, args, params)
-    if known is None:
-        return staged
-    operands, primal_params = known
-    with set_interpreter(trace.parent):
-        outs = bind(custom_vmap_p, *args[operands], **primal_params)
-    return [*outs, *staged[len(outs) :]]
-
-
-def _partial_eval_eqn(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
     known = _known_call(unknown_ins, eqn.params)
     if known is None:
-        return PartialEqns(None, eqn)
+        return PartialEqns([], eqn)
     operands, primal_params = known
     count = len(primal_params["jaxpr"].outvars)
     outs = eqn.outvars[:count]
     again = [*(Var(out.aval) for out in outs), *eqn.outvars[count:]]
     return PartialEqns(
-        JaxprEqn(custom_vmap_p, eqn.invars[operands], outs, primal_params, eqn.source),
+        [JaxprEqn(custom_vmap_p, eqn.invars[operands], outs, primal_params, eqn.source)],
         JaxprEqn(custom_vmap_p, eqn.invars, again, eqn.params, eqn.source),
     )
 
 
-partial_eval_rules[custom_vmap_p] = _partial_eval
-partial_eval_jaxpr_rules[custom_vmap_p] = _partial_eval_eqn
-transpose_rules[custom_vmap_p] = transpose_program
+declare_program(
+    custom_vmap_p,
+    evaluate=evaluate_program,
+    abstract_eval=type_of_program,
+    lower=lower_program("custom_vmap"),
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=transpose_program,
+    partial_eval=_partial_eval,
+    dce=None,
+    dependence=None,  # as its rule may say, which is the user's
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)
 # --8<-- [end:reverse]
 
 

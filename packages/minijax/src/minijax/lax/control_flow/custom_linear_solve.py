@@ -15,7 +15,9 @@ from minijax.lax.control_flow.implicit import (
     stage_part,
     without_aux,
 )
-from minijax.primitives.loops import Avals, Flags, call_text, cut, evaluate_compiled, until_stable
+from minijax.primitives.calls import WithToken
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.loops import Avals, Flags, call_text, cut, until_stable
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -27,12 +29,9 @@ from minijax_stage2 import (
     astype,
     bind,
     explain_mismatch,
-    impl_rules,
-    jvp_rules,
     neg,
     sub,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
@@ -44,13 +43,13 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.jit_rules import transpose_jaxpr
-from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
+from minijax_stage4.transpose import UndefPrimal, nonlinear_in
 
 
 class Equations(NamedTuple):
@@ -230,9 +229,6 @@ def _lower(
     return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
-impl_rules[linear_solve_p] = evaluate_compiled(linear_solve_p)
-abstract_eval_rules[linear_solve_p] = _abstract_eval
-lowering_rules[linear_solve_p] = _lower
 # --8<-- [end:types]
 
 
@@ -265,7 +261,6 @@ def _difference(x: Any, y: Any) -> Any:
     return neg(y) if type(x) is Zero else sub(x, y)
 
 
-jvp_rules[linear_solve_p] = _jvp
 # --8<-- [end:jvp]
 
 
@@ -319,7 +314,6 @@ def _vmap(
     return outs, out_dims["solve"]
 
 
-vmap_rules[linear_solve_p] = _vmap
 # --8<-- [end:vmap]
 
 
@@ -352,7 +346,41 @@ def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equa
     return [*[None] * len(known), *in_cts]
 
 
-transpose_rules[linear_solve_p] = _transpose
 # --8<-- [end:transpose]
+
+
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """A call of the solver, which calls the map that it is to invert."""
+    programs, counts = eqn.params["programs"], eqn.params["counts"]
+    consts, b = split_operands(eqn.invars, counts)
+    params = {"jaxpr": with_token(programs.solve), "name": "linear_solve"}
+    outvars = [*eqn.outvars, following]
+    return [JaxprEqn(jit_p, [*consts.solve, *b, token], outvars, params, eqn.source)]
+
+
+def _keys(
+    keys_of: Callable[[Jaxpr], Any], count: int, *, programs: Equations, counts: Equations
+) -> Any:
+    """Only the solver runs; its operands are its own constants, and the right-hand side."""
+    consts, b = split_operands(range(count), counts)
+    return keys_of(programs.solve).at([*consts.solve, *b], count)
+
+
+declare_program(
+    linear_solve_p,
+    abstract_eval=_abstract_eval,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=_transpose,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=_order,
+    keys=_keys,
+    steps=None,
+)
 
 __all__ = ["custom_linear_solve"]

@@ -9,6 +9,7 @@ import numpy as np
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax.control_flow.disabled_jit import scan_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import while_loop
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.primitives.loops import stage_body, stage_with_carry
@@ -19,7 +20,7 @@ from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import promote
 from minijax.transforms.transformations import vmap
 from minijax_stage1.source import name_of
-from minijax_stage2 import Primitive, ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
+from minijax_stage2 import ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
@@ -37,7 +38,6 @@ from minijax_stage3.staging import abstractify
 
 # Operands: constants, carry, arrays to take elements of. The program takes constants, carry and
 # elements, and returns the next carry and elements of results.
-scan_p = Primitive("scan", higher_order=True)
 
 
 # --8<-- [start:scan]

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax.lax.control_flow.scan import scan_p
-from minijax.lax.control_flow.scan_rules import carry_through, scan_type, split_operands
+from minijax.lax.control_flow.scan_primitive import carry_through, scan_p, scan_type, split_operands
 from minijax.primitives.dependence import cotangent_ins, unknown_outs
 from minijax.primitives.loops import Flags, cut, until_stable
-from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import Source
 from minijax_stage2 import (
     ShapedArray,
     Zero,
@@ -20,21 +19,18 @@ from minijax_stage3 import (
     JaxprEqn,
     Var,
     eval_jaxpr,
-    jit_p,
 )
 from minijax_stage3.dce import has_effects
+from minijax_stage3.jaxpr import Atom
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
     PartialJaxprs,
     merge,
-    partial_eval_jaxpr_rules,
-    partial_eval_rules,
     partition,
     without_dead_code,
 )
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal
 
 
 # --8<-- [start:partial_eval]
@@ -154,45 +150,37 @@ def _known_program(
     return without_dead_code(Jaxpr([], [*consts, *rest], eqns, [*outvars, *hoisted]))
 
 
-def _partial_eval(
-    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """Runs the known half, and stages the other."""
-    halves = _halves(tuple(map(trace.is_unknown, args)), params)
-    known_ins, unknown_ins = partition(halves.unknown_ins, args)
-    with set_interpreter(trace.parent):
-        known_outs = eval_jaxpr(halves.known, [], *known_ins)
-    unknown_outs: list[Any] = []
-    if any(halves.unknown_outs):
-        operands = halves.operands(known_ins, known_outs, unknown_ins)
-        unknown_outs = trace.stage(scan_p, operands, halves.unknown)
-    return merge(halves.unknown_outs, known_outs, unknown_outs)
-
-
-def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     halves = _halves(tuple(unknown_ins), eqn.params)
     known_ins, waiting_ins = partition(halves.unknown_ins, eqn.invars)
     known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
-    program = halves.known
-    more = [Var(aval) for aval in program.out_avals[len(known_outs) :]]
-    known_outs = [*known_outs, *more]
-    known = JaxprEqn(
-        jit_p, known_ins, known_outs, {"jaxpr": program, "name": "known_scan"}, eqn.source
-    )
+    known_outs += [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
     operands = halves.operands(known_ins, known_outs, waiting_ins)
     return PartialEqns(
-        known if known_outs else None,
+        _equations(halves.known, known_ins, known_outs, eqn.source),
         JaxprEqn(scan_p, operands, waiting_outs, halves.unknown, eqn.source),
     )
 
 
-partial_eval_rules[scan_p] = _partial_eval
-partial_eval_jaxpr_rules[scan_p] = _partial_eval_eqn
+def _equations(
+    program: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], source: Source | None
+) -> list[JaxprEqn]:
+    """The equations of a program, from variables outside of it to variables outside of it."""
+    outside: dict[Any, Any] = dict(zip(program.invars, invars, strict=True))
+    outside.update(zip(program.outvars, outvars, strict=True))
+    eqns = []
+    for eqn in program.eqns:
+        outside.update((x, Var(x.aval)) for x in eqn.outvars if x not in outside)
+        ins, outs = ([outside.get(x, x) for x in xs] for xs in (eqn.invars, eqn.outvars))
+        eqns.append(JaxprEqn(eqn.primitive, ins, outs, eqn.params, eqn.source or source))
+    return eqns
+
+
 # --8<-- [end:partial_eval]
 
 
 # --8<-- [start:transpose]
-def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A scan in the other direction, over the cotangents."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     if all(carry_through(unknown_outs, linear, params)):
@@ -267,5 +255,4 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
 
 
-transpose_rules[scan_p] = _transpose
 # --8<-- [end:transpose]

@@ -1,18 +1,26 @@
 """The rules of `scan`: each interpreter transforms the program of the body."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.lax.control_flow.scan import scan_p
-from minijax.primitives.dependence import Depends, tangent_outs, through
+from minijax.lax.control_flow.scan_primitive import (
+    carry_through,
+    dependence_of_scan,
+    scan_p,
+    scan_type,
+    split_operands,
+)
+from minijax.lax.control_flow.scan_reverse_mode import partial_eval, transpose
+from minijax.primitives.calls import WithToken
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.dependence import tangent_outs
 from minijax.primitives.loops import (
     Avals,
     Flags,
     call_text,
     cut,
-    evaluate_compiled,
     until_stable,
     while_text,
 )
@@ -20,22 +28,18 @@ from minijax_stage2 import (
     ShapedArray,
     Zero,
     bind,
-    impl_rules,
-    jvp_rules,
     typeof,
-    vmap_rules,
 )
-from minijax_stage2.shown import counted
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
-    abstract_eval_rules,
+    Literal,
+    Var,
     dce_jaxpr,
-    lowering_rules,
+    eval_jaxpr,
 )
-from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4.partial_eval import (
@@ -44,53 +48,7 @@ from minijax_stage4.partial_eval import (
 )
 
 
-def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Constants, carry, elements."""
-    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
-    return items[:first], items[first:last], items[last:]
-
-
-def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return which parts of the carry depend on the chosen operands, at the start or from a later
-    round on.
-    """
-    of_consts, of_carry, of_xs = split_operands(ins, params)
-
-    def after_a_round(flags: Flags) -> Flags:
-        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
-
-    return until_stable(of_carry, after_a_round)
-
-
-def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    of_consts, _, of_xs = split_operands(ins, params)
-    of_carry = carry_through(depends, ins, params)
-    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
-    return (*of_carry, *outs[len(of_carry) :])
-
-
-through[scan_p] = _through
-
-
 # --8<-- [start:types]
-def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
-    jaxpr, length, num_carry = params["jaxpr"], params["length"], params["num_carry"]
-    consts, carry, xs = split_operands(in_avals, params)
-    for x in xs:
-        if x.shape[:1] != (length,):
-            raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
-    elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
-    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
-    found = [aval.strip_weak_type() for aval in (*consts, *carry, *elements)]
-    if found != expected:
-        raise TypeError(f"scan: the body takes {expected}, found {found}")
-    results = jaxpr.out_avals[num_carry:]
-    return [
-        *jaxpr.out_avals[:num_carry],
-        *(ShapedArray((length, *y.shape), y.dtype, y.weak_type) for y in results),
-    ]
-
-
 def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
     """A loop over a counter, the carry, and the results, in which each round writes its element."""
     jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
@@ -168,9 +126,6 @@ def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero
     )[0]
 
 
-impl_rules[scan_p] = evaluate_compiled(scan_p)
-abstract_eval_rules[scan_p] = scan_type
-lowering_rules[scan_p] = _lower
 # --8<-- [end:types]
 
 
@@ -223,7 +178,6 @@ def _jvp(
     return results, merge(out_nonzero, zeros, [*out_dots, *out_ys_dots])
 
 
-jvp_rules[scan_p] = _jvp
 # --8<-- [end:jvp]
 
 
@@ -263,7 +217,6 @@ def _vmap(
     return outs, [*out_dims[:num_carry], *ys_dims]
 
 
-vmap_rules[scan_p] = _vmap
 # --8<-- [end:vmap]
 
 
@@ -293,5 +246,72 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(scan_p, invars, outvars, smaller, eqn.source)
 
 
-dce_rules[scan_p] = _dce
 # --8<-- [end:dce]
+
+
+# --8<-- [start:order]
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """The token is carried, last."""
+
+    def put(items: Sequence[Any], position: int, item: Any) -> list[Any]:
+        return [*items[:position], item, *items[position:]]
+
+    num_carry = eqn.params["num_carry"]
+    num_before = eqn.params["num_consts"] + num_carry
+    jaxpr = with_token(eqn.params["jaxpr"])
+    *invars, given = jaxpr.invars
+    *outvars, last = jaxpr.outvars
+    body = Jaxpr([], put(invars, num_before, given), jaxpr.eqns, put(outvars, num_carry, last))
+    return [
+        JaxprEqn(
+            scan_p,
+            put(eqn.invars, num_before, token),
+            put(eqn.outvars, num_carry, following),
+            {**eqn.params, "jaxpr": body, "num_carry": num_carry + 1},
+            eqn.source,
+        )
+    ]
+
+
+# --8<-- [end:order]
+
+
+def _keys(
+    keys_of: Callable[[Jaxpr], Any],
+    count: int,
+    *,
+    jaxpr: Jaxpr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> Any:
+    found = keys_of(jaxpr)
+    return found.each_round("scan", num_consts, num_carry) if length > 1 else found
+
+
+def _steps(args: Sequence[Any], **params: Any) -> None:
+    consts, carry, xs = split_operands(args, params)
+    xs = list(map(np.asarray, xs))
+    rounds = range(params["length"])
+    for i in reversed(rounds) if params["reverse"] else rounds:
+        outs = eval_jaxpr(params["jaxpr"], [], *consts, *carry, *(x[i] for x in xs))
+        carry = outs[: params["num_carry"]]
+
+
+declare_program(
+    scan_p,
+    abstract_eval=scan_type,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=transpose,
+    partial_eval=partial_eval,
+    dce=_dce,
+    dependence=dependence_of_scan,
+    order=_order,
+    keys=_keys,
+    steps=_steps,
+)

@@ -1,57 +1,51 @@
 """The rules of `while_loop`: each interpreter transforms its two programs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.lax.control_flow.while_loop import while_p
 from minijax.lax.reductions.standard import reduce_or
-from minijax.primitives.dependence import Depends, tangent_outs, through, unknown_outs
+from minijax.primitives.calls import WithToken
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.dependence import Depends, tangent_outs, unknown_outs
 from minijax.primitives.loops import (
     Avals,
     Flags,
     call_text,
     cut,
-    evaluate_compiled,
     stage_to_jaxpr,
     until_stable,
     while_text,
 )
-from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     ShapedArray,
     Zero,
     bind,
     broadcast_in_dim,
-    impl_rules,
-    jvp_rules,
     select_n,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
+    Literal,
     Var,
-    abstract_eval_rules,
     dce_jaxpr,
     eval_jaxpr,
-    lowering_rules,
+    jit_p,
 )
-from minijax_stage3.dce import dce_rules, has_effects
+from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    PartialEvalTrace,
     merge,
-    partial_eval_jaxpr_rules,
-    partial_eval_rules,
     partition,
 )
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal
 
 
 def _split(items: Sequence[Any], cond_consts: int, body_consts: int) -> tuple[Any, Any, Any]:
@@ -96,13 +90,10 @@ def _lower(
     return while_text(b, init, condition, body)
 
 
-impl_rules[while_p] = evaluate_compiled(while_p)
-abstract_eval_rules[while_p] = _abstract_eval
-lowering_rules[while_p] = _lower
 # --8<-- [end:types]
 
 
-def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     """Return which parts of the carry depend on the chosen operands; all of them where the
     condition does.
     """
@@ -112,9 +103,6 @@ def _through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     )
     (of_condition,) = depends(params["cond_jaxpr"], (*of_cond, *of_carry))
     return tuple([of_condition or flag for flag in of_carry])
-
-
-through[while_p] = _through
 
 
 # --8<-- [start:jvp]
@@ -127,7 +115,7 @@ def _jvp(
     of_cond, of_body, init = _split(primals, cond_consts, body_consts)
     _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
     consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
-    nonzero = _through(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
+    nonzero = _dependence(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
     program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
@@ -161,7 +149,6 @@ def _jvp(
     return outs[:size], merge(nonzero, zeros, outs[size:])
 
 
-jvp_rules[while_p] = _jvp
 # --8<-- [end:jvp]
 
 
@@ -246,42 +233,28 @@ def _until_all_end(
     )
 
 
-vmap_rules[while_p] = _vmap
 # --8<-- [end:vmap]
 
 
 # --8<-- [start:partial_eval]
-def _partial_eval(
-    trace: PartialEvalTrace, args: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """Runs the loop of what is known, and stages the whole one for the rest.
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """The loop of what is known, and the whole one for the rest.
 
     What the rest needs of each round cannot be kept: nobody knows how many rounds there will be.
     """
-    unknown = _through(unknown_outs, tuple(map(trace.is_unknown, args)), params)
+    unknown = _dependence(unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
-        return trace.stage(while_p, args, params)
-    known_params, used = _smaller_loop(params, [not u for u in unknown])
-    _, operands = partition(used, args)
-    with set_interpreter(trace.parent):
-        known = bind(while_p, *operands, **known_params)
-    if not any(unknown):
-        return known
-    _, waiting = partition(unknown, trace.stage(while_p, args, _quiet_loop(params)))
-    return merge(unknown, known, waiting)
-
-
-def _partial_eval_eqn(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    unknown = _through(unknown_outs, tuple(unknown_ins), eqn.params)
-    if all(unknown):
-        return PartialEqns(None, eqn)
+        return PartialEqns([], eqn)
     known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
     _, operands = partition(used, eqn.invars)
     known_outs, _ = partition(unknown, eqn.outvars)
+    known = [JaxprEqn(while_p, operands, known_outs, known_params, eqn.source)]
+    if not any(unknown):
+        return PartialEqns(known, None)
     # The whole loop computes what is known once more; nothing reads that.
     outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
     return PartialEqns(
-        JaxprEqn(while_p, operands, known_outs, known_params, eqn.source),
+        known,
         JaxprEqn(while_p, eqn.invars, outvars, _quiet_loop(eqn.params), eqn.source),
     )
 
@@ -312,8 +285,6 @@ def _quiet(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 
-partial_eval_rules[while_p] = _partial_eval
-partial_eval_jaxpr_rules[while_p] = _partial_eval_eqn
 # --8<-- [end:partial_eval]
 
 
@@ -325,9 +296,6 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         "would have to keep something of every round, and nobody knows how many there will be. "
         "Use scan, or fori_loop with bounds that are Python ints; forward mode (jvp, jacfwd) works."
     )
-
-
-transpose_rules[while_p] = _transpose
 
 
 # --8<-- [start:dce]
@@ -368,5 +336,107 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(while_p, invars, outvars, params, eqn.source)
 
 
-dce_rules[while_p] = _dce
 # --8<-- [end:dce]
+
+
+# --8<-- [start:order]
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """The token is carried, last. So is, before it, whether to go on, where that does something.
+
+    Then the condition is found out before the loop, and at the end of each round.
+    """
+
+    def fresh(variables: Sequence[Any]) -> list[Var]:
+        return [Var(x.aval) for x in variables]
+
+    def loop(invars: Sequence[Any], outvars: Sequence[Var], **params: Any) -> JaxprEqn:
+        return JaxprEqn(while_p, invars, outvars, {**eqn.params, **params}, eqn.source)
+
+    condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    if not has_effects(condition):
+        condition = Jaxpr(
+            [], [*condition.invars, *fresh([token])], condition.eqns, condition.outvars
+        )
+        invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
+        return [loop(invars, outvars, cond_jaxpr=condition, body_jaxpr=with_token(body))]
+    cond_consts, body_consts = eqn.params["cond_consts"], eqn.params["body_consts"]
+    of_cond, of_body, init = _split(eqn.invars, cond_consts, body_consts)
+
+    def asks(operands: list[Any], goes_on: Var, after: Var) -> JaxprEqn:
+        held = {"jaxpr": with_token(condition), "name": "while_condition"}
+        return JaxprEqn(jit_p, operands, [goes_on, after], held, eqn.source)
+
+    first, asked = fresh([following] * 2)
+    before = asks([*of_cond, *init, token], first, asked)
+    in_cond, in_body, carry, out_carry = map(fresh, (of_cond, of_body, init, body.outvars))
+    was, given, done, goes_on, after = fresh([following] * 5)
+    round_params = {"jaxpr": with_token(body), "name": "while_body"}
+    one_round = Jaxpr(
+        [],
+        [*in_body, *in_cond, *carry, was, given],
+        [
+            JaxprEqn(
+                jit_p, [*in_body, *carry, given], [*out_carry, done], round_params, eqn.source
+            ),
+            asks([*in_cond, *out_carry, done], goes_on, after),
+        ],
+        [*out_carry, goes_on, after],
+    )
+    carried = fresh([*init, following, following])
+    rounds = loop(
+        [*of_body, *of_cond, *init, first, asked],
+        [*eqn.outvars, *fresh([following]), following],
+        cond_jaxpr=Jaxpr([], carried, [], [carried[-2]]),
+        body_jaxpr=one_round,
+        cond_consts=0,
+        body_consts=body_consts + cond_consts,
+    )
+    return [before, rounds]
+
+
+# --8<-- [end:order]
+
+
+def _keys(
+    keys_of: Callable[[Jaxpr], Any],
+    count: int,
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> Any:
+    keys_of(cond_jaxpr).each_round("while_loop", len(cond_jaxpr.invars))
+    found = keys_of(body_jaxpr).each_round("while_loop", body_consts, len(body_jaxpr.outvars))
+    return found.at(range(cond_consts, count), count)
+
+
+def _steps(
+    args: Sequence[Any],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> None:
+    of_cond, of_body, carry = _split(args, cond_consts, body_consts)
+    while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
+        carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
+
+
+declare_program(
+    while_p,
+    abstract_eval=_abstract_eval,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=_transpose,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    dependence=_dependence,
+    order=_order,
+    keys=_keys,
+    steps=_steps,
+)

@@ -162,7 +162,7 @@ declare(
     triangular_solve_p,
     abstract_eval=_type_of_solution,
     lower=_lower_triangular_solve,
-    vmap=leading_batch(triangular_solve_p, (2, 2)),
+    vmap=leading_batch(triangular_solve_p),
     jvp=(
         _in_matrix,
         lambda t, x, a, b, **params: bind1(triangular_solve_p, a, t, **params),
@@ -235,7 +235,7 @@ declare(
     cholesky_p,
     abstract_eval=_type_of_cholesky,
     lower=_lower_cholesky,
-    vmap=leading_batch(cholesky_p, (2,)),
+    vmap=leading_batch(cholesky_p),
     jvp=(_jvp_cholesky,),
 )
 # --8<-- [end:cholesky]

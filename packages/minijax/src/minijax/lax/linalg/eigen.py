@@ -127,7 +127,7 @@ declare(
     eigh_p,
     abstract_eval=_types_of_eigh,
     lower=_lower_eigh,
-    vmap=leading_batch(eigh_p, (2,)),
+    vmap=leading_batch(eigh_p),
     jvp=_jvp_eigh,
 )
 # --8<-- [end:eigh]
@@ -244,7 +244,7 @@ declare(
     eig_p,
     abstract_eval=_types_of_eig,
     lower=_lower_eig,
-    vmap=leading_batch(eig_p, (2,)),
+    vmap=leading_batch(eig_p),
     jvp=_jvp_eig,
 )
 # --8<-- [end:eig]
@@ -306,7 +306,7 @@ declare(
     schur_p,
     abstract_eval=_types_of_schur,
     lower=_lower_schur,
-    vmap=leading_batch(schur_p, (2,)),
+    vmap=leading_batch(schur_p),
     jvp=_jvp_schur,
 )
 # --8<-- [end:schur]

@@ -73,7 +73,7 @@ declare(
     hessenberg_p,
     abstract_eval=_types_of_hessenberg,
     lower=_lower_hessenberg,
-    vmap=leading_batch(hessenberg_p, (2,)),
+    vmap=leading_batch(hessenberg_p),
     jvp=_no_derivative("hessenberg"),
 )
 # --8<-- [end:hessenberg]
@@ -127,7 +127,7 @@ declare(
     tridiagonal_p,
     abstract_eval=_types_of_tridiagonal,
     lower=_lower_tridiagonal,
-    vmap=leading_batch(tridiagonal_p, (2,)),
+    vmap=leading_batch(tridiagonal_p),
     jvp=_no_derivative("tridiagonal"),
 )
 # --8<-- [end:tridiagonal]
@@ -191,7 +191,7 @@ declare(
     ormqr_p,
     abstract_eval=_type_of_ormqr,
     lower=_lower_ormqr,
-    vmap=leading_batch(ormqr_p, (2, 1, 2)),
+    vmap=leading_batch(ormqr_p),
     jvp=_no_derivative("ormqr"),
 )
 # --8<-- [end:ormqr]

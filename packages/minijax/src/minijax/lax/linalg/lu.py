@@ -121,7 +121,7 @@ declare(
     lu_p,
     abstract_eval=_types_of_lu,
     lower=_lower_lu,
-    vmap=leading_batch(lu_p, (2,)),
+    vmap=leading_batch(lu_p),
     jvp=_jvp_lu,
 )
 # --8<-- [end:lu]
@@ -210,7 +210,7 @@ declare(
     lu_pivots_to_permutation_p,
     abstract_eval=_type_of_permutation,
     lower=_lower_permutation,
-    vmap=leading_batch(lu_pivots_to_permutation_p, (1,)),
+    vmap=leading_batch(lu_pivots_to_permutation_p),
 )
 # --8<-- [end:permutation]
 
@@ -269,7 +269,7 @@ declare(
     lu_solve_p,
     abstract_eval=_type_of_solution,
     lower=lower_by(_solve_by_factors),
-    vmap=leading_batch(lu_solve_p, (2, 2, 1, 2)),
+    vmap=leading_batch(lu_solve_p),
     jvp=(
         _in_matrix,
         None,  # the factors are a means: the derivative is that of the solution

@@ -130,7 +130,7 @@ declare(
     geqrf_p,
     abstract_eval=_types_of_geqrf,
     lower=_lower_geqrf,
-    vmap=leading_batch(geqrf_p, (2,)),
+    vmap=leading_batch(geqrf_p),
     jvp=lambda primals, tangents: _no_derivative("geqrf"),
 )
 
@@ -151,7 +151,7 @@ declare(
     geqp3_p,
     abstract_eval=_types_of_geqp3,
     lower=_lower_geqp3,
-    vmap=leading_batch(geqp3_p, (2,)),
+    vmap=leading_batch(geqp3_p),
     jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
 )
 
@@ -179,7 +179,7 @@ declare(
     householder_product_p,
     abstract_eval=_type_of_product,
     lower=_lower_product,
-    vmap=leading_batch(householder_product_p, (2, 1)),
+    vmap=leading_batch(householder_product_p),
     jvp=lambda primals, tangents: _no_derivative("householder_product"),
 )
 
@@ -273,7 +273,7 @@ declare(
     qr_p,
     abstract_eval=_types_of_qr,
     lower=lower_by(_factors),
-    vmap=leading_batch(qr_p, (2,)),
+    vmap=leading_batch(qr_p),
     jvp=_jvp_qr,
 )
 # --8<-- [end:derivative]

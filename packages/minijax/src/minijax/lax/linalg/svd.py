@@ -178,7 +178,7 @@ declare(
     svd_p,
     abstract_eval=_types_of_svd,
     lower=_lower_svd,
-    vmap=leading_batch(svd_p, (2,)),
+    vmap=leading_batch(svd_p),
     jvp=_jvp_svd,
 )
 

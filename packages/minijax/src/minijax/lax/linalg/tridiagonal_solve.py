@@ -129,7 +129,7 @@ declare(
     tridiagonal_solve_p,
     abstract_eval=_type_of_solution,
     lower=_lower,
-    vmap=leading_batch(tridiagonal_solve_p, (1, 1, 1, 2)),
+    vmap=leading_batch(tridiagonal_solve_p),
     jvp=_jvp,
     transpose=(None, None, None, _transpose_in_sides),
 )

@@ -17,8 +17,10 @@ import minijax.lax.reductions.standard as reductions
 from minijax.lax.elementwise.arithmetic import mul
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.shapes.structural import broadcast_in_dim, reshape, transpose
+from minijax.primitives.calls import keys_of_program
 from minijax.primitives.computations import operation_of, reduce_text, stage_computation
-from minijax.primitives.declare import declare, reduction
+from minijax.primitives.declare import reduction
+from minijax.primitives.declare_program import Rule, declare_program
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -26,7 +28,6 @@ from minijax_stage2 import (
     ShapedArray,
     Tracer,
     bind,
-    impl_rules,
     tree_flatten,
     tree_unflatten,
     typeof,
@@ -273,9 +274,6 @@ def _jvp(
     return jvp_flat(_by_halving(jaxpr, dimensions), primals, tangents, "reduce")
 
 
-declare(reduce_p, abstract_eval=_abstract_eval, lower=_lower, vmap=_vmap, jvp=_jvp)
-
-
 def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     """The rule of evaluation of a primitive with a computation among its parameters.
 
@@ -297,7 +295,28 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     return evaluate
 
 
-impl_rules[reduce_p] = evaluate_with_program(reduce_p)
+def declare_computation(
+    primitive: Primitive, abstract_eval: Rule, lower: Rule, vmap: Rule, jvp: Rule
+) -> None:
+    """Declares a primitive whose program, `jaxpr`, combines elements of its operands."""
+    declare_program(
+        primitive,
+        evaluate=evaluate_with_program(primitive),
+        abstract_eval=abstract_eval,
+        lower=lower,
+        vmap=vmap,
+        jvp=jvp,
+        transpose=None,
+        partial_eval=None,
+        dce=None,
+        dependence=None,
+        order=None,
+        keys=keys_of_program,
+        steps=None,
+    )
+
+
+declare_computation(reduce_p, _abstract_eval, _lower, _vmap, _jvp)
 
 __all__ = [
     "reduce",

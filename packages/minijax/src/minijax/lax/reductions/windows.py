@@ -12,7 +12,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
 from minijax.lax.reductions.generic import (
     check_inits,
-    evaluate_with_program,
+    declare_computation,
     halves,
     is_number,
     vectorised,
@@ -26,7 +26,6 @@ from minijax_stage2 import (
     ShapedArray,
     bind,
     bind1,
-    impl_rules,
     tree_flatten,
     tree_unflatten,
     typeof,
@@ -313,8 +312,7 @@ def _jvp(
     return jvp_flat(_by_offsets(jaxpr, window), primals, tangents, "reduce_window")
 
 
-declare(reduce_window_p, abstract_eval=_abstract_eval, lower=_lower, vmap=_vmap, jvp=_jvp)
-impl_rules[reduce_window_p] = evaluate_with_program(reduce_window_p)
+declare_computation(reduce_window_p, _abstract_eval, _lower, _vmap, _jvp)
 
 
 # --8<-- [start:known]

@@ -121,7 +121,7 @@ declare(
     slogdet_p,
     abstract_eval=types_by(_signs_and_logs),
     lower=lower_by(_signs_and_logs),
-    vmap=leading_batch(slogdet_p, (2,)),
+    vmap=leading_batch(slogdet_p),
     jvp=_jvp_slogdet,
 )
 
@@ -165,7 +165,7 @@ declare(
     det_p,
     abstract_eval=types_by(_determinants),
     lower=lower_by(_determinants),
-    vmap=leading_batch(det_p, (2,)),
+    vmap=leading_batch(det_p),
     jvp=(lambda t, out, a: lax.mul(out, trace(solve_matrices(a, t))),),
 )
 
@@ -233,7 +233,7 @@ declare(
     pinv_p,
     abstract_eval=types_by(_pseudoinverses),
     lower=lower_by(_pseudoinverses),
-    vmap=leading_batch(pinv_p, (2, 0)),
+    vmap=leading_batch(pinv_p),
     jvp=(_jvp_pinv, None),
 )
 

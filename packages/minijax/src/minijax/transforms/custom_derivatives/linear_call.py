@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from minijax.primitives.calls import WithToken
+from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import call_text, stage_body
 from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax_stage2 import (
@@ -14,19 +16,16 @@ from minijax_stage2 import (
     ShapedArray,
     Zero,
     bind,
-    impl_rules,
-    jvp_rules,
     reduce_sum,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval
-from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.errors import NonlinearError
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
+from minijax_stage4.transpose import UndefPrimal
 
 Values = Sequence[Any]
 Dims = Sequence[BatchDim]
@@ -179,10 +178,27 @@ def pull_back_batch(
     return in_cts
 
 
-impl_rules[custom_linear_p] = _evaluate_linear
-jvp_rules[custom_linear_p] = _jvp_linear
-lowering_rules[custom_linear_p] = _lower_linear
-abstract_eval_rules[custom_linear_p] = lambda *in_avals, out_types, **params: list(out_types)
-vmap_rules[custom_linear_p] = _vmap_linear
-transpose_rules[custom_linear_p] = _transpose_linear
+def _order_linear(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """A call of the function that is known to be linear."""
+    params = {"jaxpr": with_token(_known(eqn.params["forward"])), "name": "custom_linear"}
+    return [JaxprEqn(jit_p, [*eqn.invars, token], [*eqn.outvars, following], params, eqn.source)]
+
+
+declare_program(
+    custom_linear_p,
+    evaluate=_evaluate_linear,
+    abstract_eval=lambda *in_avals, out_types, **params: list(out_types),
+    lower=_lower_linear,
+    vmap=_vmap_linear,
+    jvp=_jvp_linear,
+    transpose=_transpose_linear,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=_order_linear,
+    keys=lambda keys_of, count, *, forward, **params: keys_of(_known(forward)),
+    steps=None,
+)
 # --8<-- [end:linear]

@@ -9,7 +9,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.primitives.loops import call_text, stage_body
+from minijax.primitives.calls import (
+    evaluate_program,
+    keys_of_program,
+    lower_program,
+    order_program,
+    run_program,
+    transpose_program,
+    type_of_program,
+)
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.loops import stage_body
 from minijax.runtime.ensure_compile_time_eval import CompileTimeTrace
 from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.transforms.custom_derivatives.linear_call import (
@@ -28,21 +38,15 @@ from minijax_stage2 import (
     Zero,
     bind,
     current_trace,
-    impl_rules,
-    jvp_rules,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim
-from minijax_stage3 import Jaxpr, abstract_eval_rules, eval_jaxpr, lowering_rules
+from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import JaxprTrace
-from minijax_stage4.jit_rules import transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
-from minijax_stage4.transpose import UndefPrimal, transpose_rules
 
 custom_call_p = Primitive("custom_call", higher_order=True)
 
@@ -270,31 +274,19 @@ def _vmap(
     return outs, [0] * len(outs)
 
 
-def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
-    return jaxpr.out_avals
-
-
-def _lower(
-    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, **params: Any
-) -> list[Value]:
-    return call_text(b, jaxpr, "custom_call", args)
-
-
-def transpose_program(cts: Values, *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    """The transpose of the program that a primitive holds, whatever else is known of it."""
-    linear = tuple(isinstance(x, UndefPrimal) for x in args)
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
-    known = [x for x in args if not isinstance(x, UndefPrimal)]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(eval_jaxpr(program, [], *consts, *known, *given))
-    return [next(outs) if keep else None for keep in nonzero_ins]
-
-
-impl_rules[custom_call_p] = lambda *args, jaxpr, **params: eval_jaxpr(jaxpr, [], *args)
-jvp_rules[custom_call_p] = _jvp
-vmap_rules[custom_call_p] = _vmap
-abstract_eval_rules[custom_call_p] = _abstract_eval
-lowering_rules[custom_call_p] = _lower
-transpose_rules[custom_call_p] = transpose_program
+declare_program(
+    custom_call_p,
+    evaluate=evaluate_program,
+    abstract_eval=type_of_program,
+    lower=lower_program("custom_call"),
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=transpose_program,
+    partial_eval=None,  # differentiated before, it is gone
+    dce=None,
+    dependence=None,  # as its rule says, which is the user's
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)
 # --8<-- [end:interpret]

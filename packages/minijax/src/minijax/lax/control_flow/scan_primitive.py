@@ -1,0 +1,58 @@
+"""The primitive of `scan`: its operands, its type, and what its results depend on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.primitives.dependence import Depends
+from minijax.primitives.loops import Flags, until_stable
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.shown import counted
+
+scan_p = Primitive("scan", higher_order=True)
+
+
+def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Constants, carry, elements."""
+    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
+    return items[:first], items[first:last], items[last:]
+
+
+def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """Return which parts of the carry depend on the chosen operands, at the start or from a later
+    round on.
+    """
+    of_consts, of_carry, of_xs = split_operands(ins, params)
+
+    def after_a_round(flags: Flags) -> Flags:
+        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+
+    return until_stable(of_carry, after_a_round)
+
+
+def dependence_of_scan(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    of_consts, _, of_xs = split_operands(ins, params)
+    of_carry = carry_through(depends, ins, params)
+    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
+    return (*of_carry, *outs[len(of_carry) :])
+
+
+# --8<-- [start:type]
+def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+    jaxpr, length, num_carry = params["jaxpr"], params["length"], params["num_carry"]
+    consts, carry, xs = split_operands(in_avals, params)
+    for x in xs:
+        if x.shape[:1] != (length,):
+            raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
+    elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
+    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
+    found = [aval.strip_weak_type() for aval in (*consts, *carry, *elements)]
+    if found != expected:
+        raise TypeError(f"scan: the body takes {expected}, found {found}")
+    results = jaxpr.out_avals[num_carry:]
+    return [
+        *jaxpr.out_avals[:num_carry],
+        *(ShapedArray((length, *y.shape), y.dtype, y.weak_type) for y in results),
+    ]
+
+
+# --8<-- [end:type]

@@ -1,0 +1,145 @@
+"""Declaring a primitive that holds programs once, with all its rules.
+
+The interpreters of the stages own a table each, and so does dependence analysis. Those of the rooms
+above, which order effects, follow random keys and run a program step by step, are here, so that a
+row of all the tables can be written where the primitive is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.primitives.computations import host_calls
+from minijax.primitives.dependence import dependence_rules
+from minijax.primitives.loops import evaluate_compiled
+from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2.trace import ProgramRules
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.dce import dce_rules, effectful
+from minijax_stage4.partial_eval import partial_eval_rules
+from minijax_stage4.transpose import transpose_rules
+
+Rule = Callable[..., Any]
+
+# `rule(with_token, eqn, token, following) -> eqns`: the equations that do what `eqn` does after
+# whatever returned `token`, and return `following`. `with_token` makes a program that takes and
+# returns a token, last. None: nothing says in which order its effects come.
+order_rules = ProgramRules("ordered effects", "order_rules")
+
+# `rule(keys_of, count, **params)`: the uses of keys among `count` operands, as `keys_of` finds them
+# in a program. None: its programs use no keys.
+key_rules = ProgramRules("the uses of keys", "key_rules")
+
+# `rule(args, **params)`: runs the programs, primitive by primitive. None: it is one step.
+step_rules = ProgramRules("running step by step", "step_rules")
+
+
+# --8<-- [start:declare_program]
+def declare_program(
+    primitive: Primitive,
+    *,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule,
+    jvp: Rule | None,
+    transpose: Rule | None,
+    partial_eval: Rule | None,
+    dce: Rule | None,
+    dependence: Rule | None,
+    order: Rule | None,
+    keys: Rule | None,
+    steps: Rule | None,
+    evaluate: Rule | None = None,
+    effects: bool = False,
+    calls_host: bool = False,
+) -> None:
+    """Enters a primitive that holds programs in the table of every interpreter.
+
+    Arguments:
+        primitive: the primitive.
+        abstract_eval: from the types of operands to the list of types of results.
+        lower: writes StableHLO.
+        vmap: from operands and their batch axes to results and theirs.
+        jvp: from operands and tangents, which may be `Zero`, to results and theirs.
+            None: the results are piecewise constant.
+        transpose: from cotangents of the results to those of the operands that are `UndefPrimal`.
+            None: it is linear in no operand.
+        partial_eval: from the operands that are unknown, and an equation, to the equations that
+            it is split into. None: where an operand is unknown, so is every result.
+        dce: from the results that are used, and an equation, to the operands that it needs, and
+            the equation without the others. None: the equation stays as it is.
+        dependence: from what finds out which results of a program depend on which arguments, and
+            operands that are chosen, to the results that depend on them. None: any may.
+        order: writes tokens into an equation whose programs have effects. None: they may not.
+        keys: which operands its programs use as random keys. None: they use none.
+        steps: runs its programs, primitive by primitive. None: it is one step.
+        evaluate: from operands to results. XLA compiles the primitive, unless it is given.
+        effects: whether it does more than return results.
+        calls_host: whether it calls Python.
+
+    `minijax.primitives.calls` has the rules of a primitive that calls one program on all of its
+    operands. This one calls it twice:
+
+    >>> from functools import partial
+    >>> from minijax import core
+    >>> twice_p = core.Primitive("twice", higher_order=True)
+    >>> def twice(x, *, jaxpr):
+    ...     return core.eval_jaxpr(jaxpr, [], *core.eval_jaxpr(jaxpr, [], x))
+    >>> def vmap_twice(size, values, dims, *, jaxpr):
+    ...     return core.vmap_flat(partial(twice, jaxpr=jaxpr), values, dims, size, "twice")
+    >>> def jvp_twice(primals, tangents, *, jaxpr):
+    ...     return core.jvp_flat(partial(twice, jaxpr=jaxpr), primals, tangents, "twice")
+    >>> core.declare_program(
+    ...     twice_p,
+    ...     abstract_eval=lambda x, *, jaxpr: [x],
+    ...     lower=core.lower_by(twice),
+    ...     vmap=vmap_twice,
+    ...     jvp=jvp_twice,
+    ...     transpose=None,
+    ...     partial_eval=None,
+    ...     dce=None,
+    ...     dependence=None,
+    ...     order=None,
+    ...     keys=None,
+    ...     steps=None,
+    ... )
+    >>> def f(x):
+    ...     jaxpr = core.trace_to_jaxpr(lambda x: [x * x], [core.typeof(x)], "twice", None).jaxpr
+    ...     return core.bind(twice_p, x, jaxpr=jaxpr)[0]
+    >>> minijax.jit(f)(3.0), minijax.grad(f)(3.0)
+    (Array(81., dtype=float32, weak_type=True), Array(108., dtype=float32, weak_type=True))
+    """
+    impl_rules[primitive] = evaluate or evaluate_compiled(primitive)
+    abstract_eval_rules[primitive] = abstract_eval
+    lowering_rules[primitive] = lower
+    vmap_rules[primitive] = vmap
+    if jvp is None:
+        defzero(primitive)
+    else:
+        jvp_rules[primitive] = jvp
+    if transpose is not None:
+        transpose_rules[primitive] = transpose
+    partial_eval_rules[primitive] = partial_eval
+    dce_rules[primitive] = dce
+    complete(primitive, dependence=dependence, order=order, keys=keys, steps=steps)
+    if effects:
+        effectful.add(primitive)
+    if calls_host:
+        host_calls.add(primitive)
+
+
+# --8<-- [end:declare_program]
+
+
+def complete(
+    primitive: Primitive,
+    *,
+    dependence: Rule | None,
+    order: Rule | None,
+    keys: Rule | None,
+    steps: Rule | None,
+) -> None:
+    """Enters a primitive in the tables that the stages have not; `declare_program` says how."""
+    dependence_rules[primitive] = dependence
+    order_rules[primitive] = order
+    key_rules[primitive] = keys
+    step_rules[primitive] = steps
