@@ -265,8 +265,8 @@ def histogramdd(
         for i in builtins.range(axes)
     ]
     edges = [
-        histogram_bin_edges(column, *pair)
-        for column, *pair in zip(columns, of_axis, ranges, strict=True)
+        histogram_bin_edges(column, bins, bounds)
+        for column, bins, bounds in zip(columns, of_axis, ranges, strict=True)
     ]
     return _histogramdd(columns, edges, weights, bool(density)), edges
 
