@@ -49,11 +49,7 @@ def options(
 
 
 def width(dtype: np.dtype[Any]) -> int:
-<<<<<<< HEAD
     """The number of bits of a number of this dtype; of a complex one, of each of its two parts."""
-=======
-    """Number of bits of a number of this dtype; of a complex one, of each of its two parts."""
->>>>>>> d381274 (A summary begins with a noun)
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
