@@ -113,8 +113,8 @@ def _watched_function(function: Callable[..., Any], calls: list[Call]) -> Any:
     class Watched:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             call = Call(args, kwargs)
+            result = function(*args, **kwargs)  # a call that fails is not among them
             calls.append(call)
-            result = function(*args, **kwargs)
             is_function = callable(result) and not isinstance(result, type)
             return _WatchedResult(result, call) if is_function else result
 

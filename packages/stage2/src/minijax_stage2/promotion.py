@@ -161,7 +161,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
         return x
     if type(x) in python_scalars and not dtype.names:
         kind, numbers = kind_of(dtype), number_types()
-        if dtype == numbers.default[kind]:
+        if dtype == numbers.default[kind] and (kind >= _REAL or x == x):  # NaN is not an integer
             return python_scalars[kind](x)
         if dtype == numbers.of_dtype[dtype]:
             return numbers.scalar(x, dtype)

@@ -99,6 +99,10 @@ class Array(ArrayOperators):
         return self.item()
 
     def __index__(self) -> int:
+        if self.aval.shape or self.aval.dtype.kind not in "biu":
+            raise TypeError(
+                f"only integer scalar arrays can be converted to a scalar index, found {self.aval}"
+            )
         return operator.index(self.numpy())
 
     def __format__(self, spec: str) -> str:

@@ -8,6 +8,7 @@ does not fit is named. A call that succeeds pays nothing for that.
 import functools
 import inspect
 import operator
+import os
 import sysconfig
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -17,6 +18,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage1
+import minijax_stage2
+import minijax_stage3
+import minijax_stage4
 from minijax_stage1.source import is_machinery, name_of
 from minijax_stage2 import Tracer
 from minijax_stage2.shaped_array import has_type
@@ -38,6 +43,11 @@ _OF_PYTHON = (
 _NO_ARRAY = "expected an array or a number"  # as `typeof` says it, which knows no names
 _VERDICT = "_is_of_the_insides"
 _RAISE = "RAISE_VARARGS"
+_PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4)
+_OURS = tuple(
+    os.path.dirname(os.path.abspath(str(file))) + os.sep
+    for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
+)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
@@ -141,6 +151,12 @@ def require_hashable(caller: str, **names: Any) -> None:
             ) from None
 
 
+@functools.cache
+def is_ours(filename: str) -> bool:
+    """Return True if a file is one of this library or of a stage."""
+    return filename.startswith(_OURS)
+
+
 def _is_of_the_insides(error: Exception) -> bool:
     """Return True if no `raise` of ours, and nothing of the user's, raised the error.
 
@@ -158,9 +174,9 @@ def _has_inner_frames(error: Exception) -> bool:
     entry = error.__traceback__
     while entry is not None:
         filename = entry.tb_frame.f_code.co_filename
-        if is_machinery(filename):
+        if is_ours(filename):
             ours, caller = entry, ours
-        elif not filename.startswith((*_LIBRARIES, "<")):
+        elif not is_machinery(filename) and not filename.startswith((*_LIBRARIES, "<")):
             ours = caller = None
         entry = entry.tb_next
     if ours is None:

@@ -7,18 +7,13 @@ Python's is changed; who does not pass through this library keeps what there is.
 
 import builtins
 import functools
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from traceback import walk_tb
 from types import TracebackType
 from typing import Any, TypeVar
 
-import minijax_stage1
-import minijax_stage2
-import minijax_stage3
-import minijax_stage4
-from minijax.errors.argument_errors import blame_argument
+from minijax.errors.argument_errors import blame_argument, is_ours
 from minijax.settings.config import config
 
 _filtering = config.declare(
@@ -31,21 +26,6 @@ _filtering = config.declare(
 )
 
 NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows them)"
-
-_PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4)
-_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = tuple(
-    directory + os.sep
-    for directory in (
-        _LIBRARY,
-        *(os.path.dirname(os.path.abspath(str(package.__file__))) for package in _PACKAGES),
-    )
-)
-
-
-@functools.cache
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS)
 
 
 # --8<-- [start:hide]
@@ -93,7 +73,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback without our frames; itself where it has none."""
     kept = []
     while traceback is not None:
-        if not _is_ours(traceback.tb_frame.f_code.co_filename):
+        if not is_ours(traceback.tb_frame.f_code.co_filename):
             kept.append(traceback)
         traceback = traceback.tb_next
     rest: TracebackType | None = None
@@ -115,11 +95,11 @@ def _mark_frames(error: Exception) -> None:
     the exception that is one of them.
     """
     traceback = error.__traceback__
-    if traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
+    if traceback is not None and is_ours(traceback.tb_frame.f_code.co_filename):
         error.with_traceback(traceback.tb_next)
     for each in _with_chained(error):
         for frame, _ in walk_tb(each.__traceback__):
-            if _is_ours(frame.f_code.co_filename):
+            if is_ours(frame.f_code.co_filename):
                 frame.f_locals["__tracebackhide__"] = True
 
 

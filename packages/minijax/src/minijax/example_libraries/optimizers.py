@@ -20,7 +20,9 @@ from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
 from minijax.pytrees import tree
 from minijax.pytrees.tree_util import register_pytree_node, tree_leaves
+from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import require_function
+from minijax_stage2.shown import shown
 
 
 class OptimizerState(NamedTuple):
@@ -72,7 +74,13 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
     @functools.wraps(opt_maker)
     def tree_opt_maker(*args: Any, **kwargs: Any) -> Optimizer:
-        init, update, get_params = opt_maker(*args, **kwargs)
+        made = opt_maker(*args, **kwargs)
+        if not isinstance(made, tuple | list) or len(made) != 3 or not all(map(callable, made)):
+            raise TypeError(
+                "optimizer: expected a function that returns three functions, init, update and "
+                f"get_params, found {shown(made)} returned by `{name_of(opt_maker)}`"
+            )
+        init, update, get_params = made
 
         def init_tree(params: Any) -> OptimizerState:
             leaves, structure = tree.flatten(params)

@@ -17,6 +17,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
@@ -59,8 +60,10 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
         if fft_type.upper() not in FftType.__members__:
             raise ValueError(f"fft: fft_type must be an FftType or its name, found {fft_type!r}")
         fft_type = FftType[fft_type.upper()]
+    elif not isinstance(fft_type, FftType):
+        raise TypeError(f"fft: fft_type must be an FftType or its name, found {shown(fft_type)}")
     lengths = ints("fft: fft_lengths", fft_lengths)
-    kind = FftType(fft_type)
+    kind = fft_type
     x = to_inexact(x)
     if typeof(x).dtype.itemsize == 2 and kind != FftType.RFFT:
         x = stage2.astype(x, np.float32)

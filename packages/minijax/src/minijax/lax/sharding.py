@@ -11,6 +11,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.axis_names import axis_of
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_leaves
 
@@ -65,6 +66,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         shardings: how they are to be divided among devices, a pytree prefix of `x`.
 
     Raises:
+        TypeError: `x` holds something else than arrays.
         ValueError: a sharding is None.
 
     >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, "anywhere"))(3.0)
@@ -75,6 +77,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             "with_sharding_constraint: found None among the shardings, which says nothing; leave "
             "such arrays out of x"
         )
+    for leaf in tree_leaves(x):
+        typeof_named("with_sharding_constraint: x", leaf)
     return tree_to_arrays(x)
 
 

@@ -65,7 +65,7 @@ def _require_alike(name: str, kinds: str, one_dtype: bool, *avals: ShapedArray) 
         )
 
 
-def _require_one_dtype(name: str, *operands: Any) -> None:
+def require_one_dtype(name: str, *operands: Any) -> None:
     _require_dtypes_alike(name, *map(typeof, operands))
 
 
@@ -92,7 +92,7 @@ def _require_shapes_alike(name: str, *operands: Any) -> None:
 
 
 def _check_clamp(min: Any, x: Any, max: Any) -> None:
-    _require_one_dtype("clamp", min, x, max)
+    require_one_dtype("clamp", min, x, max)
     for bound in (min, max):
         if typeof(bound).shape:
             _require_shapes_alike("clamp", bound, x)
@@ -114,18 +114,18 @@ def _check_cases(which: Any, *cases: Any) -> None:
 
 def _check_dynamic_slice(operand: Any, start_indices: Any, *args: Any, **kwargs: Any) -> None:
     if isinstance(start_indices, list | tuple):
-        _require_one_dtype("dynamic_slice: start_indices", *start_indices)
+        require_one_dtype("dynamic_slice: start_indices", *start_indices)
 
 
 def _check_update(name: str) -> Callable[..., None]:
     def check(operand: Any, update: Any, *args: Any, **kwargs: Any) -> None:
-        _require_one_dtype(name, operand, update)
+        require_one_dtype(name, operand, update)
 
     return check
 
 
 def _check_scatter(operand: Any, indices: Any, updates: Any, *args: Any, **kwargs: Any) -> None:
-    _require_one_dtype("scatter", operand, updates)
+    require_one_dtype("scatter", operand, updates)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -230,7 +230,7 @@ select = checked(
 select_n = checked(promoting.select_n, _check_cases)
 concatenate = checked(
     promoting.concatenate,
-    lambda operands, dimension: _require_one_dtype("concatenate", *operands),
+    lambda operands, dimension: require_one_dtype("concatenate", *operands),
 )
 dynamic_slice = checked(promoting.dynamic_slice, _check_dynamic_slice)
 dynamic_update_slice = checked(

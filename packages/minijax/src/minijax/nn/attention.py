@@ -10,6 +10,7 @@ from minijax.lax import promoting as lax
 from minijax.nn.exponentials import logsumexp, softmax
 from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.shaped_array import typeof_named
 
 FLOAT = np.dtype(np.float32)
 INT = np.dtype(np.int32)
@@ -76,6 +77,9 @@ def dot_product_attention(
         )
     shape_of_result = jnp.shape(query)
     query, key, value, bias, mask = map(_with_batch, (query, key, value, bias, mask))
+    _check("key", key, (None,) * 4)
+    if scale is not None and typeof_named("dot_product_attention: scale", scale).dtype.kind == "c":
+        raise TypeError(f"dot_product_attention: scale must be real, found {scale}")
     batch, keys, key_heads, size = typeof(key).shape
     _check("value", value, (batch, keys, key_heads, size), typeof(key).dtype)
     _check("query", query, (batch, None, None, size), typeof(key).dtype)

@@ -50,7 +50,7 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
             found = default_float() if dtype is None else dtype_of_numbers("initializer", dtype)
             if not is_inexact(found):
                 raise ValueError(f"initializer: expected a real or complex dtype, found {found}")
-            return draw(key, tuple(shape), found)
+            return draw(key, ints("initializer: shape", shape), found)
 
         return init
 

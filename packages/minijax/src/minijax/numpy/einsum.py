@@ -22,7 +22,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 
 Path = tuple[tuple[int, ...], ...]
 
@@ -169,6 +169,12 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
 
 def _letters(labels: Sequence[Any]) -> str:
     """Labels that are given as ints, and Ellipsis, as letters."""
+    are_labels = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not are_labels or not all(isinstance(i, int | type(...)) for i in labels):
+        raise TypeError(
+            "einsum: expected subscripts, such as 'ij,jk->ik', before the operands, or a list of "
+            f"ints after each; found {shown(labels)}"
+        )
     return "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in labels)
 
 
@@ -185,7 +191,7 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
                 )
     if isinstance(optimize, Sequence) and not isinstance(optimize, str):
         return _given_path(optimize, len(shapes))
-    if optimize not in _HOW_TO_OPTIMIZE:
+    if not isinstance(optimize, bool | str | None) or optimize not in _HOW_TO_OPTIMIZE:
         known = ", ".join(map(repr, _HOW_TO_OPTIMIZE))
         raise ValueError(
             f"einsum: optimize must be a path, as einsum_path returns it, or one of {known}; "

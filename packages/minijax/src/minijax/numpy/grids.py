@@ -37,7 +37,7 @@ def meshgrid(
         indexing: "ij", the vectors are axes in order; or "xy", the first two are exchanged.
 
     Raises:
-        ValueError: an argument is not a vector or scalar, or `indexing` something else.
+        ValueError: an argument is not a vector, or `indexing` something else.
 
     >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
     >>> 10 * y + x
@@ -54,9 +54,8 @@ def meshgrid(
 @operation(static=("sparse", "indexing"))
 def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, ...]:
     for x in vectors:
-        if ndim(x) > 1:
-            raise ValueError(f"meshgrid: expected vectors or scalars, found {typeof(x)}")
-    vectors = [atleast_1d(x) for x in vectors]
+        if ndim(x) != 1:
+            raise ValueError(f"meshgrid: expected vectors, found {typeof(x)}")
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(axes) >= 2:
         axes[0], axes[1] = 1, 0

@@ -21,7 +21,7 @@ from minijax.runtime.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 
 _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
@@ -108,8 +108,15 @@ def histogram_bin_edges(
     if isinstance(bins, str):
         raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
     if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
+        if typeof(asarray(bins)).ndim != 1:
+            raise ValueError(
+                "histogram_bin_edges: bins must be an int or the ends of intervals, a vector; "
+                f"found {typeof(asarray(bins))}"
+            )
         return lax.convert_element_type(asarray(bins), dtype_of_mean(a))
     (count,) = ints("histogram_bin_edges: bins", bins)
+    if range is not None and typeof(asarray(range)).shape != (2,):
+        raise ValueError(f"histogram_bin_edges: range must be two numbers, found {shown(range)}")
     return _equal_bins(a, None if range is None else asarray(range), count)
 
 
@@ -255,7 +262,9 @@ def histogramdd(
             f"histogramdd: {counted(axes, 'axis')} take as many of bins and range, found "
             f"{len(of_axis)} and {len(ranges)}"
         )
-    if weights is not None and typeof(weights).shape != (points,):
+    if weights is not None and (
+        typeof(weights).shape != (points,) or typeof(weights).dtype.kind == "V"
+    ):
         raise ValueError(
             f"histogramdd: weights must be a number for each of {points} points, found "
             f"{typeof(weights)}"

@@ -34,6 +34,7 @@ def arange(
 
     Raises:
         TypeError: an argument is not a number, or one that is known only when the program runs.
+        ValueError: one is complex, or not a number.
 
     >>> jnp.arange(4), jnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
@@ -44,6 +45,8 @@ def arange(
         x if x is None and name != "start" else _known_number(_role_of_bound(name, stop), x)
         for name, x in given.items()
     ]
+    if any(x is not None and (np.iscomplexobj(x) or x != x) for x in bounds):
+        raise ValueError(f"arange: start, stop and step must be real numbers, found {bounds}")
     dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
     if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones

@@ -128,6 +128,8 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
     >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
     """
+    if axes is None:
+        raise TypeError("permute_dims: axes must be a sequence of ints, found None")
     return transpose(a, axes)
 
 

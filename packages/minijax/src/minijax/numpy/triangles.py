@@ -8,6 +8,7 @@ import numpy as np
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
+from minijax.lax.shapes.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import sum as sum_of
@@ -268,7 +269,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     >>> x[jnp.tril_indices(2)]
     Array([1, 3, 4], dtype=int32)
     """
-    return _indices(np.tril_indices(n, k, m))
+    return _indices(np.tril_indices(*_sizes("tril_indices", n, k, m)))
 
 
 @hiding_frames
@@ -280,7 +281,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     >>> x[jnp.triu_indices(2)]
     Array([1, 2, 4], dtype=int32)
     """
-    return _indices(np.triu_indices(n, k, m))
+    return _indices(np.triu_indices(*_sizes("triu_indices", n, k, m)))
+
+
+def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
+    rows, columns = sizes_of(name, (n, n if m is None else m))
+    if abs(k) >= 2**31:
+        raise OverflowError(f"{name}: k does not fit in 32 bits: {k}")
+    return rows, k, columns
 
 
 def _sizes_of_matrix(name: str, arr: Any) -> Shape:
@@ -315,6 +323,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 
 @hiding_frames
+@checking_arguments
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:

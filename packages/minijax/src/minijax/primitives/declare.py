@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.primitives.composition import decompositions, results_of
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings
 from minijax.settings.promotion import promote
+from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -34,7 +36,7 @@ from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
-from minijax_stage2.shown import shown
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -163,6 +165,8 @@ def unary(
     >>> minijax.value_and_grad(root)(jnp.float32(4))
     (Array(2., dtype=float32), Array(0.25, dtype=float32))
     """
+    _require_kinds("unary", kinds)
+    require_fit("unary", "result", result, Callable[..., Any] | None)
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray) -> list[ShapedArray]:
@@ -358,12 +362,29 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
 
 def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
     if callable(hlo):
-        return hlo
+        return _checked(hlo)
     if not isinstance(hlo, str):
         raise TypeError(f"hlo must be the name of an operation, or a rule, found {shown(hlo)}")
     if hlo.startswith("chlo."):
         return _lower_chlo(hlo)
     return lower_elementwise(hlo) if keeps_type else lower_by_types(hlo)
+
+
+def _checked(rule: Rule) -> Rule:
+    """A lowering rule that refuses results which are not one value for each result."""
+
+    def checked(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Any, **params: Any
+    ) -> Any:
+        values = rule(b, out_avals, *args, **params)
+        if not isinstance(values, Sequence) or len(values) != len(out_avals):
+            raise TypeError(
+                f"hlo: expected a rule that returns {counted(len(out_avals), 'value')}, found "
+                f"{shown(values)} returned by `{name_of(rule)}`"
+            )
+        return values
+
+    return checked
 
 
 def no_derivative(name: str, operand: str) -> Formula:

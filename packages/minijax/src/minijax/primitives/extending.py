@@ -1,13 +1,13 @@
 """Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
 import minijax_stage3 as stage3
 import minijax_stage4 as stage4
-from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.argument_errors import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
 from minijax.primitives.composition import leading_batch, lower_by, types_by
@@ -35,6 +35,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shown import counted
 from minijax_stage2.trace import ProgramRules, Rules
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
@@ -60,7 +61,23 @@ binary, declare = hiding_frames(declaring.binary), hiding_frames(declaring.decla
 reduction, unary = hiding_frames(declaring.reduction), hiding_frames(declaring.unary)
 defjvp, deflinear = hiding_frames(stage2.defjvp), hiding_frames(stage2.deflinear)
 defzero, deftranspose = hiding_frames(stage2.defzero), hiding_frames(stage4.deftranspose)
-dce_jaxpr = hiding_frames(stage3.dce_jaxpr)
+
+
+@hiding_frames
+@functools.wraps(stage3.dce_jaxpr)
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
+    count = len(jaxpr.outvars)
+    if used_outputs is not None:
+        if len(used_outputs) != count:
+            raise ValueError(
+                f"dce_jaxpr: used_outputs must be one for each of {counted(count, 'result')}, "
+                f"found {len(used_outputs)}"
+            )
+        for each in used_outputs:
+            require_flags("dce_jaxpr", used_outputs=each)
+    return stage3.dce_jaxpr(jaxpr, used_outputs)
+
+
 typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from minijax.errors.tracebacks import hiding_frames
 from minijax_stage2 import tree as stage2_tree
 from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -259,6 +260,9 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     PyTreeDef(([*, *], *))
     """
     items = tuple(treedefs)
+    for item in items:
+        if not isinstance(item, PyTreeDef):
+            raise TypeError(f"treedef_tuple: expected PyTreeDefs, found {shown(item)}")
     nodes = [node for item in items for node in item.nodes]
     return PyTreeDef((*nodes, (registry[tuple], None, len(items))))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import GetAttrKey, NodeType, register
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
@@ -162,6 +163,11 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     >>> [keystr(path) for path, leaf in tree_leaves_with_path(Span(1, 2))]
     ['.low', '.high']
     """
+    if not hasattr(cls, "tree_flatten_with_keys") or not hasattr(cls, "tree_unflatten"):
+        raise TypeError(
+            "register_pytree_with_keys_class: a class must have the methods "
+            f"tree_flatten_with_keys and tree_unflatten, found {shown(cls)}"
+        )
     register_pytree_with_keys(
         cls,
         lambda node: node.tree_flatten_with_keys(),

@@ -41,6 +41,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     """
     aval = typeof_named("permutation: x", x)
     if not aval.shape:
+        canonical_axis("permutation", axis, 1)
         return _shuffled_integers(key, max(0, _count("permutation: x", x)))
     return _permutation(key, x, axis, independent)
 

@@ -464,6 +464,8 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
     """
     key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
     sizes = result_shape("geometric", shape, p)
+    if typeof(p).dtype.kind == "c":
+        raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
     log_u = lax.log(uniform_numbers(key, sizes, real))
     trials = lax.div(log_u, lax.log1p(lax.neg(as_dtype(p, real))))

@@ -42,15 +42,18 @@ def require_no_out(name: str, out: None) -> None:
         raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
 
 
+def is_device(given: Any) -> bool:
+    """Return True for one of the devices, without comparing anything else with them."""
+    return any(type(given) is type(each) and given == each for each in xla.devices())
+
+
 def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
     """Raise an error if an array is asked for elsewhere than on the one device.
 
     Raises:
         ValueError: `device` is neither None nor that device, or `out_sharding` is not None.
     """
-    if device is not None and not any(
-        type(device) is type(each) and device == each for each in xla.devices()
-    ):
+    if device is not None and not is_device(device):
         raise ValueError(
             f"{name}: device must be None or one of minijax.devices(), found {shown(device)}"
         )

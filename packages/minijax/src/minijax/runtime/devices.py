@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from minijax import xla
+from minijax.errors.argument_errors import require_fit
 from minijax.pytrees.operations import tree_map_with_path
 from minijax.runtime.array import Array, array
+from minijax.runtime.conversion import is_device
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.config import Option, config
 from minijax.settings.key_dtype import key_dtype
@@ -270,8 +272,11 @@ def device_put(
     >>> device_put({"a": [True, None]})
     {'a': [Array(True, dtype=bool), None]}
     """
+    for role, flag in (("donate", donate), ("may_alias", may_alias)):
+        if flag is not None and type(flag) is not bool:
+            require_fit("device_put", role, flag, bool)
     for role, given in (("device", device), ("src", src)):
-        if given is not None and given not in xla.devices():
+        if given is not None and not is_device(given):
             raise TypeError(
                 f"device_put: {role} must be one of minijax.devices() or None, found "
                 f"{shown(given)}. Shardings and other layouts are not there yet"

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array, array
 from minijax.runtime.devices import device_put
 from minijax.runtime.evaluation import evaluated_by_library
@@ -70,6 +71,8 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
             f"from_dlpack: the array is on a device of DLPack's type {int(device_type)}, not on "
             "the CPU; bring it there first"
         )
+    if copy is not None:
+        require_fit("from_dlpack", "copy", copy, bool)
     result: Array = device_put(array(_numbers(external_array)), device)
     return result
 
@@ -78,7 +81,10 @@ def _numbers(external_array: Any) -> Any:
     try:
         return np.from_dlpack(external_array)
     except (BufferError, RuntimeError) as error:  # numpy has no bfloat16
-        capsule = external_array.__dlpack__()
+        try:
+            capsule = external_array.__dlpack__()
+        except BufferError:
+            raise BufferError(f"from_dlpack: {error}") from None
         tensor = _tensor_of(capsule)
         if (tensor.code, tensor.bits, tensor.lanes) != (_BFLOAT16, 16, 1):
             raise BufferError(f"from_dlpack: {error}") from None

@@ -5,6 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.settings.key_dtype import extended, key_dtype, prng_key
 from minijax.settings.number_types import bits_of, library_number_types, types_here
@@ -133,6 +134,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     ...     minijax.dtypes.canonicalize_dtype("float64")
     dtype('float64')
     """
+    if allow_extended_dtype is not False:
+        require_fit("canonicalize_dtype", "allow_extended_dtype", allow_extended_dtype, bool)
     found: DType | None = library_number_types().of_dtype[parse_dtype("canonicalize_dtype", dtype)]
     if found is None:
         raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
@@ -207,10 +210,14 @@ def promote_types(a: Any, b: Any) -> DType:
 
     Raises:
         TypePromotionError: there is none.
+        TypeError: one of them is a number.
 
     >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.int8, jnp.uint8)
     (dtype('float16'), dtype('int16'))
     """
+    for name, given in (("a", a), ("b", b)):
+        if isinstance(given, python_scalars):
+            raise TypeError(f"promote_types: {name} must be a dtype, found {shown(given)}")
     dtype: DType = result_type(a, b)
     return dtype
 

@@ -10,13 +10,12 @@ from types import MethodType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime.array import Array
 from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
-from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.conversion import require_the_device, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor
 from minijax.runtime.hooks import call_by_hook
@@ -32,6 +31,7 @@ from minijax_stage2 import bind, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_types
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import to_buffer
@@ -476,6 +476,9 @@ def jit(
         "compiler_options": compiler_options,
     }
     _require_the_one_device(in_shardings, out_shardings, device, backend)
+    for name, flag in (("keep_unused", keep_unused), ("inline", inline)):
+        if type(flag) is not bool:
+            raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
     if fun is _not_given:
         return functools.partial(jit, **options)
     require_function("jit", fun)
@@ -487,7 +490,8 @@ def jit(
 
 
 def _is_given(arguments: Any) -> bool:
-    return arguments is not None and arguments != () and arguments != []
+    is_empty = isinstance(arguments, tuple | list) and not arguments
+    return arguments is not None and not is_empty
 
 
 def _require_the_one_device(
@@ -496,7 +500,7 @@ def _require_the_one_device(
     for name, sharding in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if sharding is not None:
             raise ValueError(f"jit: there is one device, so {name} has to be None")
-    if platform not in (None, "cpu"):
+    if platform is not None and not (isinstance(platform, str) and platform == "cpu"):
         raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")
-    if device not in (None, "cpu") and device not in xla.devices():
-        raise ValueError(f"jit: device has to be None or {xla.default_device()}, found {device!r}")
+    if not isinstance(device, str) or device != "cpu":
+        require_the_device("jit", device)

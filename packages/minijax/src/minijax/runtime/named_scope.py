@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from types import CodeType
 from typing import Any
 
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage1 import current_interpreter, source
@@ -97,6 +98,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     True
     """
     require_function("named_call", fun)
+    require_fit("named_call", "name", name, str | None)
     scope = name or name_of(fun)
 
     @hiding_frames

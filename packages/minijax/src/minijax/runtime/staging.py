@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import minijax_stage3 as stage3
+from minijax.errors.argument_errors import require_flags
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.static_arguments import StaticArguments
 from minijax_stage2 import ShapedArray, tree_map, typeof
@@ -112,6 +113,7 @@ def make_jaxpr(
     { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul 2.0:f32[] b in (c,) }
     """
     require_function("make_jaxpr", fun)
+    require_flags("make_jaxpr", return_shape=return_shape)
     static_arguments = StaticArguments(fun, static_argnums)
 
     @evaluated_by_library

@@ -153,7 +153,7 @@ def eigh_tridiagonal(
         eigvals_only: whether only eigenvalues are returned.
         select: "a" for all, "i" for those of the numbers in `select_range`.
         select_range: with "i", the numbers of the first and of the last eigenvalue.
-        tol, key: make no difference.
+        tol, key: make no difference; `tol` must be a number.
 
     Returns:
         The eigenvalues, or these and the eigenvectors in columns.

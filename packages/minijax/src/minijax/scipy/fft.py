@@ -27,6 +27,8 @@ def _last_axis(x: Any, n: int | None, axis: int) -> Any:
     """The array with `axis` moved to the end, and of size `n`."""
     x = jnp.moveaxis(x, axis, -1)
     size = typeof(x).shape[-1]
+    if n is not None and n < 0:
+        raise ValueError(f"the size of a transform must not be negative, found {n}")
     if n is None or n <= size:
         return x[..., :n]
     config = [(0, 0, 0)] * (typeof(x).ndim - 1) + [(0, n - size, 0)]
@@ -42,7 +44,7 @@ def _of_parts(transform: Callable[[Any], Any], x: Any) -> Any:
 
 def _turn(n: int, dtype: Any, sign: int) -> Any:
     """The quarter turns `exp(sign * pi * i * k / (2 * n))` over k."""
-    angle = jnp.arange(n, dtype=dtype) * (sign * math.pi / (2 * n))
+    angle = jnp.arange(n, dtype=dtype) * (sign * math.pi / max(2 * n, 1))
     return lax.complex(jnp.cos(angle), jnp.sin(angle))
 
 

@@ -31,6 +31,7 @@ from minijax.scipy.special_matrices import __all__ as _special_matrices
 from minijax.scipy.sylvester import solve_sylvester
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shown import shown
 
 
 @operation(static=("lower", "overwrite_a", "check_finite"))
@@ -98,6 +99,12 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return _solved("cho_solve", solve, "(n,n)", *(to_inexact(x) for x in meet(c, b)))
 
 
+def _pair(role: str, source: str, given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(f"{role} must be a pair, as {source} returns it, found {shown(given)}")
+    return given[0], given[1]
+
+
 @hiding_frames
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
@@ -108,7 +115,7 @@ def cho_solve(
     >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0]))
     Array([2., 3.], dtype=float32)
     """
-    c, lower = c_and_lower
+    c, lower = _pair("cho_solve: c_and_lower", "cho_factor", c_and_lower)
     return _cho_solve(c, b, bool(lower))
 
 
@@ -226,9 +233,7 @@ def lu_solve(
     >>> minijax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
     """
-    if not isinstance(lu_and_piv, tuple | list) or len(lu_and_piv) != 2:
-        raise TypeError("lu_solve: lu_and_piv must be a pair, as lu_factor returns it")
-    factors, pivots = lu_and_piv
+    factors, pivots = _pair("lu_solve: lu_and_piv", "lu_factor", lu_and_piv)
     if typeof(factors).ndim < 2 or not typeof(pivots).ndim:
         raise ValueError(
             f"lu_solve: lu_and_piv must be matrices and rows, as lu_factor returns them, found "

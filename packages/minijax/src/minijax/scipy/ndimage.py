@@ -88,6 +88,8 @@ def map_coordinates(
         )
     if order not in (0, 1):
         raise NotImplementedError(f"map_coordinates: order must be 0 or 1, found {order}")
+    if typeof(cval).dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"map_coordinates: cval is complex, {cval}, and {dtype} is not")
     cval = jnp.asarray(cval, dtype)
     by_axis = [_neighbours(coordinate, order) for coordinate in coordinates]
     total: Any = None

@@ -1,18 +1,22 @@
 """Minimisation, by the names of `jax.scipy.optimize`."""
 
+import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import numpy as jnp
+from minijax.errors.argument_errors import require_fit
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.line_search import line_search
 from minijax.transforms.transformations import value_and_grad
+from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.shown import counted, shown
 
 HIGHEST = lax.Precision.HIGHEST
 
@@ -161,7 +165,8 @@ def minimize(
 
     Raises:
         ValueError: there is no such method.
-        TypeError: `args` is not a tuple.
+        TypeError: `args` is not a tuple of what `fun` takes, `x0` is boolean, or there is no such
+            option.
 
     >>> import minijax.numpy as jnp
     >>> found = minimize(lambda x: jnp.sum((x - 1) ** 2), jnp.zeros(2), method="BFGS")
@@ -172,7 +177,27 @@ def minimize(
         raise TypeError(f"minimize: args must be a tuple, found {shown(args)}")
     if method.lower() != "bfgs":
         raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' is")
+    if options is not None:
+        require_fit("minimize", "options", options, Mapping[str, Any])
+        known = [
+            name for name in inspect.signature(_bfgs).parameters if name not in ("function", "x0")
+        ]
+        for name in options:
+            if name not in known:
+                raise TypeError(
+                    f"minimize: there is no option {shown(name)}; there are {', '.join(known)}"
+                )
+    if typeof(x0).dtype.kind == "b":
+        raise TypeError(f"minimize: x0 must be numbers, found {typeof(x0)}")
     (x,) = inexact_arrays(x0)
+    with suppress(ValueError):  # some functions of C have no signature
+        try:
+            inspect.signature(fun).bind(x, *args)
+        except TypeError as error:
+            raise TypeError(
+                f"minimize: `{name_of(fun)}` cannot be called with x and "
+                f"{counted(len(args), 'argument')} of args: {error}"
+            ) from None
     return _bfgs(lambda x: fun(x, *args), x, **(options or {}))
 
 

@@ -16,7 +16,8 @@ from minijax.runtime.operation import operation
 from minijax.scipy.windows import window_of
 from minijax.settings.number_types import warn
 from minijax_stage2 import typeof
-from minijax_stage2.functions import canonical_axis, ints
+from minijax_stage2.functions import canonical_axis, ints, one_int
+from minijax_stage2.shaped_array import typeof_named
 
 Detrend = str | Callable[[Any], Any] | Literal[False]
 
@@ -43,17 +44,26 @@ class Segments:
         parts = self.of(x)
         if detrended:
             parts = detrended(parts) if callable(detrended) else detrend(parts, type=detrended)
+            typeof_named("the result of the function detrend", parts)
         return (jnp.fft.rfft if one_sided else jnp.fft.fft)(window * parts, self.nfft)
 
     def frequencies(self, fs: Any, one_sided: bool, dtype: Any) -> Any:
+        require_frequency(fs)
         numbers = (jnp.fft.rfftfreq if one_sided else jnp.fft.fftfreq)(self.nfft)
         return (numbers * fs).astype(dtype)
+
+
+def require_frequency(fs: Any) -> None:
+    """Raise TypeError unless the sampling frequency is a real number."""
+    aval = typeof_named("the sampling frequency fs", fs)
+    if aval.dtype.kind not in "biuf" or aval.shape:
+        raise TypeError(f"the sampling frequency fs must be a real number, found {aval}")
 
 
 def cut(caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longest: int) -> Any:
     """The numbers of a window, and the segments that are as long."""
     size, overlap, length = (
-        None if given is None else ints(f"{caller}: {name}", given)[0]
+        None if given is None else one_int(f"{caller}: {name}", given)
         for name, given in (("nperseg", nperseg), ("noverlap", noverlap), ("nfft", nfft))
     )
     if size is not None and size < 1:

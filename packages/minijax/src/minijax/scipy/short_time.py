@@ -9,7 +9,15 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
-from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
+from minijax.scipy.segments import (
+    Detrend,
+    Segments,
+    check_detrend,
+    cut,
+    is_one_sided,
+    real_dtype,
+    require_frequency,
+)
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 
@@ -174,6 +182,7 @@ def istft(
         bool(input_onesided),
         segments.nperseg // 2 if boundary else 0,
     )
+    require_frequency(fs)
     times = jnp.arange(typeof(signals).shape[-1]) / fs
     place = freq_axis - (time_axis < freq_axis)
     return times.astype(real_dtype(signals)), jnp.moveaxis(signals, -1, place)

@@ -16,7 +16,14 @@ from minijax.lax.convolution.dimension_numbers import (
 )
 from minijax.lax.dot import dot_general
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.shapes.structural import broadcast_in_dim, convert_element_type, reshape, rev
+from minijax.lax.shapes.structural import (
+    broadcast_in_dim,
+    convert_element_type,
+    reshape,
+    rev,
+    sizes_of,
+    steps_of,
+)
 from minijax.runtime.operation import operation
 from minijax_stage2 import transpose, typeof
 from minijax_stage2.shown import counted
@@ -209,8 +216,14 @@ def conv_general_dilated_patches(
             [1., 2., 3.],
             [2., 3., 4.]]], dtype=float32)
     """
-    filter_shape = tuple(filter_shape)
+    filter_shape = sizes_of("conv_general_dilated_patches", filter_shape)
     ndim = len(filter_shape) + 2
+    if ndim != typeof(lhs).ndim:
+        raise ValueError(
+            "conv_general_dilated_patches: filter_shape must be one size for each of "
+            f"{typeof(lhs).ndim - 2} spatial axes, found {filter_shape}"
+        )
+    steps_of("conv_general_dilated_patches: the elements of a filter", math.prod(filter_shape))
     numbers = conv_dimension_numbers(typeof(lhs).shape, (1,) * ndim, dimension_numbers)
     features, count = typeof(lhs).shape[numbers.lhs_spec[1]], math.prod(filter_shape)
     dtype = typeof(lhs).dtype

@@ -111,6 +111,10 @@ def conv_general_dilated(
             f"{padding!r}; `conv_transpose` works it out"
         )
     windows = tuple(map(dilated, windows, rhs_dilation))
+    for name, dilation in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+        of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
+        if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would compile without end
+            raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
     how = options(caller, precision, preferred_element_type, out_sharding, lhs, rhs)
     _require_preferred(caller, meeting.dtype, how)
     return bind1(

@@ -387,7 +387,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     Array([2, 3], dtype=int32)
     """
     shape, vectors = typeof(src).shape, list(idxs)
-    axes = canonical_axes("index_take", axes, len(shape))
+    axes = canonical_axes("index_take", ints("index_take: axes", axes), len(shape))
     if len(vectors) != len(axes):
         raise ValueError(
             f"index_take: idxs must be one for each of the axes {axes}, found {len(vectors)}"

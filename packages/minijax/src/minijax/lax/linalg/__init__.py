@@ -12,6 +12,7 @@ from minijax.lax.linalg.promoting import *
 from minijax.lax.linalg.promoting import __all__
 from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.lax.strict import checked as _checked
+from minijax.lax.strict import require_one_dtype as _require_one_dtype
 from minijax.primitives.declare import require_kind as _require_kind
 from minijax_stage1.source import name_of as _name_of
 from minijax_stage2 import typeof as _typeof
@@ -20,13 +21,14 @@ _Function = _TypeVar("_Function", bound=_Callable[..., _Any])
 
 
 def _of_floats(function: _Function, count: int = 1, kinds: str = "fc") -> _Function:
-    """`function`, whose first `count` arguments must have dtypes of these kinds."""
+    """`function`, whose first `count` arguments must have one dtype, of these kinds."""
     name = _name_of(function)
     names = list(_inspect.signature(function).parameters)[:count]
 
     def check(*args: _Any, **kwargs: _Any) -> None:
         given = [*args[:count], *(kwargs[name] for name in names if name in kwargs)]
         _require_kind(name, kinds, *map(_typeof, given))
+        _require_one_dtype(name, *given)
 
     return _checked(function, check)
 

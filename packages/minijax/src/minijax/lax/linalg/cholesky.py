@@ -282,6 +282,9 @@ def symmetric_product(
         raise ValueError(
             f"{caller}: c must be square, of as many rows as a has, found {typeof(a)}, {typeof(c)}"
         )
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if typeof(factor).dtype.kind not in "biuf":
+            raise TypeError(f"{caller}: {name} must be real, found {typeof(factor)}")
     out = alpha * matmul(a, mT(a)) + beta * c
     return tril(out) + mT(tril(out, -1)) if symmetrize_output else out
 

@@ -162,6 +162,8 @@ def _type_of_ormqr(
 ) -> list[ShapedArray]:
     for x in (a, c):
         check_matrices("ormqr", x)
+    if not taus.ndim:
+        raise ValueError(f"ormqr: taus must have an axis, found {taus}")
     *lead, m, n = a.shape
     fits = taus.shape[:-1] == tuple(lead) == c.shape[:-2] and taus.shape[-1] <= min(m, n)
     if not fits or c.shape[-2 if left else -1] != m:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.lax.elementwise.arithmetic as elementwise
+from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
 from minijax.lax.reductions.generic import (
@@ -48,11 +49,12 @@ Window = dict[str, Any]  # the parameters that say which elements a window holds
 
 # --8<-- [start:padding]
 @hiding_frames
+@checking_arguments
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: str,
+    padding: Any,
 ) -> list[tuple[int, int]]:
     """Return the number of elements to add at both ends of each axis.
 

@@ -31,6 +31,8 @@ def dtype(x: Any) -> np.dtype[Any]:
     >>> dtype(1.5), dtype("int8")
     (dtype('float32'), dtype('int8'))
     """
+    if x is None:
+        raise ValueError("dtype: expected a value or a dtype, found None")
     return typeof(x).dtype if is_value(x) else dtype_of_numbers("dtype", x)
 
 
@@ -150,7 +152,7 @@ def conv_transpose_shape_tuple(
 
 
 def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:
-    avals = [ShapedArray(tuple(shape), np.float32) for shape in shapes]
+    avals = [ShapedArray(ints("shape", shape), np.float32) for shape in shapes]
     closed = trace_to_jaxpr(lambda *xs: [function(*xs)], avals, "shape", function)
     return closed.out_avals[0].shape
 

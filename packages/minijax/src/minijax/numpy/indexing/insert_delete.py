@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.classes import ConcretizationTypeError
-from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import take
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import broadcast_to, moveaxis, ndim, ravel, shape
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
@@ -22,7 +22,7 @@ from minijax_stage2.shown import counted
 
 
 # --8<-- [start:delete]
-@hiding_frames
+@evaluated_by_library
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Any:
@@ -48,6 +48,7 @@ def delete(
     size = shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
+    _require_indices("delete", obj)
     known = known_value(obj)
     if known is not None:
         stays = _stays(np.asarray(known), size)
@@ -77,8 +78,17 @@ def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 # --8<-- [end:delete]
 
 
+def _require_indices(caller: str, obj: Any) -> None:
+    aval = typeof_named(f"{caller}: obj", obj)
+    if aval.dtype.kind not in "iub" or (aval.dtype.kind == "b" and not aval.ndim):
+        raise TypeError(
+            f"{caller}: obj must be an int, a slice, or an array of integers or booleans, found "
+            f"{aval}"
+        )
+
+
 # --8<-- [start:insert]
-@hiding_frames
+@evaluated_by_library
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """`arr` with `values` before the elements at some indices of an axis.
 
@@ -99,21 +109,15 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """
     if axis is None:
         arr, axis = ravel(arr), 0
-        values = ravel(values) if ndim(values) > 1 else values
     axis = canonical_axis("insert", axis, ndim(arr))
     size = shape(arr)[axis]
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
-    kind = typeof_named("insert: obj", obj).dtype.kind
-    if kind not in "iub" or (kind == "b" and not ndim(obj)):
-        raise TypeError(
-            f"insert: obj must be an int, a slice, or an array of integers or booleans, found "
-            f"{typeof(obj)}"
-        )
+    _require_indices("insert", obj)
     if ndim(obj) > 1:
         raise ValueError(f"insert: obj must have at most one axis, found {typeof(obj)}")
     known = known_value(obj)
-    if known is None and kind == "b":
+    if known is None and typeof(obj).dtype == bool:
         raise ConcretizationTypeError(
             "insert: how many booleans are True decides a shape, so they must be known when the "
             f"function is traced; {obj.why_unknown()}.\n"

@@ -30,6 +30,7 @@ from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
 
 
@@ -101,7 +102,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     if not ndim(a):
         raise ValueError("nonzero: a scalar has no axes; use atleast_1d(x)")
-    if size is None:
+    if size is None and fill_value is None:
         found = np.nonzero(np.asarray(known))
         return tuple(array(indices.astype(default_int())) for indices in found)
     fills = fill_value if isinstance(fill_value, tuple | list) else [fill_value] * ndim(a)
@@ -111,6 +112,14 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     if len(fills) != ndim(a):
         raise ValueError(f"nonzero: fill_value must be one for each of {ndim(a)} axes")
+    for fill in fills:
+        if (
+            fill_value is not None
+            and typeof_named("nonzero: fill_value", fill).dtype.kind not in "biuf"
+        ):
+            raise TypeError(f"nonzero: fill_value must be a real number, found {shown(fill)}")
+    if size is None:
+        size = int(np.count_nonzero(np.asarray(known)))
     return _nonzero(a, [0 if fill is None else fill for fill in fills], size=size)
 
 
@@ -201,6 +210,7 @@ def compress(
         a, axis = ravel(a), 0
     axis = canonical_axis("compress", axis, ndim(a))
     count = shape(a)[axis]
+    typeof_named("compress: fill_value", fill_value)
     known = known_value(condition)
     if known is not None and np.any(np.asarray(known)[count:]):
         raise ValueError(f"compress: condition holds beyond axis {axis} of size {count}")
@@ -381,6 +391,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """
     if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', found {trim!r}")
+    if not typeof_named("trim_zeros: filt", filt).ndim:
+        raise ValueError("trim_zeros: a scalar has no axes; use atleast_1d(x)")
     known = known_value(filt)
     if known is None:
         raise ConcretizationTypeError(

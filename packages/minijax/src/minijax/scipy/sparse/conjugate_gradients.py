@@ -111,7 +111,8 @@ def _solution(
 ) -> tuple[Any, None]:
     b, x0 = start_of(name, b, x0)
     maxiter = 10 * size_of(b) if maxiter is None else maxiter
-    matvec, better = as_function(f"{name}: A", A), as_function(f"{name}: M", M)
+    matvec = as_function(f"{name}: A", A)
+    better = identity if M is None else as_function(f"{name}: M", M)
     is_real = all(typeof(leaf).dtype.kind != "c" for leaf in tree_leaves(b))
 
     def solve(matvec: Matvec, b: Any) -> Any:

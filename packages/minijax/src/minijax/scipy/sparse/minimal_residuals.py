@@ -14,6 +14,7 @@ from minijax.scipy.sparse.vectors import (
     add,
     as_function,
     dtype_of,
+    identity,
     norm,
     size_of,
     start_of,
@@ -200,7 +201,8 @@ def gmres(
     Array([1., 2.], dtype=float32)
     """
     b, x0 = start_of("gmres", b, x0)
-    matvec, better = as_function("gmres: A", A), as_function("gmres: M", M)
+    matvec = as_function("gmres: A", A)
+    better = identity if M is None else as_function("gmres: M", M)
     if solve_method not in METHODS:
         raise ValueError(
             f"gmres: invalid solve_method, must be either 'incremental' or 'batched', found "

@@ -67,8 +67,6 @@ def as_function(name: str, matrix: Any) -> Matvec:
         ValueError: the matrix is not square.
         TypeError: it is neither a function nor a matrix.
     """
-    if matrix is None:
-        return identity
     if callable(matrix):
         return matrix  # type: ignore[no-any-return]
     if not hasattr(matrix, "shape"):

@@ -69,6 +69,8 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     dtype = typeof(z).dtype
     z = jnp.astype(z, computation_dtype(dtype))
     last, first = steps_of("bessel_jn: v", v), steps_of("bessel_jn: n_iter", n_iter)
+    if last < 0 or first < 0:
+        raise ValueError(f"bessel_jn: v and n_iter must not be negative, found {last} and {first}")
     is_zero = z == 0
     x = jnp.where(is_zero, 1, z)
     largest = float(np.finfo(typeof(z).dtype).max) ** 0.25

@@ -22,12 +22,14 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
         p: the probabilities of the faces.
 
     Raises:
-        ValueError: `x` and `n` are not integers.
+        ValueError: `x` and `n` are not integers, or `x` is a scalar.
 
     >>> f"{minijax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6])):.3f}"
     '-0.839'
     """
     (p,) = real_arrays("multinomial.logpmf", p)
+    if not typeof(x).ndim:
+        raise ValueError(f"multinomial: x must have an axis, of the faces, found {typeof(x)}")
     x, n = map(to_array, promote(x, n))
     if typeof(x).dtype.kind not in "iu":
         raise ValueError(f"multinomial: x and n must be integers, found {typeof(x)}")

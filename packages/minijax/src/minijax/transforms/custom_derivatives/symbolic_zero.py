@@ -7,7 +7,9 @@ import numpy as np
 
 from minijax.errors.argument_errors import require_flags
 from minijax.runtime.conversion import to_array
-from minijax_stage2 import Zero, typeof
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import Zero, tree_leaves, typeof
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     tree_map,
@@ -92,6 +94,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
+@evaluated_by_library
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for.
 
@@ -104,6 +107,8 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     {'a': SymbolicZero(f32[2]), 'b': SymbolicZero(float0[3])}
     """
     require_flags("zero_from_primal", symbolic_zeros=symbolic_zeros)
+    for leaf in tree_leaves(val):
+        typeof_named("zero_from_primal: val", leaf)
     zero = tree_map(SymbolicZero.from_primal_value, val)
     if symbolic_zeros:
         return zero
