@@ -134,7 +134,7 @@ ACCEPTED = [
         (
             r"random\.(choice\(a|permutation\(x)=keys\)",
             r"lax\.sort_key_val\(values=keys\)",
-            r"numpy\.column_stack\(.*=keys\)",
+            r"numpy\.(column_stack|dstack)\(.*=keys\)",
             r"flatten_util\.ravel_pytree\(.*=(a key|keys)\)",
         ),
         r"Cannot lower jaxpr|Operation creation failed|Cannot determine dtype of key",
@@ -158,6 +158,11 @@ ACCEPTED = [
         "Arrays without elements are transformed to arrays without elements.",
         (r"scipy\.fft\..*=an empty array\)",),
         r"slice limit_indices must be greater",
+    ),
+    Acceptance(
+        "A tracer that has ended is refused where something is computed of it.",
+        (r"device_put\(x=an escaped tracer\)",),
+        r"InvalidInputException",
     ),
     Acceptance(
         "None stands for the usual order of axes.",

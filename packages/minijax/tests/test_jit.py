@@ -336,7 +336,7 @@ def test_there_is_one_device():
         assert jit(lambda x: x, **options)(1.0).item() == 1.0
     for options, message in (
         ({"backend": "gpu"}, "backend has to be None or 'cpu', found 'gpu'"),
-        ({"device": "tpu"}, "device has to be None or"),
+        ({"device": "tpu"}, "device must be None or"),
         ({"in_shardings": 1}, "in_shardings has to be None"),
     ):
         with pytest.raises(ValueError, match=message):

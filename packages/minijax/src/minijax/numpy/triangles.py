@@ -8,7 +8,6 @@ import numpy as np
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import sum as sum_of
@@ -285,10 +284,12 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 
 def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
-    rows, columns = sizes_of(name, (n, n if m is None else m))
+    columns = n if m is None else m
+    if n < 0 or columns < 0:
+        raise ValueError(f"{name}: n and m must not be negative, found {n} and {columns}")
     if abs(k) >= 2**31:
         raise OverflowError(f"{name}: k does not fit in 32 bits: {k}")
-    return rows, k, columns
+    return n, k, columns
 
 
 def _sizes_of_matrix(name: str, arr: Any) -> Shape:
