@@ -53,11 +53,12 @@ ACCEPTED = [
     Acceptance(
         "Lists, sets and arrays are as good as tuples where they say sizes or axes.",
         (
-            r".*\((axis|axes|shape|sizes|dimensions|s|indices_or_sections|lhs_dilation|[0-9])="
-            r"(a set|no elements|an empty array|ints|huge sizes)\)",
+            r".*\((axis|axes|shape|sizes|dimensions|s|indices_or_sections|lhs_dilation"
+            r"|new_shape|num|[0-9])=(a set|no elements|an empty array|ints|huge sizes)\)",
         ),
         r"Non-hashable static arguments|unhashable type|'set' object cannot be interpreted|"
-        r"not 'set'|got \(\{1\},\)|must be a sequence, got \[\]|AttributeError",
+        r"not 'set'|got \(\{1\},\)|must be a sequence, got \[\]|AttributeError|"
+        r"Only integer scalar arrays",
     ),
     Acceptance(
         "Lists and tuples are as good as arrays where they say how often, or between which bounds.",
@@ -88,13 +89,14 @@ ACCEPTED = [
         r"^NotImplementedError",
     ),
     Acceptance(
-        "Special functions take integers and booleans, as floats, where JAX's implementation lacks "
-        "them.",
+        "Special functions and factorizations take integers and booleans, as floats, where JAX's "
+        "implementation lacks them.",
         (
-            r"(scipy\.special|nn|random)\..*=(-1|-7|True|ints|bools)\)",
+            r"(scipy\.(special|linalg)|nn|random)\..*=(-1|-7|True|ints|bools)\)",
             r"numpy\.(vander\(x|(nan)?(quantile|percentile)\(q)=(-1|-7|True|ints|bools)\)",
         ),
-        r"is not supported|does not accept dtype (bool|int32)|must be a float dtype, got bool",
+        r"is not supported|does not accept dtype (bool|int32)|must be a float dtype, got bool|"
+        r"not compatible with finfo|arguments to jax.jvp do not match",
     ),
     Acceptance(
         "Tolerances and means broadcast as arrays do elsewhere.",
@@ -163,6 +165,16 @@ ACCEPTED = [
         "A tracer that has ended is refused where something is computed of it.",
         (r"device_put\(x=an escaped tracer\)",),
         r"InvalidInputException",
+    ),
+    Acceptance(
+        "By none of its arguments a function has the gradient ().",
+        (r"(grad|value_and_grad)\(argnums=(no elements|an empty array)\)",),
+        r"max\(\) iterable argument is empty",
+    ),
+    Acceptance(
+        "`polar` takes numbers for `eps`, which make no difference; JAX's cannot be given any.",
+        (r"scipy\.linalg\.polar\(eps=.*\)",),
+        r"Non-hashable static arguments|OverflowError",
     ),
     Acceptance(
         "None stands for the usual order of axes.",

@@ -31,7 +31,7 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
-from minijax_stage2.functions import canonical_axis
+from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage4 import deftranspose
@@ -548,6 +548,7 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     >>> minijax.vmap(turn, axis_name="i")(jnp.array([10, 20, 30]))
     Array([30, 10, 20], dtype=int32)
     """
+    perm = ints("pshuffle: perm", perm)
     if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle: {tuple(perm)} does not permute the examples")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.lax.elementwise.arithmetic import neg
 from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from minijax.lax.indexing.gather import gather
@@ -295,7 +296,7 @@ def approx_max_k(
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
     (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
     """
-    _require_floats("approx_max_k", operand, aggregate_to_topk)
+    _require_floats("approx_max_k", operand, aggregate_to_topk, recall_target)
     return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
 
 
@@ -321,13 +322,16 @@ def approx_min_k(
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32))
     """
-    _require_floats("approx_min_k", operand, aggregate_to_topk)
+    _require_floats("approx_min_k", operand, aggregate_to_topk, recall_target)
     k = _positive("approx_min_k", k)
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
     return neg(values), indices
 
 
-def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool) -> None:
+def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool, recall: float) -> None:
+    require_fit(caller, "recall_target", recall, float)
+    if not 0 < recall <= 1:
+        raise ValueError(f"{caller}: recall_target must be above 0 and 1 at most, found {recall}")
     if not aggregate_to_topk:
         raise NotImplementedError(f"{caller}: aggregate_to_topk must be True")
     if not is_inexact(typeof(operand).dtype):

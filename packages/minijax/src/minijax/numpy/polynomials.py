@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
@@ -44,6 +45,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     >>> jnp.polyval(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 10.0]))
     Array([  3., 123.], dtype=float32)
     """
+    if unroll < 0:
+        raise ValueError(f"polyval: unroll must not be negative, found {unroll}")
     p, x = of_one_dtype(p, x)
     if not typeof(p).ndim:
         raise ValueError(f"polyval: coefficients must have an axis, found {typeof(p)}")
@@ -292,6 +295,8 @@ def polyfit(
     if w is not None and typeof(w).shape != (count,):
         raise TypeError(f"polyfit: w must have the shape ({count},), found {typeof(w)}")
     x = to_inexact(x)
+    if rcond is not None:
+        require_fit("polyfit", "rcond", rcond, float)
     rcond = count * float(finfo(typeof(x).dtype).eps) if rcond is None else rcond
     powers, columns = vander(x, deg + 1), y if typeof(y).ndim == 2 else lax.expand_dims(y, (1,))
     if w is not None:

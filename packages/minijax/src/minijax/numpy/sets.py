@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
@@ -28,6 +29,7 @@ from minijax.settings.promotion import require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
 from minijax_stage2.promotion import cast, is_inexact
+from minijax_stage2.shaped_array import typeof_named
 
 
 class UniqueAll(NamedTuple):
@@ -383,7 +385,12 @@ def setdiff1d(
     Array([1], dtype=int32)
     """
     most = typeof(ar1).size if size is None else size_of("setdiff1d", size)
+    if type(assume_unique) is not bool:
+        require_fit("setdiff1d", "assume_unique", assume_unique, bool)
     fill_value = 0 if fill_value is None else fill_value
+    fill = typeof_named("setdiff1d: fill_value", fill_value)
+    if fill.shape or (fill.dtype.kind == "c" and typeof(ar1).dtype.kind != "c"):
+        raise TypeError(f"setdiff1d: fill_value must be a number of the arrays, found {fill}")
     count, out = _setdiff1d(ar1, ar2, fill_value, bool(assume_unique), most)
     return cut_to(known_count("setdiff1d", count), out) if size is None else out
 

@@ -125,6 +125,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
     True
     """
+    require_fit("local_devices", "process_index", process_index, int | None)
     if process_index not in (None, 0):
         raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
     return devices(backend)

@@ -5,12 +5,14 @@ the eigenvalues of tridiagonal matrices.
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.errors.argument_errors import require_fit
 from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import matrices_of, mH, triu
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import typeof_named
 
 
 @operation(static=("side", "method", "eps", "max_iterations"))
@@ -45,6 +47,9 @@ def polar(
         raise ValueError(f"polar: side must be 'right' or 'left', found {side!r}")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', found {method!r}")
+    for name, given in (("eps", eps), ("max_iterations", max_iterations)):
+        if given is not None:
+            require_fit("polar", name, given, float if name == "eps" else int)
     u, s, vh = decompositions.svd(matrices_of("polar", a), full_matrices=False)
     factor = mH(vh) if side == "right" else u
     return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], mH(factor))
@@ -165,6 +170,8 @@ def eigh_tridiagonal(
     >>> print(eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True))
     [1. 3.]
     """
+    if tol is not None:
+        typeof_named("eigh_tridiagonal: tol", tol)
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal: select must be 'a' or 'i', found 'v'")
     if select not in ("a", "i"):

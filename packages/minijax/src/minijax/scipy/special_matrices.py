@@ -106,7 +106,7 @@ def hankel(c: Any, r: Any = None) -> Any:
         r: the last row, whose first number is not looked at; zeros if not given.
 
     Raises:
-        ValueError: `c` has no axis.
+        ValueError: `c` or `r` has no axis.
 
     >>> print(hankel(jnp.array([1, 2, 3]), jnp.array([0, 4, 5])))
     [[1 2 3]
@@ -115,6 +115,8 @@ def hankel(c: Any, r: Any = None) -> Any:
     """
     if not typeof(c).ndim:
         raise ValueError(f"hankel: c must have an axis, found {typeof(c)}")
+    if r is not None and not typeof(r).ndim:
+        raise ValueError(f"hankel: r must have an axis, found {typeof(r)}")
     c, r = _vectors(c, jnp.zeros_like(c) if r is None else r)
 
     def of_vectors(c: Any, r: Any) -> Any:

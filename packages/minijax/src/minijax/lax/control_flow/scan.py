@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax.control_flow.disabled_jit import scan_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
@@ -78,6 +79,8 @@ def scan(
     (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     require_function("scan", f)
+    if type(reverse) is not bool:
+        require_fit("scan", "reverse", reverse, bool)
     carry, carry_tree = tree_flatten(init)
     elements, xs_tree = tree_flatten(xs)
     length = _length(f, xs, length)

@@ -122,6 +122,10 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     >>> lax.bitcast_convert_type(jnp.uint32(0x01020304), jnp.uint8)
     Array([4, 3, 2, 1], dtype=uint8)
     """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: new_dtype must not be None")
+    if typeof(operand).dtype.kind == "V":
+        raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
     dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
         return operand

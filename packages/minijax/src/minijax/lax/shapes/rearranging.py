@@ -192,6 +192,8 @@ def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) 
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
     """
+    if out_sharding is not None:
+        raise NotImplementedError("empty: out_sharding must be None: the result is on one device")
     return full(sizes_of("empty", shape), 0, dtype)
 
 

@@ -275,6 +275,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     require_no_out("choose", out)
     if not isinstance(choices, Sequence) and not getattr(choices, "ndim", 0):
         raise TypeError(f"choose: choices must be a sequence of arrays, found {shown(choices)}")
+    if typeof_named("choose: a", a).dtype.kind not in "iu":
+        raise TypeError(f"choose: a must be integers, found {typeof(a)}")
     each = [choices[i] for i in range(len(choices))]
     count = len(each)
     if mode == "raise":
