@@ -89,9 +89,7 @@ def test_a_page_shows_a_program_that_raises_the_error_and_one_that_does_not(page
     namespace = {"__name__": page}
     assert f"except errors.{page} as error" in wrong
     message = run(page, 0, wrong, namespace)
-    assert message.rstrip().endswith(
-        f"See docs/errors/{page}.md, which minijax.explain_error() prints"
-    )
+    assert message.rstrip().endswith(f"See docs/errors/{page}.md, which explain_error() prints")
     (*_, line) = re.findall(rf"{page}-0.py:(\d+) \(in ", message)
     assert wrong.splitlines()[int(line) - 1].strip()
     assert right
@@ -255,9 +253,7 @@ def test_a_message_has_the_line_the_remedy_and_the_page(call, cls, words):
         "test_errors.py" in message and f"in {name})" in message
         for name in ("branching", "keep", "<lambda>")
     )
-    assert message.endswith(
-        f"\nSee docs/errors/{page_of(cls)}.md, which minijax.explain_error() prints"
-    )
+    assert message.endswith(f"\nSee docs/errors/{page_of(cls)}.md, which explain_error() prints")
     assert message.count("See docs") == 1
 
 
@@ -286,9 +282,7 @@ def test_errors_of_xla_say_more_and_keep_the_program():
     error = pickle.loads(pickle.dumps(errors.CompileError("no such operation", "module {}")))
     assert error.text == "module {}"
     assert "cannot compile this program: no such operation" in str(error)
-    assert str(error).endswith(
-        "See docs/errors/JaxRuntimeError.md, which minijax.explain_error() prints"
-    )
+    assert str(error).endswith("See docs/errors/JaxRuntimeError.md, which explain_error() prints")
 
 
 @pytest.mark.parametrize(

@@ -79,17 +79,17 @@ CALLS = [
     (
         lambda: sin(np.ma.masked_array([1.0, 2.0], [0, 1])),
         TypeError,
-        "whose mask would be lost: x.filled(number) puts a number in the place of what is masked",
+        "of type MaskedArray. Its mask would be lost: x.filled(number) makes it an array.",
     ),
     (
         lambda: vmap(identity)(np.ma.masked_array([1.0, 2.0], [0, 1])),
         TypeError,
-        "vmap of `identity`: x: expected an array or a number, found the masked array",
+        "vmap of `identity`: x: expected an array or a number, found masked_array",
     ),
     (
         lambda: sin(np.array([[1.0]]).view(np.matrix)),
         TypeError,
-        "a matrix, which keeps two axes whatever is computed with it: numpy.asarray(x)",
+        "of type matrix. numpy.asarray(x) makes it an array.",
     ),
     (lambda: sin(np.array(["a"])), TypeError, "expected an array of numbers, found dtype <U1"),
     (lambda: typeof(np.array([None])), TypeError, "found dtype object"),
@@ -446,7 +446,7 @@ def test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call():
         f"  in call of `predict` at {__file__}:{line} "
         "(in test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call)",
         "Choose axes of one size by in_axes, where None stands for an argument that is not mapped.",
-        "See docs/errors/MappedAxisError.md, which minijax.explain_error() prints",
+        "See docs/errors/MappedAxisError.md, which explain_error() prints",
     ]
 
 

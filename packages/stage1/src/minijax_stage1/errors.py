@@ -15,10 +15,8 @@ class ExplainedError(Exception):
     page = ""  # the name of the page, where that is not the name of the class
 
     def __init__(self, message: str, *more: Any):
-        page = (
-            f"\nSee docs/errors/{self.page or type(self).__name__}.md, which "
-            "minijax.explain_error() prints"
-        )
+        name = self.page or type(self).__name__
+        page = f"\nSee docs/errors/{name}.md, which explain_error() prints"
         if page not in message:  # or this is an error made of another, or read by pickle
             source = user_source()
             if source is not None and str(source) not in message:

@@ -73,8 +73,8 @@ class Source:
         return f"{self.file}:{self.line} (in {self.function})"
 
 
-# Makes a Source; assigned anew by who records more of a place.
-make_source: Callable[[CodeType, int], Source] = Source
+# What a place is recorded by: the last of these.
+recorders: list[Callable[[CodeType, int], Source]] = [Source]
 
 # The line on whose behalf machinery is at work, where that is not the line that is running.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
@@ -88,7 +88,7 @@ def user_source() -> Source | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden[frame.f_code.co_filename]:
         frame = frame.f_back
-    return None if frame is None else make_source(frame.f_code, frame.f_lasti)
+    return None if frame is None else recorders[-1](frame.f_code, frame.f_lasti)
 
 
 class on_behalf_of:
@@ -116,23 +116,6 @@ def name_of(f: Any) -> str:
         f = f.func
     name = getattr(f, "__name__", None)
     return name if name and isinstance(name, str) else type(f).__name__
-
-
-def name_and_place_of(f: Any) -> str:
-    """Return the name of `f` for a message, with the file and line where it is written."""
-    named = f"`{name_of(f)}`"
-    while isinstance(f, partial):
-        f = f.func
-    code = getattr(_unwrapped(f), "__code__", None)
-    if code is None or is_machinery(code.co_filename):
-        return named
-    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
-
-
-def _unwrapped(f: Any) -> Any:
-    while hasattr(f, "__wrapped__"):
-        f = f.__wrapped__
-    return f
 
 
 hide_frames_of(__file__)

@@ -187,6 +187,22 @@ class NumberTypes:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
         return dtype.type(x)
 
+    def remedy_for(self, x: Any) -> str:
+        """Advice about `x`, which is not an array; it begins with a space, if there is any."""
+        if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+            return " It belongs to JAX itself: numpy.asarray(x) makes an array of numbers of it."
+        if isinstance(x, np.ma.MaskedArray):
+            return " Its mask would be lost: x.filled(number) makes it an array."
+        if hasattr(type(x), "__array__") or isinstance(x, memoryview):
+            return " numpy.asarray(x) makes it an array."
+        if isinstance(x, Sequence) and not isinstance(x, str | bytes):
+            return " A list or a tuple becomes an array by numpy.array(...)."
+        if isinstance(x, Mapping):
+            return " What is in a dict is reached by its keys, or by tree_map all at once."
+        if x is None:
+            return " A function that ends without `return` gives None."
+        return " Call it, and use what it returns." if callable(x) else ""
+
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]
@@ -298,17 +314,7 @@ def typeof(x: Any) -> ShapedArray:
     aval = getattr(x, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(
-            f"expected an array or a number, found the masked array {shown(x)}, whose mask would "
-            "be lost: x.filled(number) puts a number in the place of what is masked"
-        )
-    if isinstance(x, np.matrix):
-        raise TypeError(
-            f"expected an array or a number, found {shown(x)}, a matrix, which keeps two axes "
-            "whatever is computed with it: numpy.asarray(x) makes it an ordinary array"
-        )
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, np.ndarray | np.generic) and not isinstance(x, np.ma.MaskedArray | np.matrix):
         return _of_numpy(x)
     for scalar in python_scalars:  # a class of its own that is one of them, such as an IntEnum
         if isinstance(x, scalar):
@@ -318,28 +324,8 @@ def typeof(x: Any) -> ShapedArray:
             f"the {x.interpreter} of stage 1 knows `add` and `mul` on numbers only; "
             "use the transformation of the same name from stage 2 or later"
         )
-    holds_tracers = isinstance(x, list | tuple) and any(isinstance(item, Boxed) for item in x)
-    raise TypeError(
-        f"expected an array or a number, found {shown(x)} of type {type(x).__name__}."
-        + (" jnp.array(...) of minijax makes an array of it." if holds_tracers else _remedy(x))
-    )
-
-
-def _remedy(x: Any) -> str:
-    """Return advice about `x`, which is not an array."""
-    if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
-        return " It belongs to JAX itself: numpy.asarray(x) makes an array of numbers of it."
-    if hasattr(type(x), "__array__") or isinstance(x, memoryview):
-        return " numpy.asarray(x) makes it an array."
-    if isinstance(x, Sequence) and not isinstance(x, str | bytes):
-        return " A list or a tuple becomes an array by numpy.array(...)."
-    if isinstance(x, Mapping):
-        return " What is in a dict is reached by its keys, or by tree_map all at once."
-    if x is None:
-        return " A function that ends without `return` gives None."
-    if callable(x):
-        return " Call it, and use what it returns."
-    return ""
+    found = f"expected an array or a number, found {shown(x)} of type {type(x).__name__}"
+    raise TypeError(f"{found}.{number_types().remedy_for(x)}")
 
 
 def typeof_named(name: str, x: Any) -> ShapedArray:

@@ -207,6 +207,9 @@ def draw_stack() -> str:
 # --8<-- [start:eval]
 impl_rules = Rules("evaluation", "impl_rules")
 
+# Primitives that make Python numbers arrays: they say what dtype the result has.
+decide_dtype: set[Primitive] = set()
+
 
 class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
@@ -232,7 +235,7 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if not args or primitive.higher_order or "new_dtype" in params:
+        if not args or primitive.higher_order or primitive in decide_dtype:
             return outs
         if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]

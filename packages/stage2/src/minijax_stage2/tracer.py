@@ -12,7 +12,7 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from minijax_stage2.operators import ArrayOperators
+from minijax_stage2.operators import ArrayOperators, given_here
 from minijax_stage2.remedies import Remedies
 from minijax_stage2.shaped_array import ShapedArray, number_types, typeof
 from minijax_stage2.trace import Primitive, Trace
@@ -57,7 +57,7 @@ class Tracer(ArrayOperators, Boxed):
 
     def __bool__(self) -> bool:
         return bool(
-            self._need_value(TracerBoolConversionError, "the truth of a traced value is needed")
+            self.need_value(TracerBoolConversionError, "the truth of a traced value is needed")
         )
 
     def __int__(self) -> int:
@@ -67,10 +67,10 @@ class Tracer(ArrayOperators, Boxed):
         return operator.index(self._need_integer())
 
     def __float__(self) -> float:
-        self._refuse(ConcretizationTypeError, "a Python float is needed of a traced value")
+        self.refuse(ConcretizationTypeError, "a Python float is needed of a traced value")
 
     def __complex__(self) -> complex:
-        self._refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
+        self.refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
 
     def __copy__(self) -> "Tracer":
         return self  # for nobody writes to it
@@ -78,25 +78,16 @@ class Tracer(ArrayOperators, Boxed):
     def __deepcopy__(self, memo: Any) -> "Tracer":
         return self
 
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        need = f"the number of a traced value is needed, to write it as {spec!r}"
-        remedy = "Write it without a format, or by minijax's debug.print, which waits for numbers."
-        return format(self._need_value(ConcretizationTypeError, need, remedy), spec)
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        self._refuse(TracerArrayConversionError, "the numbers of a traced value are to be pickled")
+    __format__ = given_here("__format__", object.__format__)
+    __reduce_ex__ = given_here("__reduce_ex__", object.__reduce_ex__)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
+        self.refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
     def __iter__(self) -> Any:
         if "__iter__" in (methods := number_types().array_methods):
             return methods["__iter__"](self)
-        self._refuse(
-            ConcretizationTypeError, "the elements of a traced value are needed one by one"
-        )
+        self.refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -118,22 +109,22 @@ class Tracer(ArrayOperators, Boxed):
 
     def _need_integer(self) -> Any:
         if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative
-            self._refuse(
+            self.refuse(
                 TracerIntegerConversionError, "a Python integer is needed of a traced value"
             )
-        return self._need_value(
+        return self.need_value(
             TracerIntegerConversionError, "a Python integer is needed of a traced value"
         )
 
-    def _need_value(
+    def need_value(
         self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
     ) -> Any:
         value = self.concrete()
         if value is unknown or self.interpreter.ended:
-            self._refuse(error, need, remedy)
+            self.refuse(error, need, remedy)
         return value
 
-    def _refuse(
+    def refuse(
         self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
     ) -> NoReturn:
         if self.interpreter.ended:

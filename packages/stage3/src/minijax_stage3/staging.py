@@ -1,12 +1,13 @@
 """Staging: running a Python function once, on types alone, to write it down as a jaxpr."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minijax_stage1.interpreter import leaked_value_error
-from minijax_stage1.source import name_of, user_source
+from minijax_stage1.source import is_machinery, name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -223,3 +224,20 @@ def as_type(x: Any) -> ShapedArray | None:
     check_shape("a type", shape)
     weak_type = bool(getattr(x, "weak_type", False))
     return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)
+
+
+def name_and_place_of(f: Any) -> str:
+    """Return the name of `f` for a message, with the file and line where it is written."""
+    named = f"`{name_of(f)}`"
+    while isinstance(f, partial):
+        f = f.func
+    code = getattr(_unwrapped(f), "__code__", None)
+    if code is None or is_machinery(code.co_filename):
+        return named
+    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def _unwrapped(f: Any) -> Any:
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    return f

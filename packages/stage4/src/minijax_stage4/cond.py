@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -22,7 +21,7 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
-from minijax_stage3.staging import abstractify, trace_to_jaxpr
+from minijax_stage3.staging import abstractify, name_and_place_of, trace_to_jaxpr
 from minijax_stage4.errors import BranchTypeError
 
 cond_p = Primitive("cond", higher_order=True)

@@ -1,7 +1,7 @@
 """The operators and methods of arrays, which are the functions of this package."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array
 from minijax.runtime.devices import device_put
 from minijax.settings.number_types import LibraryNumberTypes
-from minijax_stage2 import typeof
-from minijax_stage2.operators import Method, equality_of
+from minijax_stage2 import functions, typeof
+from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
+from minijax_stage2.operators import Method, equality_of, operator_of, reflected_operator_of
 from minijax_stage2.shaped_array import has_type
+from minijax_stage2.shown import shown
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": jnp.add,
@@ -56,6 +58,38 @@ def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -
             raise
 
     return operate
+
+
+def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
+    """`operate`, unless operands are of such kinds: those of the array, and of the other one."""
+    own, others = kinds
+
+    def method(self: Any, other: Any) -> Any:
+        applies = has_type(other) and (
+            self.aval.dtype.kind in own or typeof(other).dtype.kind in others
+        )
+        return (METHODS[name] if applies else operate)(self, other)
+
+    return method
+
+
+def _setitem(self: Any, index: Any, values: Any) -> NoReturn:
+    where = ", ".join(map(_index_text, index if isinstance(index, tuple) else (index,)))
+    written = shown(values) if isinstance(values, int | float | complex) else "values"
+    raise TypeError(
+        f"x[{where}] = ... of {self.aval}: arrays are never written to. "
+        f"Write x = x.at[{where}].set({written})."
+    )
+
+
+def _index_text(part: Any) -> str:
+    """A part of an index as it is written."""
+    if isinstance(part, slice):
+        ends = ["" if end is None else shown(end) for end in (part.start, part.stop, part.step)]
+        return ":".join(ends if part.step is not None else ends[:2])
+    if part is Ellipsis:
+        return "..."
+    return shown(part) if part is None or isinstance(part, int) else "index"
 
 
 def _compress(
@@ -99,6 +133,19 @@ def _item(self: Any, *index: int) -> Any:
     return {"b": bool, "i": int, "u": int, "c": complex}.get(number.dtype.kind, float)(number)
 
 
+def _format(self: Any, spec: str) -> str:
+    """A tracer as text: its number, where it is known and its format is asked for."""
+    if not spec:
+        return str(self)
+    need = f"the number of a traced value is needed, to write it as {spec!r}"
+    remedy = "Write it without a format, or by minijax's debug.print, which waits for numbers."
+    return format(self.need_value(ConcretizationTypeError, need, remedy), spec)
+
+
+def _reduce_ex(self: Any, protocol: Any) -> Any:
+    self.refuse(TracerArrayConversionError, "the numbers of a traced value are to be pickled")
+
+
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The functions of arrays, as the Python array API asks for them."""
     return jnp
@@ -122,6 +169,7 @@ METHODS: dict[str, Any] = {
     "__neg__": jnp.negative,
     "__abs__": jnp.abs,
     "__getitem__": getitem,
+    "__setitem__": _setitem,
     "__invert__": jnp.bitwise_not,
     "__iter__": iterate,
     "__pos__": jnp.positive,
@@ -184,6 +232,10 @@ for name in ("__eq__", "__ne__"):
 
 # What Arrays have of their own.
 OF_TRACERS: dict[str, Any] = {
+    "__abs__": lambda x: (jnp.abs if x.aval.dtype.kind in "bc" else functions.abs)(x),
+    "astype": lambda x, *args, **how: (jnp.astype if how else functions.astype)(x, *args, **how),
+    "__format__": _format,
+    "__reduce_ex__": _reduce_ex,
     "copy": jnp.copy,
     "item": _item,
     "itemsize": property(lambda x: x.dtype.itemsize),
@@ -191,6 +243,14 @@ OF_TRACERS: dict[str, Any] = {
     "tolist": lambda x: np.asarray(x).tolist(),
     "weak_type": property(lambda x: x.aval.weak_type),
 }
+
+_COMPLEX = "c", "c"  # which have no order in the stages
+_WHOLE = "biu", ""  # whose powers may be of another dtype, or none at all
+for name in ("lt", "le", "gt", "ge"):
+    operate = operator_of(getattr(functions, name))
+    OF_TRACERS[f"__{name}__"] = _unless(_COMPLEX, f"__{name}__", operate)
+OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
+OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
 
 LibraryNumberTypes.array_methods.update(METHODS | OF_TRACERS)
 for name, function in METHODS.items():

@@ -69,7 +69,8 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: name must be a string, found {shown(name)}")
-    source.make_source = ScopedSource  # from the first use on: who needs no names, pays for none
+    if source.recorders[-1] is not ScopedSource:  # from the first use on: it takes time
+        source.recorders.append(ScopedSource)
     token = _open.set((*_open.get(), (_staging_trace(), name)))
     try:
         yield

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from minijax_stage1.source import name_and_place_of
+from minijax_stage3.staging import name_and_place_of
 
 _being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_traced", default=())
 

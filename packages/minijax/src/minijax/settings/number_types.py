@@ -17,7 +17,7 @@ import numpy as np
 
 from minijax.settings.config import Option, config
 from minijax_stage1.source import user_source
-from minijax_stage2 import ShapedArray
+from minijax_stage2 import ShapedArray, Tracer
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.remedies import Remedies
 from minijax_stage2.shaped_array import (
@@ -93,6 +93,22 @@ class LibraryNumberTypes(NumberTypes):
         called.checks_meeting = inside.checks_meeting = False
         inside.checks_arguments = False
         self.in_function, called.in_function, inside.in_function = called, inside, inside
+
+    def remedy_for(self, x: Any) -> str:
+        """Advice about `x`, which is not an array; it begins with a space, if there is any."""
+        if isinstance(x, np.ma.MaskedArray):
+            return (
+                " The mask of a masked array would be lost: x.filled(number) puts a number in the "
+                "place of what is masked."
+            )
+        if isinstance(x, np.matrix):
+            return (
+                " A matrix keeps two axes whatever is computed with it: numpy.asarray(x) makes it "
+                "an ordinary array."
+            )
+        if isinstance(x, list | tuple) and any(isinstance(item, Tracer) for item in x):
+            return " jnp.array(...) of minijax makes an array of it."
+        return super().remedy_for(x)
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
         """Warns where somebody asks for 64 bits in so many words, and does not get them."""

@@ -14,7 +14,6 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
-from minijax_stage1.source import name_and_place_of
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -26,7 +25,7 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3 import ClosedJaxpr
-from minijax_stage3.staging import abstractify
+from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, join_consts
 
 
