@@ -118,7 +118,7 @@ def test_jax_is_not_imported_though_it_is_installed(package):
         grad(lambda x: reduce_sum(sin(x) * x))(x)
         lowered = m3.jit(sin).lower(x)
         compiled = lowered.compile()
-        compiled(x), compiled.as_text(), compiled.cost_analysis(), lowered.as_text()
+        compiled.as_text(), lowered.as_text()
         print(m3.make_jaxpr(grad(lambda x: reduce_sum(sin(x))))(x))
         try:
             m3.jit(lambda x: 1 if x else 2)(1.0)

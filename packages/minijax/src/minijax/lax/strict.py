@@ -28,15 +28,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def checked(function: Function, check: Callable[..., None]) -> Function:
     """`function`, an operation, after `check` of the same arguments."""
-    fun: Any = vars(function)["_fun"]
+    operation: Any = function
+    fun: Any = operation.__wrapped__
 
     @functools.wraps(fun)
     def checked(*args: Any, **kwargs: Any) -> Any:
         check(*args, **kwargs)
         return fun(*args, **kwargs)
 
-    static: Any = vars(function)["_static_names"]
-    result: Any = Operation(checked, static)
+    result: Any = Operation(checked, operation.static_names)
     return result  # type: ignore[no-any-return]
 
 
@@ -172,7 +172,7 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
     The dtype of the array is of these kinds, where they are given.
     """
     name = name_of(function)
-    signature = inspect.signature(vars(function)["_fun"])
+    signature = inspect.signature(function)
 
     def check(*args: Any, **kwargs: Any) -> None:
         given = signature.bind(*args, **kwargs).arguments

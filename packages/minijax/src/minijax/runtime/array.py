@@ -61,6 +61,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return super().numpy()
 
     def __repr__(self) -> str:
+        if hasattr(self, "_deleted"):
+            return f"<Array {self.aval}, {self._deleted}>"
         if self.aval.dtype != key_dtype:
             return super().__repr__()
         words = str(_words_of_keys(self)).replace("\n", "\n ")
@@ -156,20 +158,33 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def is_deleted(self) -> bool:
         """Return True if the array was deleted, and its numbers are gone."""
-        return xla.is_deleted(self.buffer)
+        return hasattr(self, "_deleted") or xla.is_deleted(self.buffer)
 
+    # --8<-- [start:deleted]
     def delete(self) -> None:
         """Gives the memory back, unless something else still looks at it. Twice is no error."""
         self.delete_because("deleted by its method `delete`")
 
     def delete_because(self, reason: object) -> None:
         """Deletes the array. `str(reason)` completes "was ...", in what later users are told."""
+        if hasattr(self, "_deleted"):
+            return
         self._deleted = reason
-        # A class of its own spares every use of an array that is alive the question.
-        self.__class__ = DeletedArray
         for name in ("buffer", "_host"):
             with suppress(AttributeError):  # it was never set, or another thread was faster
-                getattr(stage3.Array, name).__delete__(self)
+                delattr(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        """An error: of an array that is alive every attribute is found before this is asked."""
+        if name == "buffer" and hasattr(self, "_deleted"):
+            raise RuntimeError(
+                f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they "
+                "are needed later, keep a copy, `x.copy()`, or do not donate or delete it"
+            )
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=self)
+
+    # --8<-- [end:deleted]
 
     def __dlpack__(
         self,
@@ -197,32 +212,6 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError(
                 f"the buffer protocol knows no dtype {self.dtype}; use numpy.asarray(x)"
             ) from None
-
-
-# --8<-- [start:deleted]
-class DeletedArray(Array):
-    """A deleted Array, which has a type but no numbers."""
-
-    __slots__ = ()
-
-    @property
-    def buffer(self) -> Any:
-        raise RuntimeError(
-            f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they are "
-            "needed later, keep a copy, `x.copy()`, or do not donate or delete it"
-        )
-
-    def is_deleted(self) -> bool:
-        return True
-
-    def delete_because(self, reason: object) -> None:
-        pass
-
-    def __repr__(self) -> str:
-        return f"<Array {self.aval}, {self._deleted}>"
-
-
-# --8<-- [end:deleted]
 
 
 def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:

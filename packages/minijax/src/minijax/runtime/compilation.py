@@ -142,13 +142,12 @@ class Compilation:
 
     def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
         def execute_with_constants(buffers: list[Any]) -> Any:
-            for x in arrays:
-                if type(x) is not Array:  # a deleted one has another class
-                    try:
-                        _ = x.buffer
-                    except RuntimeError as error:
-                        message = f"`{self.name}` closes over an array that is no more: {error}"
-                        raise RuntimeError(message) from None
+            try:
+                for x in arrays:
+                    _ = x.buffer  # which a deleted one has not
+            except RuntimeError as error:
+                message = f"`{self.name}` closes over an array that is no more: {error}"
+                raise RuntimeError(message) from None
             return execute(buffers)
 
         return execute_with_constants

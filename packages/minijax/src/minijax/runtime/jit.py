@@ -54,20 +54,19 @@ class JittedFunction:
     def __init__(
         self,
         fun: Callable[..., Any],
-        static_argnums: int | Iterable[int] | None = None,
-        static_argnames: str | Iterable[str] | None = None,
-        inline: bool = False,
-        **options: Any,
+        static: StaticArguments,
+        options: CompileOptions,
+        traced: Cache,
+        inline: bool,
     ):
         functools.update_wrapper(self, fun, updated=())
         self._fun = fun
         self._name = name_of(fun)
-        self._static = StaticArguments(fun, static_argnums, static_argnames)
-        self._static_argnums = self._static.argnums
-        self._traced: Cache = cache_of(fun, (self._static.argnums, self._static.argnames))
+        self._static = static
+        self._options = options
+        self._traced = traced
         self._executors: dict[Any, Executor] = {}
         self._first_calls: dict[Signature, Once[Any]] = {}  # those that are not over
-        self._options = CompileOptions.of(fun, self._static, **options)
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
         _jitted.add(self)
@@ -145,10 +144,11 @@ class JittedFunction:
         numbers = types_here()
         types = leaf_types[numbers]
         has_others = False
+        static_argnums = self._static.argnums
         try:
             for position, x in enumerate(args):
                 cls = x.__class__
-                if position in self._static_argnums:
+                if position in static_argnums:
                     key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
                 else:
                     aval = types[cls](x)
@@ -347,8 +347,8 @@ class JittedMethod(functools.partial[Any]):
 class DonatingFunction(JittedFunction):
     """A jitted function that may reuse the memory of some of its arguments."""
 
-    def __init__(self, fun: Callable[..., Any], *args: Any, **options: Any):
-        super().__init__(fun, *args, **options)
+    def __init__(self, *args: Any):
+        super().__init__(*args)
         self._donating: dict[Signature, DonatingExecutor] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -466,32 +466,26 @@ def jit(
     >>> add(total, 1.0), total.is_deleted()
     (Array([1., 1., 1.], dtype=float32), True)
     """
-    options: dict[str, Any] = {
-        "static_argnums": static_argnums,
-        "static_argnames": static_argnames,
-        "donate_argnums": donate_argnums,
-        "donate_argnames": donate_argnames,
-        "keep_unused": keep_unused,
-        "inline": inline,
-        "compiler_options": compiler_options,
-    }
     _require_the_one_device(in_shardings, out_shardings, device, backend)
     for name, flag in (("keep_unused", keep_unused), ("inline", inline)):
         if type(flag) is not bool:
             raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
-    if fun is _not_given:
-        return functools.partial(jit, **options)
-    require_function("jit", fun)
-    donates = _is_given(donate_argnums) or _is_given(donate_argnames)
-    return (DonatingFunction if donates else JittedFunction)(fun, **options)
+
+    def jitted(fun: Callable[..., Any]) -> JittedFunction:
+        require_function("jit", fun)
+        static = StaticArguments(fun, static_argnums, static_argnames)
+        options = CompileOptions.of(
+            fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
+        )
+        donates = options.donate_argnums or options.donate_argnames
+        traced = cache_of(fun, (static.argnums, static.argnames))
+        function = DonatingFunction if donates else JittedFunction
+        return function(fun, static, options, traced, inline)
+
+    return jitted if fun is _not_given else jitted(fun)
 
 
 # --8<-- [end:jit]
-
-
-def _is_given(arguments: Any) -> bool:
-    is_empty = isinstance(arguments, tuple | list) and not arguments
-    return arguments is not None and not is_empty
 
 
 def _require_the_one_device(

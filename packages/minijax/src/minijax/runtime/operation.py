@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array
+from minijax.runtime.compilation import CompileOptions
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.executor import Executor
 from minijax.runtime.jit import JittedFunction
@@ -35,24 +36,12 @@ class Operation(JittedFunction):
     caller = ""
 
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
-        functools.update_wrapper(self, fun, updated=())
-        self._inside = self._fun = fun
-        self._static_names = static
+        super().__init__(fun, _ListsAsTuples(fun, None, static), CompileOptions(), {}, inline=True)
+        self.static_names = static
         self._takes_types = types
-
-    def __getattr__(self, name: str) -> Any:
-        """Makes what evaluation needs when it first does: an import makes hundreds of these."""
-        if "_executors" in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._make_ready()
-        return getattr(self, name)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         blame_argument(self._fun, args, kwargs, error)
-
-    def _make_ready(self) -> None:
-        super().__init__(self._fun, static_argnames=self._static_names, inline=True)
-        self._static = _ListsAsTuples(self._fun, argnames=self._static_names)
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         if self._takes_types:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 from minijax_stage1.source import name_of
@@ -10,7 +11,10 @@ from minijax_stage2.shown import shown
 
 
 class StaticArguments:
-    """The static arguments of a function: each by position and by name, where it has both."""
+    """The static arguments of a function: each by position and by name, where it has both.
+
+    The signature of the function is read when that is first asked for: an import makes hundreds.
+    """
 
     def __init__(
         self,
@@ -19,9 +23,20 @@ class StaticArguments:
         argnames: str | Iterable[str] | None = None,
     ):
         self.fun = fun
-        self.argnums, self.argnames = resolve_arguments(
-            fun, "static_argnums", argnums, "static_argnames", argnames
-        )
+        self._given = argnums, argnames
+
+    @cached_property
+    def _resolved(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        argnums, argnames = self._given
+        return resolve_arguments(self.fun, "static_argnums", argnums, "static_argnames", argnames)
+
+    @cached_property
+    def argnums(self) -> tuple[int, ...]:
+        return self._resolved[0]
+
+    @cached_property
+    def argnames(self) -> tuple[str, ...]:
+        return self._resolved[1]
 
     def __bool__(self) -> bool:
         return bool(self.argnums or self.argnames)

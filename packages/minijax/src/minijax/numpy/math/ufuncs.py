@@ -81,23 +81,16 @@ class ufunc(Operation):
         if isinstance(of_arrays, Operation):  # whose function need not be wrapped twice
             of_arrays = of_arrays._fun
         super().__init__(of_arrays, ())
-        self._own_name = name_of(func) if name is None else name
-        self._take_own_name()
+        own_name = name_of(func) if name is None else name
+        # Also in its examples, if they are those of a function of `lax`.
+        called = f"lax.{self._fun.__name__}("
+        self.__doc__ = (self.__doc__ or "").replace(called, f"jnp.{own_name}(")
+        self.__name__ = own_name
         self.identity = identity
         self._reduce = reduce or functools.partial(_reduce, self)
         self._accumulate = accumulate or functools.partial(_accumulate, self)
         self._reduceat = reduceat or functools.partial(_reduceat, self)
         self._at = at or functools.partial(_at, self)
-
-    def _make_ready(self) -> None:
-        super()._make_ready()  # which takes the name of the function
-        self._take_own_name()
-
-    def _take_own_name(self) -> None:
-        """Also in its examples, if they are those of a function of `lax`."""
-        called = f"lax.{self._fun.__name__}("
-        self.__doc__ = (self.__doc__ or "").replace(called, f"jnp.{self._own_name}(")
-        self.__name__ = self._own_name
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
