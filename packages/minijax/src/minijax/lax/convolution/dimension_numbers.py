@@ -91,7 +91,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
     """
     numbers = _numbered(dimension_numbers, None)
-    return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    return tuple(map(tuple, numbers))
 
 
 def _numbered(dimension_numbers: Sequence[str], ndim: int | None) -> ConvDimensionNumbers:
