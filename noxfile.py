@@ -38,7 +38,7 @@ class Stage:
 
 
 STAGES = (
-    Stage("stage1", "minijax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
+    Stage("stage1", "minijax-stage1", (), "deriv(lambda x: mul(x, x))(3.0) == 6.0"),
     Stage("stage2", "minijax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
     Stage(
         "stage3",

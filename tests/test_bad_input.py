@@ -293,7 +293,7 @@ TABLE = {
     ],
     "stage 1": [
         (lambda: s1.add("a", 1.0), TypeError, "argument 0 of add: expected a float or an int, found 'a' of type str"),
-        (lambda: s1.derivative(sin, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
+        (lambda: s1.deriv(sin)(1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
         (lambda: s1.jvp(jit(square), 1.0, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
         (lambda: s1.build_jaxpr(square, -1), ValueError, "num_args must be an int of at least 0, found -1"),
         (lambda: s1.eval_jaxpr(s1.build_jaxpr(identity, 1), ()), TypeError, "takes 1 arguments, found 0"),

@@ -12,7 +12,7 @@ from minijax_stage1 import (
     UnexpectedTracerError,
     add,
     build_jaxpr,
-    derivative,
+    deriv,
     eval_jaxpr,
     jvp,
     mul,
@@ -70,7 +70,7 @@ PLACES = {
     "in staging": ("argument 1 of mul", lambda bad: build_jaxpr(lambda x: mul(x, bad), 1)),
     "in jvp in staging": (
         "argument 0 of add",
-        lambda bad: build_jaxpr(lambda x: derivative(lambda y: add(bad, y), x), 1),
+        lambda bad: build_jaxpr(lambda x: deriv(lambda y: add(bad, y))(x), 1),
     ),
     "in staging in jvp": (
         "argument 0 of add",
@@ -78,7 +78,7 @@ PLACES = {
     ),
     "primal": ("primal of jvp", lambda bad: jvp(foo, bad, 1.0)),
     "tangent": ("tangent of jvp", lambda bad: jvp(foo, 1.0, bad)),
-    "derivative at": ("primal of jvp", lambda bad: derivative(foo, bad)),
+    "derivative at": ("primal of jvp", lambda bad: deriv(foo)(bad)),
     "result of jvp": ("result of `<lambda>`", lambda bad: jvp(lambda x: bad, 1.0, 1.0)),
     "result of staging": ("result of `<lambda>`", lambda bad: build_jaxpr(lambda x: bad, 1)),
     "argument of eval_jaxpr": (

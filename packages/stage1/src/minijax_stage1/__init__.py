@@ -28,7 +28,7 @@ __all__ = [
     "add",
     "build_jaxpr",
     "current_interpreter",
-    "derivative",
+    "deriv",
     "eliminate_dead_code",
     "eval_jaxpr",
     "jvp",

@@ -89,14 +89,13 @@ def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
     return result.primal, result.tangent
 
 
-def derivative(f: Callable[[Any], Any], x: Any) -> Any:
-    """The derivative of `f` at `x`.
+def deriv(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative of `f`, a function of one number, which can be taken again.
 
-    >>> derivative(lambda x: mul(x, add(x, 3.0)), 2.0)
+    >>> deriv(lambda x: mul(x, add(x, 3.0)))(2.0)
     7.0
     """
-    _, tangent = jvp(f, x, 1.0)
-    return tangent
+    return lambda x: jvp(f, x, 1.0)[1]
 
 
 def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
@@ -107,9 +106,9 @@ def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise ValueError(f"nth_order_derivative: n must be an int of at least 0, found {n!r}")
-    if n == 0:
-        return f(x)
-    return derivative(lambda x: nth_order_derivative(n - 1, f, x), x)
+    for _ in range(n):
+        f = deriv(f)
+    return f(x)
 
 
 # --8<-- [end:jvp]

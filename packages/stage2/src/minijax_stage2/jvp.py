@@ -12,13 +12,7 @@ from minijax_stage2.functions import full_like, ints
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
 from minijax_stage2.shown import counted, shown
-from minijax_stage2.tangent import (
-    Zero,
-    check_out_tangent,
-    instantiate,
-    sum_of,
-    tangent_type,
-)
+from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import (

@@ -11,12 +11,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.tree import (
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 

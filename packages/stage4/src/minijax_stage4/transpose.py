@@ -27,12 +27,7 @@ from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
-from minijax_stage2.tree import (
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import Jaxpr
 from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
 from minijax_stage3.staging import abstractify
