@@ -2,6 +2,7 @@
 
     python -m nets.bad_input --seconds 600 --seed 1
     python -m nets.bad_input numpy.pad random.split
+    python -m nets.bad_input --part 2/8 --seconds 3600
 
 What has to come of it is a result, or an error that our code raises on purpose; not an error from
 the insides of minijax, numpy or jaxlib, a call that does not end, a process that dies, nor a result
@@ -347,9 +348,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of each function")
     parser.add_argument("--value", action="append", choices=BAD_VALUES, help="only such values")
+    parser.add_argument(
+        "--part", default="1/1", help="2/8: every eighth function, the second first"
+    )
     parser.add_argument("--no-jax", action="store_true", help="do not compare with JAX")
     options = parser.parse_args()
     names = options.functions or [n for n in public_functions() if n not in LEFT_OUT]
+    part, parts = map(int, options.part.split("/"))
+    names = names[part - 1 :: parts]
     found = tried(names, options.seconds, options.seed, options.share, not options.no_jax,
                   options.value)  # fmt: skip
     report(found, options.seed)

@@ -98,6 +98,8 @@ def unique(
     >>> unique(x, size=4, fill_value=0)
     Array([1, 3, 0, 0], dtype=int32)
     """
+    if type(equal_nan) is not bool:
+        require_fit("unique", "equal_nan", equal_nan, bool)
     aval = typeof(ar)
     along = None if axis is None else canonical_axes("unique", axis, aval.ndim)[0]
     asked = (bool(return_index), bool(return_inverse), bool(return_counts))

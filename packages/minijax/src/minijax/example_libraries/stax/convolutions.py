@@ -6,6 +6,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.lax import promoting as lax
@@ -95,6 +96,7 @@ def _convolution(
     W_init: Any,
     b_init: Any,
 ) -> Layer:
+    require_fit("GeneralConv", "filter_shape", filter_shape, Sequence[int])
     of_inputs, of_kernel, of_outputs = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot_normal(of_kernel.index("I"), of_kernel.index("O"))

@@ -148,6 +148,11 @@ def conv_transpose(
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
     windows = spatial_sizes(typeof(rhs).shape, numbers.rhs_spec)
     windows = tuple(map(dilated, windows, rhs_dilation or (1,) * len(windows)))
+    if len(strides) != len(windows):
+        raise ValueError(
+            f"conv_transpose: strides must be one for each of {len(windows)} spatial axes, found "
+            f"{strides}"
+        )
     if isinstance(padding, str):
         pads = [_transposed(k, s, padding) for k, s in zip(windows, strides, strict=True)]
     elif use_consistent_padding:

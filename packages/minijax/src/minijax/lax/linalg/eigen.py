@@ -159,7 +159,7 @@ def eig(
         compute_left_eigenvectors, compute_right_eigenvectors: which of them to return.
         enable_eigvec_derivs: whether right eigenvectors, too, are to have derivatives.
         implementation: must be None.
-        use_magma: makes no difference on a CPU.
+        use_magma: must be None or False.
 
     Returns:
         The eigenvalues, then the left, then the right eigenvectors, each in columns. Not numbers
@@ -172,11 +172,13 @@ def eig(
     """
     if implementation is not None:
         raise NotImplementedError("eig: implementation must be None")
+    if use_magma:
+        raise NotImplementedError("eig: use_magma must be None or False: that is for GPUs")
     return bind(
         eig_p,
         matrices_of("eig", x, square=True),
-        left=compute_left_eigenvectors,
-        right=compute_right_eigenvectors,
+        left=bool(compute_left_eigenvectors),
+        right=bool(compute_right_eigenvectors),
         derivatives=enable_eigvec_derivs,
     )
 

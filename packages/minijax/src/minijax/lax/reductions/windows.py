@@ -102,6 +102,12 @@ def dilated(size: int, dilation: int) -> int:
 
 def windowed_shape(shape: Shape, window: Window) -> Shape:
     """Return the number of windows along each axis."""
+    if any(len(each) != len(shape) for each in window.values()):
+        found = {name: len(each) for name, each in window.items()}
+        raise ValueError(
+            f"reduce_window: everything about the window must be as long as the shape {shape}, "
+            f"found lengths {found}"
+        )
     return tuple(
         max((dilated(n, base) + low + high - dilated(size, dilation)) // stride + 1, 0)
         for n, size, stride, (low, high), base, dilation in zip(
@@ -147,6 +153,8 @@ def reduce_window(
     >>> reduce_window(jnp.arange(6.0), -jnp.inf, lax.max, (2,), (2,))
     Array([1., 3., 5.], dtype=float32)
     """
+    if window_dimensions is None:
+        raise TypeError("reduce_window: window_dimensions must be a sequence of ints, found None")
     xs, tree = tree_flatten(operand)
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree or not xs:

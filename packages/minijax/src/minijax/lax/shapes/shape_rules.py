@@ -14,6 +14,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers, is_value
+from minijax_stage2.shown import shown
 from minijax_stage3.staging import trace_to_jaxpr
 
 Padding = str | Sequence[tuple[int, int]]
@@ -68,15 +69,27 @@ def reduce_window_shape_tuple(
     >>> reduce_window_shape_tuple((6,), (2,), (2,), [(0, 0)])
     (3,)
     """
-    ones = (1,) * len(operand_shape)
+    shape = ints("operand_shape", operand_shape)
+    ones = (1,) * len(shape)
     window = {
-        "window_dimensions": window_dimensions,
-        "window_strides": window_strides,
-        "padding": padding,
-        "base_dilation": base_dilation or ones,
-        "window_dilation": window_dilation or ones,
+        "window_dimensions": ints("window_dimensions", window_dimensions),
+        "window_strides": ints("window_strides", window_strides),
+        "padding": [_pair(pads) for pads in padding],
+        "base_dilation": ones if base_dilation is None else ints("base_dilation", base_dilation),
+        "window_dilation": (
+            ones if window_dilation is None else ints("window_dilation", window_dilation)
+        ),
     }
-    return windowed_shape(tuple(operand_shape), window)
+    if min(window["window_strides"], default=1) < 1:
+        raise ValueError(f"window_strides must be positive, found {window['window_strides']}")
+    return windowed_shape(shape, window)
+
+
+def _pair(pads: Any) -> tuple[int, int]:
+    found = ints("padding", pads)
+    if len(found) != 2:
+        raise ValueError(f"padding must be a pair of ints for each axis, found {shown(pads)}")
+    return found[0], found[1]
 
 
 @hiding_frames
