@@ -26,13 +26,14 @@ ACCEPTED = [
         "to the compiler, whose bindings take bools only.",
         (
             r".*\((indices_are_sorted|unique_indices|stable|is_stable|is_strided|aggregate_to_topk"
-            rf"|conjugate|transpose|left|allow_negative_indices)=(None|{INTS})\)",
+            rf"|conjugate|transpose|left|allow_negative_indices"
+            rf"|compute_(left|right)_eigenvectors)=(None|{INTS})\)",
             rf"numpy\.from_dlpack\(copy={INTS}\)",
         ),
         r"(get|to_buffer)\(\): incompatible function arguments|"
         r"Failed to decode all FFI handler operands|"
         r"too large to convert to C long|expects c to have the same number of rows|"
-        r"'int' object is not iterable",
+        r"'int' object is not iterable|list index out of range|safe_zip\(\) argument",
     ),
     Acceptance(
         "An int stands for a sequence of one, wherever sizes, axes or strides are expected; True "
@@ -48,7 +49,8 @@ ACCEPTED = [
         "True is the int 1, as in Python; of JAX's functions some take it and others do not.",
         (r".*=True\)",),
         r"setting an array element with a sequence|offset must be an integer|"
-        r"k must be a scalar integer|iota does not accept dtype bool|boolean array argument obj",
+        r"k must be a scalar integer|iota does not accept dtype bool|boolean array argument obj|"
+        r"reduction_input_size_override out of range",
     ),
     Acceptance(
         "Lists, sets and arrays are as good as tuples where they say sizes or axes.",

@@ -281,7 +281,7 @@ def reduction(
     declare(
         primitive,
         abstract_eval=abstract_eval,
-        lower=hlo if callable(hlo) else lower_reduction(hlo, init),
+        lower=_checked(hlo) if callable(hlo) else lower_reduction(hlo, init),
         vmap=vmap,
         jvp=() if jvp is None else (jvp,),
     )
