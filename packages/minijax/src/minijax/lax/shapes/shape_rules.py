@@ -70,18 +70,18 @@ def reduce_window_shape_tuple(
     (3,)
     """
     shape = ints("operand_shape", operand_shape)
-    ones = (1,) * len(shape)
+    ones, strides = (1,) * len(shape), ints("window_strides", window_strides)
+    if min(strides, default=1) < 1:
+        raise ValueError(f"window_strides must be positive, found {strides}")
     window = {
         "window_dimensions": ints("window_dimensions", window_dimensions),
-        "window_strides": ints("window_strides", window_strides),
+        "window_strides": strides,
         "padding": [_pair(pads) for pads in padding],
         "base_dilation": ones if base_dilation is None else ints("base_dilation", base_dilation),
         "window_dilation": (
             ones if window_dilation is None else ints("window_dilation", window_dilation)
         ),
     }
-    if min(window["window_strides"], default=1) < 1:
-        raise ValueError(f"window_strides must be positive, found {window['window_strides']}")
     return windowed_shape(shape, window)
 
 
