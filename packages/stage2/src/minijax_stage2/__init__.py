@@ -7,6 +7,7 @@ transformations: `jvp` and `vmap`. Needs numpy.
 # ruff: noqa: F401, F403, F405
 import numpy as _np
 
+from minijax_stage1.errors import UnexpectedTracerError
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import jvp_rules as _jvp_rules
 from minijax_stage2 import vmap_rules as _vmap_rules

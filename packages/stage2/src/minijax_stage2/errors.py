@@ -4,7 +4,7 @@ Where JAX raises a `TypeError` in one place and a `ValueError` in another for th
 class is both.
 """
 
-from minijax_stage1.errors import ExplainedError, UnexpectedTracerError
+from minijax_stage1.errors import ExplainedError
 
 
 class MissingRuleError(ExplainedError, NotImplementedError):
@@ -49,20 +49,3 @@ class TangentTypeError(ExplainedError, TypeError, ValueError):
 
 class IntegerGradientError(ExplainedError, TypeError):
     """A derivative with respect to integers, or of integers, was asked for."""
-
-
-__all__ = [
-    "ConcretizationTypeError",
-    "ExplainedError",
-    "IntegerGradientError",
-    "MappedAxisError",
-    "MissingRuleError",
-    "ShapeMismatchError",
-    "TangentTypeError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "TreeMismatchError",
-    "TypePromotionError",
-    "UnexpectedTracerError",
-]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.errors import ShapeMismatchError, TypePromotionError
+from minijax_stage2.errors import ShapeMismatchError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
     NO_NUMBER,
@@ -52,7 +52,7 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
         raise TypeError(f"{found} do not meet: elements of one of them are no numbers")
     if not strong:
         return numbers.weak[kind]
-    _require_path(avals)
+    numbers.require_path(avals)
     if kind == _COMPLEX:  # a real operand says how wide a complex number must be
         deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
     joined = _join(deciding) if deciding else None
@@ -76,21 +76,6 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         return np.result_type(*dtypes)
     except TypeError:  # two narrow floats of different make
         return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
-
-
-def _require_path(avals: Sequence[ShapedArray]) -> None:
-    """Numbers of less than a byte and floats of a byte meet nothing but what has no width."""
-    for alone in avals:
-        if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
-            continue
-        for other in avals:
-            kind_differs = kind_of(other.dtype) - kind_of(alone.dtype)
-            meets = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
-            if not meets and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
-                raise TypePromotionError(
-                    f"there is no dtype in which {alone.dtype} and {other.dtype} meet by "
-                    f"themselves: say which one you mean, as in x.astype({str(other.dtype)!r})"
-                )
 
 
 # --8<-- [end:result_type]

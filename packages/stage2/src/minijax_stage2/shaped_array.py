@@ -172,13 +172,16 @@ class NumberTypes:
         self.bits = bits
         self.default = [np.dtype(name) for name in names]
         self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
-        self.of_dtype = _InMemory(bits)
+        self.of_dtype = _InMemory()
         self.weak_arrays = weak_arrays
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
         """Return the dtype to use where `caller` was asked for `given`, by name or otherwise."""
         return self.of_dtype[dtype]
+
+    def require_path(self, avals: Sequence[ShapedArray]) -> None:
+        """Raise an error if there is no dtype in which these meet by themselves."""
 
     def check_meeting(self, *avals: ShapedArray) -> None:
         """Raise an error if there are reasons not to bring these to one dtype and shape."""
@@ -224,20 +227,12 @@ class NumberTypes:
 
 
 class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
-    """For each dtype the one of the machine's byte order, with 32 bits for 64 if told so."""
-
-    def __init__(self, bits: int):
-        super().__init__()
-        wide = "int64", "uint64", "float64", "complex128"
-        narrow = "int32", "uint32", "float32", "complex64"
-        pairs = zip(map(np.dtype, wide), map(np.dtype, narrow), strict=True)
-        self.narrow = dict(pairs) if bits == 32 else {}
+    """For each dtype the one of the machine's byte order; None for one that is not of numbers."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
         if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype in no_numbers:
-            numeric = dtype if dtype.isnative else np.dtype(dtype.type)
-            numeric = self.narrow.get(numeric, numeric)
+            numeric = dtype if dtype.isnative else self[np.dtype(dtype.type)]
         self[dtype] = numeric
         return numeric
 

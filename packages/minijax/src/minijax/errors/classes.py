@@ -4,7 +4,7 @@ Each of them is an `ExplainedError`: its message says what was wrong, where in t
 and the way out, and names its page in `errors/pages/`, which `explain_error` prints.
 """
 
-from minijax_stage1.errors import ExplainedError
+from minijax_stage1.errors import ExplainedError, UnexpectedTracerError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     IntegerGradientError,
@@ -17,7 +17,6 @@ from minijax_stage2.errors import (
     TracerIntegerConversionError,
     TreeMismatchError,
     TypePromotionError,
-    UnexpectedTracerError,
 )
 from minijax_stage3 import JaxprTypeError
 from minijax_stage3.errors import CompileError, ExecutionError

@@ -40,6 +40,10 @@ class Settings(NamedTuple):
     enable_custom_prng: bool = False
 
 
+_WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
+_NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
+
+
 # --8<-- [start:number_types]
 class LibraryNumberTypes(NumberTypes):
     """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak.
@@ -69,6 +73,8 @@ class LibraryNumberTypes(NumberTypes):
 
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
+        if not settings.enable_x64:
+            self.of_dtype.update(_NARROW)
         for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
             if np.dtype(long_double) != np.dtype(wide):
                 self.of_dtype[np.dtype(long_double)] = None
@@ -133,6 +139,21 @@ class LibraryNumberTypes(NumberTypes):
             return np.asarray(x).astype(dtype)[()]
         except (TypeError, ValueError) as error:  # of a complex number, or of NaN
             raise type(error)(f"{x} cannot be converted to {dtype}") from None
+
+    def require_path(self, avals: Sequence[ShapedArray]) -> None:
+        """Numbers of less than a byte and floats of a byte meet nothing but what has no width."""
+        for alone in avals:
+            if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
+                continue
+            for other in avals:
+                kind_differs = kind_of(other.dtype) - kind_of(alone.dtype)
+                meets = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
+                if not meets and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
+                    raise TypePromotionError(
+                        f"there is no dtype in which {alone.dtype} and {other.dtype} meet by "
+                        f"themselves: say which one you mean, as in "
+                        f"x.astype({str(other.dtype)!r})"
+                    )
 
     def check_meeting(self, *avals: ShapedArray) -> None:
         self.check_dtypes(avals)
