@@ -19,6 +19,7 @@ from minijax.runtime.conversion import require_the_device, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor
 from minijax.runtime.hooks import call_by_hook
+from minijax.runtime.not_given import not_given
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -398,17 +399,9 @@ def clear_jitted() -> None:
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
-class _NotGiven:
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-_not_given: Any = _NotGiven()
-
-
 # --8<-- [start:jit]
 def jit(
-    fun: Callable[..., Any] = _not_given,
+    fun: Callable[..., Any] = not_given,
     /,
     *,
     in_shardings: Any = None,
@@ -482,7 +475,7 @@ def jit(
         function = DonatingFunction if donates else JittedFunction
         return function(fun, static, options, traced, inline)
 
-    return jitted if fun is _not_given else jitted(fun)
+    return jitted if fun is not_given else jitted(fun)
 
 
 # --8<-- [end:jit]

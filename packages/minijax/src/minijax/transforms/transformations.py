@@ -5,7 +5,6 @@ mapped are brought to the device first, and what comes out is an Array, as in JA
 """
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -33,34 +32,7 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _documented_as(original: Function, more: str = "") -> Callable[[Function], Function]:
-    """Decorator: puts the docstring of the stage's function before that of the one it stands for.
-
-    The examples stay behind: they show what the stage returns.
-    """
-
-    def document(function: Function) -> Function:
-        paragraphs = (original.__doc__ or "").partition(">>>")[0], more, function.__doc__ or ""
-        function.__doc__ = "\n\n".join(inspect.cleandoc(text) for text in paragraphs if text)
-        return function
-
-    return document
-
-
-_HAS_AUX = """
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned."""
-_RESIDUALS = """
-
-    The linear function that is returned is a pytree of the residuals that it holds, so that it can
-    be a result, or an argument, of other functions that are transformed."""
-_HOLOMORPHIC = """
-
-    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative."""
-
-
 # --8<-- [start:grad]
-@_documented_as(stage4.value_and_grad)
 def value_and_grad(
     fun: Function,
     argnums: Argnums = 0,
@@ -69,7 +41,9 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
 ) -> Function:
-    """The arguments and errors are those of `grad`.
+    """Like `grad`, but returns the value of `fun` with the gradient.
+
+    The arguments and errors are those of `grad`.
 
     Returns:
         A function of the same arguments. It returns the pair of the value and the gradient. With
@@ -99,7 +73,6 @@ def value_and_grad(
     return value_and_gradient
 
 
-@_documented_as(stage4.grad)
 def grad(
     fun: Function,
     argnums: Argnums = 0,
@@ -108,7 +81,31 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
 ) -> Function:
-    """
+    """The gradient of a function whose result is one real number.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+        has_aux: whether `fun` returns a pair of which only the first is differentiated.
+        holomorphic: whether `fun` is a complex function of complex arguments that has a complex
+            derivative; that is what is returned.
+        allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
+
+    Returns:
+        A function of the same arguments. It returns the gradient, with the structure, shapes
+        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence. With
+        `has_aux`, a pair of that and the second part of what `fun` returns.
+
+    Raises:
+        NonScalarGradientError: the result of `fun` is not one number.
+        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an
+            integer, unless the options say otherwise.
+        ComplexGradientError: the result is complex and the options do not say so, or they do
+            and something is not complex.
+
+    The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
+    df/dx - i df/dy, the conjugate of the direction in which f grows.
+
     >>> def loss(params, x, y):
     ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
     >>> params = {"w": 2.0, "b": 0.0}
@@ -153,12 +150,28 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-@_documented_as(stage4.vjp, _RESIDUALS)
 @evaluated_by_library
 def vjp(
     fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
 ) -> Any:
-    """
+    """Evaluates `fun` and returns the function that pulls cotangents back through it.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments at which to evaluate.
+        has_aux: whether `fun` returns a pair of which only the first is differentiated.
+
+    Returns:
+        The result of `fun`, and a function from a cotangent of the result to the tuple of
+        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the
+        second part of what `fun` returns comes third.
+
+    Raises:
+        TypeError: a cotangent does not have the structure, shapes and dtypes of the result.
+
+    The linear function that is returned is a pytree of the residuals that it holds, so that it can
+    be a result, or an argument, of other functions that are transformed.
+
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
     >>> out, pull_back = minijax.vjp(to_polar, 0.0, 2.0)
@@ -172,10 +185,25 @@ def vjp(
     return tree_to_arrays(out), _on_arrays(f_vjp), *aux
 
 
-@_documented_as(stage2.jvp, _HAS_AUX)
 @evaluated_by_library
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """
+    """Evaluates `fun` and its derivative along a direction, in one forward pass.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: a tuple or list with the arguments at which to evaluate.
+        tangents: the direction, in a tuple or list of the same structure, shapes and dtypes.
+            Integer and boolean arguments have tangents of dtype float0.
+
+    Returns:
+        The result of `fun` and its tangent, two pytrees of one structure.
+
+    Raises:
+        TypeError: structure, shape or dtype of `tangents` does not fit `primals`.
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned.
+
     >>> f = lambda x, y: x * jnp.exp(y)
     >>> minijax.jvp(f, (3.0, 0.0), (1.0, 10.0))
     (Array(3., dtype=float32, weak_type=True), Array(31., dtype=float32, weak_type=True))
@@ -185,10 +213,24 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     return (*tree_to_arrays(out), with_aux.aux()) if with_aux else tree_to_arrays(out)
 
 
-@_documented_as(stage4.linearize, _HAS_AUX + _RESIDUALS)
 @evaluated_by_library
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """
+    """Evaluates `fun` once and returns its derivative at that point as a linear function.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        primals: the arguments at which to evaluate.
+
+    Returns:
+        The result of `fun`, and a function from tangents of the arguments to the tangent of
+        the result, which does not evaluate `fun` again.
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned.
+
+    The linear function that is returned is a pytree of the residuals that it holds, so that it can
+    be a result, or an argument, of other functions that are transformed.
+
     >>> out, push_forward = minijax.linearize(lambda x: x**3, jnp.float32(2))
     >>> out, push_forward(jnp.float32(1)), push_forward(jnp.float32(0.5))
     (Array(8., dtype=float32), Array(12., dtype=float32), Array(6., dtype=float32))
@@ -199,12 +241,28 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
-@_documented_as(stage4.linear_transpose, _RESIDUALS)
 @evaluated_by_library
 def linear_transpose(
     fun: Function, *primals: Any, reduce_axes: Sequence[Hashable] = ()
 ) -> Function:
-    """
+    """Transposes a function that is known to be linear.
+
+    Arguments:
+        fun: linear function of arrays and pytrees of arrays.
+        primals: arguments, of which only the types matter; whatever has a shape and a dtype may
+            stand for one. All of them and all results are integers, or none is.
+
+    Returns:
+        A function from a cotangent of the result to the tuple of cotangents of the arguments,
+        which are integers where these are.
+
+    Raises:
+        NonlinearError: when the result is called, `fun` proves not to be linear.
+        TypeError: a cotangent does not fit the result, or some but not all are integers.
+
+    The linear function that is returned is a pytree of the residuals that it holds, so that it can
+    be a result, or an argument, of other functions that are transformed.
+
     >>> moving_sums = lambda x: x[:-1] + x[1:]
     >>> transposed = minijax.linear_transpose(moving_sums, jnp.zeros(4))
     >>> transposed(jnp.array([1.0, 10.0, 100.0]))
@@ -227,7 +285,6 @@ def _on_arrays(linear: functools.partial[Any]) -> Partial:
 
 
 # --8<-- [start:vmap]
-@_documented_as(stage2.vmap)
 def vmap(
     fun: Function,
     in_axes: Any = 0,
@@ -237,7 +294,27 @@ def vmap(
     spmd_axis_name: Any = None,
     sum_match: bool = False,
 ) -> Function:
-    """With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
+    """Maps `fun` over an axis of its arguments, as one batched program.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        in_axes: the axis to map for each positional argument: an int for all of them, or a
+            tuple with an int, None (not mapped: anything may stand there) or a pytree prefix for
+            each. Keyword arguments are mapped along axis 0.
+        out_axes: where the mapped axis stands in each result: an int, None (only for results
+            that are the same for all examples), or a pytree prefix of the result.
+        axis_size: the size of the mapped axis, needed where no argument is mapped.
+
+    Returns:
+        A function of arguments with one more axis where `in_axes` says, whose results have one
+        more axis where `out_axes` says.
+
+    Raises:
+        MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
+            axis), an argument or a result has no such axis, or nothing is mapped.
+        TreeMismatchError: `in_axes` or `out_axes` is not a prefix of what it is for.
+
+    With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
     such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
     devices; here there is one. With `sum_match`, a result that differs between examples is summed
     over them where `out_axes` is None.
@@ -297,11 +374,29 @@ def _numpy_to_array(x: Any) -> Any:
 
 
 # --8<-- [start:jacobian]
-@_documented_as(stage2.jacfwd, _HAS_AUX + _HOLOMORPHIC)
 def jacfwd(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
-    """
+    """The Jacobian of `fun`, column by column, by forward mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+
+    Returns:
+        A function of the same arguments. Its result has the structure of the result of `fun`
+        with, at each leaf, the structure of the argument; each leaf has the shape of the
+        result followed by that of the argument. With several `argnums`, a tuple of arguments.
+
+    Raises:
+        TypeError: an argument to differentiate has an integer or boolean leaf.
+        ValueError: the arguments to differentiate have no leaves, or do not exist.
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned.
+
+    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
+
     >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
     >>> minijax.jacfwd(f)(jnp.array([2.0, 3.0]))
     Array([[3., 2.],
@@ -311,7 +406,6 @@ def jacfwd(
     return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
 
 
-@_documented_as(stage4.jacrev, _HAS_AUX)
 def jacrev(
     fun: Function,
     argnums: Argnums = 0,
@@ -319,7 +413,23 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Function:
-    """
+    """The Jacobian of `fun`, row by row, by reverse mode.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the positional arguments to differentiate with respect to.
+        holomorphic: as for `grad`.
+        allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
+
+    Returns:
+        What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
+
+    Raises:
+        TypeError: an argument to differentiate is integer or boolean, or a result is not real.
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned.
+
     >>> f = lambda p: p["a"] * p["b"]
     >>> minijax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
     {'a': Array([[3., 0.],
@@ -333,11 +443,17 @@ def jacrev(
 jacobian = jacrev
 
 
-@_documented_as(stage4.hessian, _HAS_AUX + _HOLOMORPHIC)
 def hessian(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
-    """The arguments and errors are those of `jacfwd`. In the result the structure and shape of the
+    """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
+
+    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
+    comes last in what is returned.
+
+    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
+
+    The arguments and errors are those of `jacfwd`. In the result the structure and shape of the
     argument stand twice: the gradient of a function of `n` numbers has an `n` by `n` Jacobian.
 
     >>> minijax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))

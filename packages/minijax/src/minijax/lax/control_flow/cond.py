@@ -12,6 +12,7 @@ from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.primitives.loops import stage_body
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.not_given import not_given
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
@@ -29,14 +30,6 @@ from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, join_consts
 
 
-class _NotGiven:
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-_not_given = _NotGiven()
-
-
 # --8<-- [start:cond]
 @evaluated_by_library
 @keeps_programs("true_fun", "false_fun")
@@ -45,7 +38,7 @@ def cond(
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
     *operands: Any,
-    operand: Any = _not_given,
+    operand: Any = not_given,
 ) -> Any:
     """Calls `true_fun` or `false_fun` on the operands, as `pred` says when the program runs.
 
@@ -89,7 +82,7 @@ def cond(
 
 
 def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    if operand is _not_given:
+    if operand is not_given:
         return operands
     if operands:
         raise TypeError(
@@ -106,7 +99,7 @@ def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],
     *operands: Any,
-    operand: Any = _not_given,
+    operand: Any = not_given,
 ) -> Any:
     """Calls one of several functions on the operands, as `index` says when the program runs.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as choose
+from minijax.lax.elementwise.arithmetic import where as select
 from minijax.lax.shapes.structural import broadcast_to
 from minijax.numpy.creation import asarray
 from minijax.numpy.cumulative import cumprod, cumsum
@@ -290,7 +290,7 @@ def _reduce(
     def step(total: Any, element: Any) -> Any:
         x, is_part = element
         new = lax.convert_element_type(function(total, x), dtype)
-        return new if is_part is None else choose(is_part, new, total), None
+        return new if is_part is None else select(is_part, new, total), None
 
     total, _ = lax.scan(step, start, (rows, takes_part))
     return lax.expand_dims(total, axes) if keepdims else total
@@ -335,7 +335,7 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
         is_inside = lax.bitwise_and(lax.gt(place, indices), lax.lt(place, ends))
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
-        return choose(is_inside, new, totals), None
+        return select(is_inside, new, totals), None
 
     totals, _ = lax.scan(step, start, (lax.iota(typeof(indices).dtype, size), rows))
     return moveaxis(totals, 0, along)
@@ -402,7 +402,7 @@ def _reduce_of_bits(kind: str) -> Callable[..., Any]:
         if of_a.kind not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
-            a = choose(where, a, np.asarray(neutral).astype(of_a)[()])
+            a = select(where, a, np.asarray(neutral).astype(of_a)[()])
         axes = canonical_axes("reduce", axis, typeof(a).ndim)
         total = reduction(a, axes)
         total = lax.expand_dims(total, axes) if keepdims else total
@@ -444,7 +444,7 @@ def _log_of_total(
     a = to_inexact(a)
     real = lax.real(a) if typeof(a).dtype.kind == "c" else a
     largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
-    largest = lax.stop_gradient(choose(lax.is_finite(largest), largest, 0))
+    largest = lax.stop_gradient(select(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
     total = sum(lax.exp(lax.sub(a, offset)), axis, keepdims=True, where=where)
     out = lax.add(lax.log(total), offset)
