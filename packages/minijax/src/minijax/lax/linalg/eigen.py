@@ -26,6 +26,7 @@ from minijax.primitives.composition import leading_batch
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -172,6 +173,12 @@ def eig(
     """
     if implementation is not None:
         raise NotImplementedError("eig: implementation must be None")
+    for name, flag in (
+        ("compute_left_eigenvectors", compute_left_eigenvectors),
+        ("compute_right_eigenvectors", compute_right_eigenvectors),
+    ):
+        if not isinstance(flag, bool | np.bool_):
+            raise TypeError(f"eig: {name} must be a bool, found {shown(flag)}")
     if use_magma:
         raise NotImplementedError("eig: use_magma must be None or False: that is for GPUs")
     return bind(
