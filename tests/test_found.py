@@ -200,6 +200,28 @@ FOUND = {
     "sort_complex of integers is complex64": lambda n, lib: [
         n.sort_complex(n.array([3, 1], dtype)) for dtype in ("int32", "uint8", "float32")
     ],
+    "several throws of dice": lambda n, lib: [
+        lib.scipy.stats.multinomial.logpmf(
+            n.array([[1, 1, 1], [2, 1, 1]]), count, n.array([0.25, 0.5, 0.25])
+        )
+        for count in (3, n.array([3, 4]))
+    ],
+    "scalars that are made inside are arrays": lambda n, lib: [
+        lib.jit(lambda x, make=make: (make(x).at[()].add(x), 0.9 * make(x), make(x) * 300))(x)
+        for make in (
+            n.zeros_like,
+            lambda x: n.ones((), x.dtype),
+            lambda x: n.full((), 2.0),
+            lambda x: n.full_like(x, 3),
+            lambda x: lib.lax.full((), 2, x.dtype),
+            lambda x: lib.lax.full_like(x, 2),
+            lambda x: lib.lax.convert_element_type(2, x.dtype),
+        )
+        for x in (n.array(2.0, "bfloat16"), n.array(200, "uint8"))
+    ],
+    "parts of a Python number that is complex are weak": lambda n, lib: [
+        f(1j) for f in (n.real, n.imag, n.conj, n.angle, lib.lax.real, lib.lax.conj, n.round)
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

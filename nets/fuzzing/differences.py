@@ -64,7 +64,7 @@ OF_WEAK_ARRAYS = (
     r"circulant|eigh|fiedler|lu_factor|qr|qr_multiply|rsf2csf|svd)|jax\.scipy\.signal\.(fft)?"
     r"(convolve|correlate)(2d)?|jax\.scipy\.signal\.detrend|jax\.scipy\.stats\..*"
 )
-REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.vdot|jnp\.vecdot|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
+REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.(sinc|vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
 
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
@@ -81,6 +81,7 @@ DELIBERATE = [
             r"dtype=\w+ is not supported",
             "RFFT input must be",
             "cannot safely cast argument",
+            kinds=("accepted", "class"),
         ),
     ),
     Deliberate(
@@ -185,6 +186,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Modes of `at` are checked always; JAX takes any where there is nothing to index.",
+        where_we_raise("^ValueError: unknown mode of indexing 'wrap'"),
+    ),
+    Deliberate(
         "Complex numbers have no largest; JAX finds that out when it compiles.",
         where_we_raise(r"^TypeError: arg(max|min): .* has no elements with an order"),
     ),
@@ -259,7 +264,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "The same holds for their reductions to scalars.",
+        "The same holds for their reductions to scalars, and for `sinc` of Python's booleans.",
         equates=where_called(
             REDUCTIONS_OF_WEAK_ARRAYS,
             of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
@@ -286,6 +291,35 @@ DELIBERATE = [
                 {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
+        ),
+    ),
+    Deliberate(
+        "Trapezoids of infinite numbers are infinite; JAX subtracts the ends from the sum, and "
+        "infinite ones from infinite ones are NaN.",
+        equates=where_called(
+            r"jnp\.trapezoid|jax\.scipy\.integrate\.trapezoid",
+            of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x))),
+        ),
+    ),
+    Deliberate(
+        "`expn` has no formula for its derivative by the order, and says so; JAX's is 0.",
+        where_we_raise("^NotImplementedError: expn: there is no formula"),
+    ),
+    Deliberate(
+        "Shapes are tuples of Python's ints, which are weak; JAX's have ints of numpy among them.",
+        equates=where_called(
+            r"lax\.(conv\w*_shape_tuple|reduce_window_shape_tuple|padtype_to_pads)",
+            of_each_leaf(
+                lambda x, y: replace(x, values=y.values.astype(x.values.dtype))
+                if x.shape == y.shape == () and x.values is not None and y.values is not None
+                else y
+            ),
+        ),
+    ),
+    Deliberate(
+        "Under `disable_jit` what loops give need not be arrays; JAX checks it.",
+        under(
+            where_jax_raises("^TypeError: Argument .* is not a valid JAX type"), "disable_jit"
         ),
     ),
     Deliberate(

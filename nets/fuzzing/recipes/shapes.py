@@ -235,6 +235,8 @@ def method(a: Arguments, name: str) -> str:
     arguments = a.one_of(*METHODS[last])
     if last == "choose":
         x = a.indices(2)
+    elif last == "item":
+        x = a.array(shape=(1,) * a.number(0, 2))
     else:
         x = a.array(ndims=(1, 1 if last in ("searchsorted", "transpose") else 3))
     make = "jnp.sort" if last == "searchsorted" else "jnp.asarray"

@@ -16,6 +16,7 @@ import numpy as np
 import minijax.lax.promoting as promoting
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import require_kind
+from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import warn
 from minijax_stage1.source import name_of
@@ -144,7 +145,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     kind = getattr(getattr(operand, "dtype", None), "kind", "c")
     if new_dtype is not None and kind != "c":
         return promoting.convert_element_type(operand, new_dtype)
-    return _convert_complex(operand, new_dtype)
+    return to_array(_convert_complex(operand, new_dtype))
 
 
 @hiding_frames
@@ -191,7 +192,21 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
     return checked(function, check)
 
 
+def _giving_arrays(function: Function) -> Function:
+    """`function`, whose scalars are Arrays: inside, numpy's stand for what is a literal."""
+    operation: Any = vars(function)
+
+    @functools.wraps(operation["_fun"])
+    def giving_arrays(*args: Any, **kwargs: Any) -> Any:
+        return to_array(operation["_fun"](*args, **kwargs))
+
+    result: Any = Operation(giving_arrays, operation["_static_names"], operation["_takes_types"])
+    return result  # type: ignore[no-any-return]
+
+
 # --8<-- [start:strict]
+full = _giving_arrays(promoting.full)
+full_like = _giving_arrays(promoting.full_like)
 add = _of_operands(promoting.add, "iufc")
 sub = _of_operands(promoting.sub, "iufc")
 mul = _of_operands(promoting.mul, "iufc")
@@ -340,6 +355,8 @@ __all__ = [
     "exp2",
     "expm1",
     "floor",
+    "full",
+    "full_like",
     "ge",
     "gt",
     "igamma",

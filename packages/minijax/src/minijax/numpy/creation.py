@@ -16,7 +16,7 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
-from minijax.runtime.conversion import require_the_device
+from minijax.runtime.conversion import require_the_device, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
@@ -153,7 +153,7 @@ def zeros(
            [0., 0.]], dtype=float32), Array([False, False], dtype=bool))
     """
     require_the_device("zeros", device, out_sharding)
-    return lax.full(sizes_of("zeros", shape), 0, default_float() if dtype is None else dtype)
+    return full(sizes_of("zeros", shape), 0, default_float() if dtype is None else dtype)
 
 
 @operation(static=("shape", "dtype", "device", "out_sharding"))
@@ -171,7 +171,7 @@ def ones(
            [1., 1.]], dtype=float32), Array([1, 1], dtype=int8))
     """
     require_the_device("ones", device, out_sharding)
-    return lax.full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
+    return full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
 
 
 @operation(static=("shape", "dtype", "device", "out_sharding"))
@@ -190,7 +190,7 @@ def full(
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
     require_the_device("full", device, out_sharding)
-    return lax.full(shape, fill_value, dtype)
+    return to_array(lax.full(shape, fill_value, dtype))
 
 
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
@@ -249,7 +249,7 @@ def full_like(
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
     require_the_device("full_like", device, out_sharding)
-    return lax.full_like(a, fill_value, dtype, shape)
+    return to_array(lax.full_like(a, fill_value, dtype, shape))
 
 
 def empty(

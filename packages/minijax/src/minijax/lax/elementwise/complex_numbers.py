@@ -74,7 +74,7 @@ def _type_of_part(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedAr
     def rule(x: ShapedArray) -> list[ShapedArray]:
         if x.dtype.kind != "c":
             raise TypeError(f"{primitive}: expected a complex operand, found {x}")
-        return [ShapedArray(x.shape, np.finfo(x.dtype).dtype)]
+        return [ShapedArray(x.shape, np.finfo(x.dtype).dtype, x.weak_type)]
 
     return rule
 

@@ -4,11 +4,12 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
-from minijax.settings.promotion import promote
+from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 
 
@@ -30,12 +31,13 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
     (p,) = real_arrays("multinomial.logpmf", p)
     if not typeof(x).ndim:
         raise ValueError(f"multinomial: x must have an axis, of the faces, found {typeof(x)}")
-    x, n = map(to_array, promote(x, n))
+    require_meeting(x, n)
+    x, n = map(to_array, of_one_dtype(x, n))
     if typeof(x).dtype.kind not in "iu":
         raise ValueError(f"multinomial: x and n must be integers, found {typeof(x)}")
     x, n = x.astype(typeof(p).dtype), n.astype(typeof(p).dtype)
     logs = gammaln(n + 1) + jnp.sum(xlogy(x, p) - gammaln(x + 1), axis=-1)
-    return jnp.where(jnp.sum(x) == n, logs, -math.inf)
+    return jnp.where(jnp.sum(x, axis=-1) == n, logs, -math.inf)
 
 
 @operation
