@@ -28,12 +28,16 @@ def where_jax_raises(*messages: str, kinds: tuple[str, ...] = ("accepted",)) -> 
     return applies
 
 
-def but_not_in_lax(applies: Applies) -> Applies:
-    """As `applies`, in programs without functions of `lax`, which are strict about dtypes."""
+def unless_lax_refuses(applies: Applies) -> Applies:
+    """As `applies`, unless a function of `lax`, strict about dtypes, that the program calls raises.
+
+    The message names the operation.
+    """
 
     def elsewhere(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
-        has_lax = any(name.startswith("lax.") for name in program.functions)
-        return not has_lax and applies(program, found, ours, theirs)
+        names = [name.rpartition(".")[2] for name in program.functions if name.startswith("lax.")]
+        is_named = any(re.search(rf"\b{name}\b", theirs.message) for name in names)
+        return not is_named and applies(program, found, ours, theirs)
 
     return elsewhere
 
@@ -46,6 +50,17 @@ def of_functions(kind: str, *names: str) -> Applies:
         return found.kind == kind and any(pattern.fullmatch(name) for name in program.functions)
 
     return applies
+
+
+def in_programs_of(functions: str, applies: Applies) -> Applies:
+    """As `applies`, in programs that call a function that the pattern fits."""
+    pattern = re.compile(functions)
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        calls_one = any(map(pattern.fullmatch, program.functions))
+        return calls_one and applies(program, found, ours, theirs)
+
+    return fits
 
 
 def narrowed(applies: Applies, inputs: str = "", detail: str = "") -> Applies:

@@ -9,14 +9,15 @@ from nets.fuzzing.comparing import Difference
 from nets.fuzzing.conditions import (
     Applies,
     Equates,
-    but_not_in_lax,
     called_with,
+    in_programs_of,
     is_weak,
     narrowed,
     of_each_leaf,
     of_functions,
     tuples_for_lists,
     under,
+    unless_lax_refuses,
     where_called,
     where_jax_raises,
     where_under,
@@ -86,7 +87,7 @@ DELIBERATE = [
     ),
     Deliberate(
         "The same, where what JAX lacks are operations of `lax` for the dtype.",
-        but_not_in_lax(
+        unless_lax_refuses(
             where_jax_raises("does not accept dtype", "requires arguments to have the same")
         ),
     ),
@@ -320,6 +321,33 @@ DELIBERATE = [
         "Under `disable_jit` what loops give need not be arrays; JAX checks it.",
         under(
             where_jax_raises("^TypeError: Argument .* is not a valid JAX type"), "disable_jit"
+        ),
+    ),
+    Deliberate(
+        "Derivatives of the beta distribution by its parameters are numbers, finite or not, also "
+        "at the ends; JAX's are NaN.",
+        equates=where_called(
+            r"jax\.scipy\.stats\.beta\..*",
+            where_under(
+                {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
+                of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
+            ),
+        ),
+    ),
+    Deliberate(
+        "`lax.random_gamma_grad` refuses integers, as other functions of `lax` of floats do.",
+        where_we_raise("^TypeError: random_gamma_grad: found [iu]"),
+    ),
+    Deliberate(
+        "An exported program has no derivative, and says so: its gradient can be exported.",
+        where_we_raise("^NotImplementedError: the exported `.*` cannot be differentiated"),
+    ),
+    Deliberate(
+        "The method `dot` takes numbers of Python with arrays of any dtype; JAX's finds the "
+        "dtype of the array too narrow for them.",
+        in_programs_of(
+            r"jnp\.ndarray\.dot",
+            where_jax_raises("`preferred_element_type` must not be narrower than"),
         ),
     ),
     Deliberate(

@@ -194,13 +194,14 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
 
 def _giving_arrays(function: Function) -> Function:
     """`function`, whose scalars are Arrays: inside, numpy's stand for what is a literal."""
-    operation: Any = vars(function)
+    operation: Any = function
+    fun: Any = operation.__wrapped__
 
-    @functools.wraps(operation["_fun"])
+    @functools.wraps(fun)
     def giving_arrays(*args: Any, **kwargs: Any) -> Any:
-        return to_array(operation["_fun"](*args, **kwargs))
+        return to_array(fun(*args, **kwargs))
 
-    result: Any = Operation(giving_arrays, operation["_static_names"], operation["_takes_types"])
+    result: Any = Operation(giving_arrays, operation.static_names, operation.takes_types)
     return result  # type: ignore[no-any-return]
 
 

@@ -38,13 +38,13 @@ class Operation(JittedFunction):
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
         super().__init__(fun, _ListsAsTuples(fun, None, static), CompileOptions(), {}, inline=True)
         self.static_names = static
-        self._takes_types = types
+        self.takes_types = types
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         blame_argument(self._fun, args, kwargs, error)
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        if self._takes_types:
+        if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
             if as_type(first):  # there is nothing to pass to a program
                 return lambda buffers: self._fun(*args, **kwargs), []
