@@ -107,6 +107,23 @@ def assert_same(ours, theirs, tolerance):
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
 
 
+def assert_close(ours, theirs, rtol=1e-12, atol=None, weak_types=True):
+    """Two trees of arrays agree in number, shapes, dtypes, weak types, and values."""
+    ours, theirs = minijax.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        assert not weak_types or x.weak_type == y.weak_type
+        x, y = np.asarray(x), np.asarray(y)
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol if atol is None else atol)
+
+
+def assert_same_program(function, *args, tolerance=1e-9, atol=None):
+    """`function`, given a library, makes a program; those of both give the same, all at once."""
+    ours, theirs = (lib.jit(function(lib))(*args) for lib in (minijax, jax))
+    assert_close(ours, theirs, tolerance, atol)
+
+
 def result_of(program, numpy, library):
     """What a program of a library's numpy and of the library itself gives, or the error."""
     try:

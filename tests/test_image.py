@@ -5,6 +5,7 @@ import jax.image
 import jax.scipy.ndimage
 import numpy as np
 import pytest
+from libraries import assert_same_program
 
 import minijax
 import minijax.image
@@ -15,16 +16,6 @@ MODES = ["constant", "nearest", "wrap", "mirror", "reflect"]
 RNG = np.random.default_rng(0)
 IMAGE = RNG.normal(size=(5, 4)) * 10
 SHAPES = [(3, 7), (5, 9), (10, 2), (0, 4)]
-
-
-def assert_same(function, *args, tolerance=1e-9):
-    """The results of one program of each library, all at once."""
-    found, expected = minijax.jit(function(minijax))(*args), jax.jit(function(jax))(*args)
-    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
-        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
-        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("antialias", [True, False])
@@ -39,7 +30,9 @@ def test_resize(method, antialias):
             lib.grad(lambda x: (lib.image.resize(x, (3, 7), method, antialias) ** 2).sum())(x),
         ]
 
-    assert_same(function, IMAGE, IMAGE.astype(np.int32), IMAGE.astype(np.float32), tolerance=2e-5)
+    assert_same_program(
+        function, IMAGE, IMAGE.astype(np.int32), IMAGE.astype(np.float32), tolerance=2e-5
+    )
 
 
 @pytest.mark.parametrize("method", METHODS[1:])
@@ -56,12 +49,12 @@ def test_scale_and_translate(method):
             lib.image.scale_and_translate(args[0], (5, 7), [1], args[1][:1], args[2][:1], method),
         ]
 
-    assert_same(function, IMAGE, np.array([1.3, 0.6]), np.array([0.2, -0.4]))
+    assert_same_program(function, IMAGE, np.array([1.3, 0.6]), np.array([0.2, -0.4]))
 
 
 def test_numbers_of_32_bits():
     with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same(
+        assert_same_program(
             lambda lib: (
                 lambda x: [
                     lib.image.resize(x, (3, 7), "cubic"),
@@ -93,7 +86,7 @@ def test_map_coordinates(mode):
         ]
 
     places = [RNG.uniform(-6, 9, size=7) for _ in range(2)]
-    assert_same(function, IMAGE, IMAGE.astype(np.int32), places)
+    assert_same_program(function, IMAGE, IMAGE.astype(np.int32), places)
 
 
 @pytest.mark.parametrize(

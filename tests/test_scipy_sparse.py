@@ -4,6 +4,7 @@ import jax
 import jax.scipy.sparse.linalg
 import numpy as np
 import pytest
+from libraries import assert_same_program
 
 import minijax
 
@@ -13,16 +14,6 @@ POSITIVE = ROOT @ ROOT.T + np.eye(5)
 GENERAL = ROOT + 4 * np.eye(5)
 B, X0 = RNG.normal(size=(2, 5))
 MATRICES = {"cg": POSITIVE, "bicgstab": GENERAL, "gmres": GENERAL}
-
-
-def assert_same(function, *args, tolerance=1e-9):
-    """The results of one program of each library, all at once."""
-    found, expected = minijax.jit(function(minijax))(*args), jax.jit(function(jax))(*args)
-    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
-        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
-        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -43,7 +34,7 @@ def test_solutions_and_derivatives(name):
             lib.vmap(lambda b: solve(A, b, tol=1e-12)[0])(b * np.ones((2, 1))),
         ]
 
-    assert_same(function, MATRICES[name], B)
+    assert_same_program(function, MATRICES[name], B)
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -64,7 +55,7 @@ def test_trees_and_functions(name):
 
         return solve
 
-    assert_same(function, MATRICES[name], B)
+    assert_same_program(function, MATRICES[name], B)
 
 
 def test_complex_numbers_and_the_steps_of_gmres():
@@ -81,12 +72,12 @@ def test_complex_numbers_and_the_steps_of_gmres():
             of.gmres(A.real, b.real, tol=1e-10, solve_method="incremental", restart=3),
         ]
 
-    assert_same(function, A, b)
+    assert_same_program(function, A, b)
 
 
 def test_numbers_of_32_bits():
     with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same(
+        assert_same_program(
             lambda lib: lambda A, b: lib.scipy.sparse.linalg.cg(A, b), POSITIVE, B, tolerance=1e-4
         )
 

@@ -6,6 +6,7 @@ import jax
 import jax.scipy.stats
 import numpy as np
 import pytest
+from libraries import assert_close
 
 import minijax
 
@@ -48,12 +49,7 @@ def of_both(name):
 
 def assert_same(ours, theirs, *args, tolerance=1e-9):
     """The results of one program of each library, all at once."""
-    found, expected = minijax.jit(ours)(*args), jax.jit(theirs)(*args)
-    found, expected = jax.tree.leaves(found), jax.tree.leaves(expected)
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
-        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
-        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+    assert_close(minijax.jit(ours)(*args), jax.jit(theirs)(*args), tolerance)
 
 
 def functions_of(module):
