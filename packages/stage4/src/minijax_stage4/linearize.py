@@ -24,7 +24,8 @@ class LinearProgram:
         jaxpr: takes the tangents of the inputs that can change, the real and complex ones, and
             returns those tangents of the results that depend on them. The values of its constants
             are residuals of evaluating the function, and given when it is applied.
-        in_avals, out_avals: the types of the function's arguments and results.
+        in_avals: the types of the function's arguments.
+        out_avals: the types of its results.
         constant_outs: for each result its tangent where that is known, being zero, else None.
     """
 

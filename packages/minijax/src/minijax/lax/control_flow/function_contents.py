@@ -95,6 +95,8 @@ class Contents:
         return False
 
     def _add_array(self, x: Array) -> None:
+        if hasattr(x, "_deleted"):
+            raise UnknownContents  # a call says what became of it
         self._add_identity(x)
         self.arrays.add(id(x))
 
