@@ -222,6 +222,10 @@ FOUND = {
     "parts of a Python number that is complex are weak": lambda n, lib: [
         f(1j) for f in (n.real, n.imag, n.conj, n.angle, lib.lax.real, lib.lax.conj, n.round)
     ],
+    "sums of segments without rows, by buckets": lambda n, lib: [
+        f(n.zeros((0, 3)), n.zeros(0, int), num_segments=2, bucket_size=2)
+        for f in (lib.ops.segment_sum, lib.ops.segment_prod)
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],
@@ -335,3 +339,11 @@ def test_preferred_element_types_are_refused_where_jax_refuses_them(name, dtype)
         else:
             found = minijax.eval_shape(lambda program=program: program(minijax)).dtype
             assert found == expected
+
+
+@pytest.mark.parametrize("library", [minijax, jax], ids=lambda library: library.__name__)
+def test_an_index_of_an_empty_axis_is_an_index_error(library):
+    at = library.numpy.zeros((0, 4)).at[0]
+    for access in (lambda: at.get(mode="fill"), lambda: at.apply(library.numpy.square)):
+        with pytest.raises(IndexError, match="out of bounds for (an )?axis .*size 0"):
+            access()

@@ -12,6 +12,8 @@ from nets.fuzzing.comparing import Difference, Leaf, Raised
 from nets.fuzzing.programs import Program
 from nets.fuzzing.running import arguments_of
 
+DIFFERENTIATE = ("grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev")
+
 Applies = Callable[[Program, Difference, Any, Any], bool]
 Equates = Callable[[Program, Any, Any], Any]
 
@@ -159,6 +161,16 @@ def where_under(transformations: set[str], equates: Equates) -> Equates:
     def changed(program: Program, ours: Any, theirs: Any) -> Any:
         is_under = not transformations.isdisjoint(program.transformations)
         return equates(program, ours, theirs) if is_under else theirs
+
+    return changed
+
+
+def where_twice_differentiated(equates: Equates) -> Equates:
+    """As `equates`, in programs under two transformations that differentiate."""
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        is_second = sum(name in DIFFERENTIATE for name in program.transformations) > 1
+        return equates(program, ours, theirs) if is_second else theirs
 
     return changed
 

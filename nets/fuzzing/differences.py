@@ -7,6 +7,7 @@ import numpy as np
 
 from nets.fuzzing.comparing import Difference
 from nets.fuzzing.conditions import (
+    DIFFERENTIATE,
     Applies,
     Equates,
     called_with,
@@ -20,6 +21,7 @@ from nets.fuzzing.conditions import (
     unless_lax_refuses,
     where_called,
     where_jax_raises,
+    where_twice_differentiated,
     where_under,
     where_values,
     where_we_raise,
@@ -105,7 +107,7 @@ DELIBERATE = [
         "Among these are the greater and the lesser of complex numbers.",
         under(
             where_jax_raises("^TypeError: [gl]t does not accept dtype complex"),
-            "grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev",
+            *DIFFERENTIATE,
         ),
     ),
     Deliberate(
@@ -280,7 +282,7 @@ DELIBERATE = [
                 lambda x: np.any((at := np.asarray(x, np.float64)) < 1e-30)
                 or np.any((at == 1) | ~np.isfinite(at)),
             ),
-            "grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev",
+            *DIFFERENTIATE,
         ),
     ),
     Deliberate(
@@ -289,7 +291,7 @@ DELIBERATE = [
         equates=where_called(
             r"jnp\.linalg\.lstsq",
             where_under(
-                {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
+                set(DIFFERENTIATE),
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
         ),
@@ -329,7 +331,7 @@ DELIBERATE = [
         equates=where_called(
             r"jax\.scipy\.stats\.beta\..*",
             where_under(
-                {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
+                set(DIFFERENTIATE),
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
         ),
@@ -348,6 +350,24 @@ DELIBERATE = [
         in_programs_of(
             r"jnp\.ndarray\.dot",
             where_jax_raises("`preferred_element_type` must not be narrower than"),
+        ),
+    ),
+    Deliberate(
+        "Second derivatives of a quotient by 0 are infinite where JAX's sum of terms of both signs "
+        "is NaN.",
+        equates=where_called(
+            r"jnp\.(true_)?divide|lax\.div",
+            where_twice_differentiated(
+                of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x)))
+            ),
+        ),
+    ),
+    Deliberate(
+        "Largest and smallest elements of segments without rows are the neutral ones also by "
+        "buckets; JAX finds no bucket.",
+        called_with(
+            "accepted", r"jax\.ops\.segment_(max|min)",
+            lambda data, *args, **kwargs: np.size(data) == 0,
         ),
     ),
     Deliberate(
@@ -448,7 +468,7 @@ DELIBERATE = [
         equates=where_called(
             r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
             where_under(
-                {"grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev"},
+                set(DIFFERENTIATE),
                 of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
             ),
         ),

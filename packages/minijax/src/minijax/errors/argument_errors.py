@@ -67,7 +67,7 @@ def blame_argument(
         ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
-    is_of_python = isinstance(error, _OF_PYTHON) and _is_of_the_insides(error)
+    is_of_python = isinstance(error, _OF_PYTHON) and is_of_the_insides(error)
     hints = _hints(function) if is_of_array or is_of_python else None
     if hints is None:
         return
@@ -157,7 +157,7 @@ def is_ours(filename: str) -> bool:
     return filename.startswith(_OURS)
 
 
-def _is_of_the_insides(error: Exception) -> bool:
+def is_of_the_insides(error: Exception) -> bool:
     """Return True if no `raise` of ours, and nothing of the user's, raised the error.
 
     The first function that it leaves decides: what it leaves later no longer sees all frames.

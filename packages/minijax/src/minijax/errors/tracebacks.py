@@ -13,7 +13,7 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Any, TypeVar
 
-from minijax.errors.argument_errors import blame_argument, is_ours
+from minijax.errors.argument_errors import blame_argument, is_of_the_insides, is_ours
 from minijax.settings.config import config
 
 _filtering = config.declare(
@@ -39,6 +39,7 @@ def hide_frames(error: Exception) -> None:
     this call as well, and no RecursionError comes in the way of another one.
     """
     try:
+        is_of_the_insides(error)  # which is seen by the frames, while there are any
         how = _filtering.value
         if how == "auto":
             how = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "remove_frames"

@@ -78,7 +78,7 @@ def _reduce_segments(
             mode=mode,
         )
 
-    if bucket_size is None:
+    if bucket_size is None or not aval.shape[0]:
         return reduce(ids, data)
     buckets = [
         reduce(

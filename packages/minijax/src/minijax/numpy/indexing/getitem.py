@@ -25,6 +25,7 @@ from minijax.numpy.indexing.parsing import (
     mask_fits,
     parse_index,
     pattern_of,
+    require_elements,
     starts_as_operands,
 )
 from minijax.numpy.indexing.plan import indices_of, plan_index
@@ -71,6 +72,8 @@ def get(
     """`x[index]`, with the options of `x.at[index].get`."""
     x, entries, operands = parse_index(x, index)
     shape = typeof(x).shape
+    if not operands:
+        require_elements(entries, shape)
     fills = mode is GatherScatterMode.FILL_OR_DROP
     if wraps and (not fills or (not operands and is_inside(entries, shape))):
         moved, known = starts_as_operands(entries, operands, shape)
