@@ -6,6 +6,7 @@ for signs or phases, the function combines them to what is unique.
 
 import itertools
 
+import law_programs
 import numpy as np
 
 import minijax.numpy as jnp
@@ -21,8 +22,7 @@ REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)
 EXCUSED = {
     "rng_bit_generator": "has two results; tests/test_random.py",
     "scatter_apply": "holds a program; tests/test_indexing.py",
-    "reduce": "holds a program, whose first value must change nothing",
-    "reduce_window": "holds a program, whose first value must change nothing",
+    **law_programs.EXCUSED,
     "geqrf": "has no derivative and two results; tests/test_linalg.py",
     "geqp3": "has no derivative and three results; tests/test_linalg.py, by qr with pivoting",
     "householder_product": "has no derivative; tests/test_linalg.py",
@@ -124,6 +124,7 @@ def slope_of_zeta(x, q):
 
 # By the name of a primitive: functions, the shapes of their operands, and dtypes.
 FUNCTIONS = {
+    **law_programs.FUNCTIONS,
     "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
     "argmin": (reductions_to_index("argmin"), [(2, 3)], (F64, I32)),
     "cumsum": (scans("cumsum"), [(2, 3)], (*SMOOTH, I32)),

@@ -53,8 +53,6 @@ Rule = Callable[..., Any]
 Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 
-primitives: list[Primitive] = []  # all that were declared here, in order
-
 
 # --8<-- [start:declare]
 def declare(
@@ -109,7 +107,6 @@ def declare(
                 f"declare: {name} must be a rule, or a formula for each operand, found "
                 f"{shown(given)}"
             )
-    primitives.append(primitive)
     impl_rules[primitive] = _through_xla(primitive)
     abstract_eval_rules[primitive] = abstract_eval
     lowering_rules[primitive] = lower
