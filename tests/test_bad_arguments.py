@@ -61,7 +61,7 @@ TABLE = [
     (lambda: jnp.round(keys), TypeError, r"round: expected numbers, found key<fry>\[2\]"),
     (lambda: jnp.unique(keys), TypeError, r"sort: expected numbers, which have an order, found key<fry>\[2\]"),
     (lambda: jnp.gradient(keys), TypeError, "expected numbers, found key"),
-    (lambda: minijax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is no parameter"),
+    (lambda: minijax.jit(lambda x: x, static_argnames="y"), ValueError, "static_argnames names 'y', which is not a parameter"),
     # Of arguments that say how: what is one number, or true or false, is not several.
     (lambda: jnp.sum(ones3, keepdims=[]), TypeError, r"sum: keepdims must be a bool, found \(\)"),
     (lambda: jnp.sum(ones3, keepdims=np.array([1, 2])), TypeError, "sum: keepdims must be a bool"),

@@ -345,5 +345,5 @@ def test_preferred_element_types_are_refused_where_jax_refuses_them(name, dtype)
 def test_an_index_of_an_empty_axis_is_an_index_error(library):
     at = library.numpy.zeros((0, 4)).at[0]
     for access in (lambda: at.get(mode="fill"), lambda: at.apply(library.numpy.square)):
-        with pytest.raises(IndexError, match="out of bounds for (an )?axis .*size 0"):
+        with pytest.raises(IndexError, match=r"out of bounds for (an )?axis .*size 0"):
             access()

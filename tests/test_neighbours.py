@@ -144,7 +144,7 @@ def test_importing_minijax_alone_does_not_even_import_jaxlib():
 
 
 def test_arguments_of_one_library_in_functions_of_the_other():
-    """A JAX array is no array of ours: the error says what to do. A JAX tracer never fits."""
+    """A JAX array is not an array of ours: the error says what to do. A JAX tracer never fits."""
     run(
         OURS,
         THEIRS,

@@ -248,7 +248,7 @@ class TestWhatCannotBe:
             (
                 lambda: export.register_namedtuple_serialization(dict, serialized_name="other"),
                 ValueError,
-                "dict is no namedtuple",
+                "dict is not a namedtuple",
             ),
             (
                 lambda: round_trip(jnp.sin, X).call(),
@@ -319,7 +319,7 @@ class TestWhatCannotBe:
             ValueError, match=r"exported in format 12, .* reads format 1; use a newer"
         ):
             export.deserialize(later)
-        with pytest.raises(ValueError, match=r"no program that minijax exported"):
+        with pytest.raises(ValueError, match=r"not a program that minijax exported"):
             export.deserialize(b"PK\x03\x04 a zip file")
 
     def test_a_class_that_is_not_registered_where_it_is_loaded(self, monkeypatch):

@@ -149,7 +149,7 @@ class TestStaticArguments:
             (
                 lambda: jit(identity, static_argnames="y"),
                 ValueError,
-                "jit: static_argnames names 'y', which is no parameter of `identity`",
+                "jit: static_argnames names 'y', which is not a parameter of `identity`",
             ),
             (lambda: jit(3), TypeError, "jit: expected a function, found 3 of type int"),
             (lambda: jit(jit)(1.0), TypeError, "expected a function"),

@@ -128,7 +128,10 @@ def test_bad_operands_are_named(call, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: lax.reduce_max(np.ones(3), (1,)), r"axes \(1,\) are no distinct axes of f64\[3\]"),
+        (
+            lambda: lax.reduce_max(np.ones(3), (1,)),
+            r"axes \(1,\) are not distinct axes of f64\[3\]",
+        ),
         (lambda: lax.broadcasted_iota(np.int32, (2,), 1), "has no axis 1"),
         (lambda: lax.squeeze(np.ones((1, 2)), (1,)), "not all of size 1"),
         (lambda: lax.expand_dims(np.ones(2), (3,)), "out of range"),

@@ -251,8 +251,8 @@ def test_functions_with_and_without_keys():
         (
             lambda: register_dataclass(Plain),
             TypeError,
-            f"register_dataclass: {Plain!r} is no dataclass, so data_fields and meta_fields must "
-            "say what its fields are",
+            f"register_dataclass: {Plain!r} is not a dataclass, so data_fields and meta_fields "
+            "must say what its fields are",
         ),
         (
             lambda: register_dataclass(Late, data_fields=[], meta_fields=[]),

@@ -58,7 +58,7 @@ no_array = "expected an array or a number, found"
 make_array = "A list or a tuple becomes an array by numpy.array(...)."
 
 CALLS = [
-    # what is no array
+    # what is not an array
     (lambda: sin([1, 2]), TypeError, f"{no_array} [1, 2] of type list. {make_array}"),
     (lambda: sin((1, 2)), TypeError, f"{no_array} (1, 2) of type tuple. {make_array}"),
     (lambda: sin(range(2)), TypeError, f"{no_array} range(0, 2) of type range. {make_array}"),

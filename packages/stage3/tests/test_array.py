@@ -189,9 +189,9 @@ class TestPythonNumbers:
         [
             (lambda: bool(array(X)), ValueError, "more than one element is ambiguous"),
             (lambda: bool(array([])), ValueError, "an empty array, is ambiguous"),
-            (lambda: int(array(X)), TypeError, "f64[3] is no scalar"),
+            (lambda: int(array(X)), TypeError, "f64[3] is not a scalar"),
             (lambda: float(array([1.0])), TypeError, "Take one element by its index"),
-            (lambda: complex(array(X)), TypeError, "f64[3] is no scalar"),
+            (lambda: complex(array(X)), TypeError, "f64[3] is not a scalar"),
             (lambda: array(X).item(), ValueError, "array of size 1"),
             (lambda: float(array(1j)), TypeError, "complex"),
             (lambda: operator.index(array(1.0)), TypeError, "only integer scalar arrays"),
@@ -245,7 +245,9 @@ class TestText:
         assert f"{array(7):03d}" == "007"
         assert f"{array(X)}" == "[0. 1. 2.]"
         assert f"{array(X):>12}" == "  [0. 1. 2.]"
-        with pytest.raises(TypeError, match=r"f64\[3\] is no scalar, and is not written as '.2f'"):
+        with pytest.raises(
+            TypeError, match=r"f64\[3\] is not a scalar, and is not written as '.2f'"
+        ):
             f"{array(X):.2f}"
 
 

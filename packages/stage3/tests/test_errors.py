@@ -44,10 +44,10 @@ def raised(error, call):
 
 
 no_array = "expected an array or a number, found"
-not_static = "An argument that is no array can be closed over, or made static"
+not_static = "An argument that is not an array can be closed over, or made static"
 
 CALLS = [
-    # arguments that are no arrays, by their paths
+    # arguments that are not arrays, by their paths
     (lambda: jit(identity)("a"), TypeError, f"jit of `identity`: argument x: {no_array} 'a'"),
     (lambda: jit(identity)("a"), TypeError, not_static),
     (lambda: jit(identity)(np.array(["a"])), TypeError, "dtype='<U1'). An argument that is no"),
@@ -67,7 +67,7 @@ CALLS = [
     (lambda: make_jaxpr(step)(1.0, "a"), TypeError, "make_jaxpr of `step`: argument x: expected"),
     (lambda: jit(step).lower(1.0, "a"), TypeError, "jit of `step`: argument x: expected"),
     (lambda: jit(identity)(), TypeError, "missing 1 required positional argument: 'x'"),
-    # results that are no arrays
+    # results that are not arrays
     (lambda: jit(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
     (
         lambda: jit(lambda x: {"y": [x, len]})(1.0),
@@ -119,7 +119,7 @@ CALLS = [
     (
         lambda: make_jaxpr(lambda x: bind(p.reduce_sum_p, x, axes=(1,)))(X),
         TypeError,
-        "reduce_sum: axes (1,) are no distinct axes of f64[3]",
+        "reduce_sum: axes (1,) are not distinct axes of f64[3]",
     ),
     (
         lambda: make_jaxpr(lambda x: bind(p.transpose_p, x, permutation=(0, 0)))(ones((2, 2))),

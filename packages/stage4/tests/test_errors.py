@@ -128,7 +128,7 @@ CALLS = [
         ValueError,
         "grad: argnums (1, -1) name an argument of `model` twice",
     ),
-    # what is no function
+    # what is not a function
     *(
         (call, TypeError, f"{name}: expected a function, found 3 of type int")
         for name, call in (

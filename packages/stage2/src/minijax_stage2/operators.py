@@ -28,7 +28,7 @@ def equality_of(operate: Method) -> Method:
         if isinstance(other, list | tuple):
             raise TypeError(
                 f"{self.aval} is compared with {shown(other)} of type {type(other).__name__}, "
-                "which is no array: numpy.array(...) makes it one"
+                "which is not an array: numpy.array(...) makes it one"
             )
         return operate(self, other)
 

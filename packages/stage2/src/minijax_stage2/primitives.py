@@ -164,7 +164,7 @@ def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbe
     ):
         if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
             raise TypeError(
-                f"dot_general: {axes} are no distinct axes of the {role} operand, {operand}"
+                f"dot_general: {axes} are not distinct axes of the {role} operand, {operand}"
             )
     for role, x_axes, y_axes in (
         ("contracted", x_contract, y_contract),

@@ -49,7 +49,7 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
     if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
         found = " and ".join(map(str, avals))
-        raise TypeError(f"{found} do not meet: elements of one of them are no numbers")
+        raise TypeError(f"{found} do not meet: elements of one of them are not numbers")
     if not strong:
         return numbers.weak[kind]
     numbers.require_path(avals)

@@ -128,7 +128,7 @@ def _may_be_weak(shape: Shape) -> bool:
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
     require_numbers(p.reduce_sum_p, x)
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
-        raise TypeError(f"reduce_sum: axes {axes} are no distinct axes of {x}")
+        raise TypeError(f"reduce_sum: axes {axes} are not distinct axes of {x}")
     return [_rearranged(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
 
 

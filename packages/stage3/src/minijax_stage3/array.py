@@ -93,8 +93,8 @@ class Array(ArrayOperators):
     def _number(self) -> Any:
         if self.aval.shape:
             raise TypeError(
-                f"{self.aval} is no scalar: only scalars become Python numbers. Take one element "
-                "by its index, or reduce the array."
+                f"{self.aval} is not a scalar: only scalars become Python numbers. Take one "
+                "element by its index, or reduce the array."
             )
         return self.item()
 
@@ -112,7 +112,7 @@ class Array(ArrayOperators):
             return format(str(self), spec)
         except ValueError:
             raise TypeError(
-                f"{self.aval} is no scalar, and is not written as {spec!r}; numpy.array_str has "
+                f"{self.aval} is not a scalar, and is not written as {spec!r}; numpy.array_str has "
                 "digits to choose"
             ) from None
 

@@ -207,7 +207,7 @@ def abstractify(
                 message = message.rstrip(".")
                 static = " by static_argnums or static_argnames" * (caller == "jit")
                 message += (
-                    ". An argument that is no array can be closed over, or made static"
+                    ". An argument that is not an array can be closed over, or made static"
                     f"{static or ' where the caller offers it'}."
                 )
             raise type(error)(message) from None
@@ -215,7 +215,7 @@ def abstractify(
 
 
 def as_type(x: Any) -> ShapedArray | None:
-    """The type that `x` is, where it is no value."""
+    """The type that `x` is, where it is not a value."""
     if isinstance(x, ShapedArray):
         return x
     if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):

@@ -162,7 +162,8 @@ def callback_of(
     """The callback for a call, and its operands.
 
     Raises:
-        TypeError: `fun` is no function, or an argument is no array and `takes_statics` is false.
+        TypeError: `fun` is not a function; or an argument is not an array, and `takes_statics` is
+            false.
     """
     if not callable(fun):
         raise TypeError(f"{caller}: expected a function, found {shown(fun)}")

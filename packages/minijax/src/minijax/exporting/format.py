@@ -119,7 +119,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     Array(6., dtype=float32, weak_type=True)
     """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
-        raise ValueError(f"{nodetype.__name__} is no namedtuple")
+        raise ValueError(f"{nodetype.__name__} is not a namedtuple")
     return register_pytree_node_serialization(
         nodetype,
         serialized_name=serialized_name,
@@ -156,7 +156,7 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
     first_line, newline, rest = data.partition(b"\n")
     if not first_line.startswith(_MAGIC) or not newline:
         raise ValueError(
-            "deserialize: this is no program that minijax exported: it begins with "
+            "deserialize: this is not a program that minijax exported: it begins with "
             f"{bytes(data[:16])!r}"
         )
     version = first_line.removeprefix(_MAGIC)

@@ -1,7 +1,7 @@
 """The functions of `lax` that refuse operands which JAX's refuse, and which others here accept.
 
-Operands have one dtype, and one shape where they are no scalars; integers are no floats; axes count
-from 0.
+Operands have one dtype, and one shape where they are not scalars; integers are not floats; axes
+count from 0.
 """
 
 import builtins

@@ -244,7 +244,7 @@ def histogramdd(
         density: whether to return shares, such that the volume of the histogram is 1.
 
     Raises:
-        ValueError: `sample` is no matrix, or there is not one of `bins` or `range` for each axis.
+        ValueError: `sample` is not a matrix, or `bins` or `range` is not one for each axis.
 
     >>> points = jnp.array([[0.0, 0.0], [1.0, 1.0], [0.9, 0.8]])
     >>> counts, edges = jnp.histogramdd(points, bins=2)

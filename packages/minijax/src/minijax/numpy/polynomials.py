@@ -64,7 +64,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
 
 def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
-    """A scan, that is no loop where there are few steps."""
+    """A scan, that is not a loop where there are few steps."""
     return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= MOST_WRITTEN_OUT or unroll)
 
 

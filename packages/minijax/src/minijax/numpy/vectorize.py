@@ -64,8 +64,8 @@ def vectorize(
         missing = [place for place in places if args[place] is None]
         if missing:
             raise ValueError(
-                f"vectorize of `{name}`: argument {missing[0]} is None; what is no array has to be "
-                "named in excluded"
+                f"vectorize of `{name}`: argument {missing[0]} is None; what is not an array has "
+                "to be named in excluded"
             )
         operands = [args[i] for i in places]
         ins, outs = ([()] * len(operands), None) if signature is None else _parse(signature)

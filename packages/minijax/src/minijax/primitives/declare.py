@@ -266,7 +266,7 @@ def reduction(
     def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
         require_kind(name, kinds, x)
         if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
-            raise ValueError(f"{name}: axes {axes} are no distinct axes of {x}")
+            raise ValueError(f"{name}: axes {axes} are not distinct axes of {x}")
         return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
 
     def vmap(

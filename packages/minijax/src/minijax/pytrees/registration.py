@@ -218,7 +218,7 @@ def register_dataclass(
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
             raise TypeError(
-                f"register_dataclass: {nodetype!r} is no dataclass, so data_fields and "
+                f"register_dataclass: {nodetype!r} is not a dataclass, so data_fields and "
                 "meta_fields must say what its fields are"
             )
         fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]

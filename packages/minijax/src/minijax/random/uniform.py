@@ -163,7 +163,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
         mode: "high" draws twice as many bits, so that small probabilities are exact.
 
     Raises:
-        TypeError: `p` is no real number.
+        TypeError: `p` is not a real number.
         ValueError: `mode` is something else, or `p` does not broadcast to `shape`.
 
     >>> heads = random.bernoulli(random.key(0), 0.25, (1000,))

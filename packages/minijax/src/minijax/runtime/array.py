@@ -55,7 +55,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         """
         if self.aval.dtype == key_dtype:
             raise TypeError(
-                f"{self.aval} holds random keys, which are no numbers; random.key_data(x) gives "
+                f"{self.aval} holds random keys, which are not numbers; random.key_data(x) gives "
                 "the words that they are made of"
             )
         return super().numpy()

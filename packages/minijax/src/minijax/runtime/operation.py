@@ -29,7 +29,7 @@ class Operation(JittedFunction):
     """A function of arrays that is one program where it is evaluated.
 
     It is compiled as a whole, once for the types of its arguments. Where something transforms or
-    stages it, it is no call of a program but the primitives that it is made of.
+    stages it, it is not a call of a program but the primitives that it is made of.
     """
 
     is_users = False

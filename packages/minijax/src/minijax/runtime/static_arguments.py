@@ -156,7 +156,7 @@ def resolve_arguments(
     for name in names:
         if name not in (p.name for p in parameters) and inspect.Parameter.VAR_KEYWORD not in kinds:
             raise ValueError(
-                f"jit: {argnames_role} names {name!r}, which is no parameter of `{name_of(fun)}`"
+                f"jit: {argnames_role} names {name!r}, which is not a parameter of `{name_of(fun)}`"
             )
     numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
     all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}

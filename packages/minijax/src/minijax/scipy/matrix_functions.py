@@ -285,7 +285,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
         The matrix, which is complex; with `disp=False` also an estimate of its relative error.
 
     Raises:
-        ValueError: `A` is no square matrix.
+        ValueError: `A` is not a square matrix.
 
     >>> print(funm(jnp.array([[1.0, 2.0], [0.0, 3.0]]), lambda x: x * x).real)
     [[1. 8.]

@@ -263,7 +263,7 @@ class Config:
         """Takes settings from the command line of the program, as JAX does by means of absl.
 
         `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off, others are given
-        their value by `--jax_platforms=cpu`, or as the next argument. What is no setting is left
+        their value by `--jax_platforms=cpu`, or as the next argument. What is not a setting is left
         alone.
 
         Raises:

@@ -162,7 +162,7 @@ def check_indices(
         )
     axes = (*start_map, *batching)
     if len(set(axes)) != len(axes) or not all(0 <= axis < x.ndim for axis in axes):
-        raise TypeError(f"{name}: {axes} are no distinct axes of {x}")
+        raise TypeError(f"{name}: {axes} are not distinct axes of {x}")
     if not is_increasing(dropped, x.ndim) or not is_increasing(batching, x.ndim):
         raise TypeError(
             f"{name}: the axes {dropped}, which the slices lack, and the axes {batching} of a "
@@ -171,7 +171,7 @@ def check_indices(
     of_batch = set(indices_batching)
     if len(of_batch) != len(indices_batching) or not of_batch <= {*range(indices.ndim - 1)}:
         raise TypeError(
-            f"{name}: {indices_batching} are no distinct axes of the indices {indices} before "
+            f"{name}: {indices_batching} are not distinct axes of the indices {indices} before "
             "their last"
         )
     sizes = [x.shape[axis] for axis in batching]

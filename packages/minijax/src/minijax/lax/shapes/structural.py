@@ -247,7 +247,7 @@ rev_p = Primitive("rev")
 
 def _rev_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
     if len(set(dimensions)) != len(dimensions) or not all(0 <= d < x.ndim for d in dimensions):
-        raise TypeError(f"rev: {dimensions} are no distinct axes of {x}")
+        raise TypeError(f"rev: {dimensions} are not distinct axes of {x}")
     return [x]
 
 

@@ -141,7 +141,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
 def _parts_of(index: Any) -> list[Any]:
     if isinstance(index, list):
         raise TypeError(
-            "a list is no index, for it could be meant as a tuple or as an array: write "
+            "a list is not an index, for it could be meant as a tuple or as an array: write "
             f"x[tuple(...)] or x[jnp.array(...)], found {shown(index)}"
         )
     parts = index if isinstance(index, tuple) else (index,)
