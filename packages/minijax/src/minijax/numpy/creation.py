@@ -24,6 +24,7 @@ from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import dtype_of_numbers, is_value
 
 Shape = int | Sequence[int]
+_USUAL_DTYPES = np.dtype, type, str  # ways to say a dtype that need no look before they are used
 
 
 @evaluated_by_library
@@ -58,7 +59,7 @@ def array(
     require_the_device("array", device, out_sharding)
     if copy is not True:
         require_flags("array", copy=copy)
-    if not isinstance(dtype, np.dtype | type | str | None):
+    if dtype is not None and not isinstance(dtype, _USUAL_DTYPES):
         dtype = dtype_of_numbers("array", dtype)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")

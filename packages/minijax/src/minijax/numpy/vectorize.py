@@ -45,7 +45,8 @@ def vectorize(
     >>> vectorize(jnp.dot, signature="(n),(n)->()")(jnp.ones((2, 3)), jnp.arange(3.0))
     Array([3., 3.], dtype=float32)
     """
-    if isinstance(excluded, str) or any(not isinstance(item, str | int) for item in excluded):
+    is_text = isinstance(excluded, str) or hasattr(excluded, "dtype")
+    if is_text or any(not isinstance(item, str | int) for item in excluded):
         raise TypeError(f"vectorize: excluded must hold positions and names, found {excluded!r}")
     if any(isinstance(item, int) and item < 0 for item in excluded):
         raise ValueError(f"vectorize: positions in excluded count from 0, found {excluded!r}")
