@@ -165,9 +165,13 @@ ACCEPTED = [
         r"slice limit_indices must be greater",
     ),
     Acceptance(
-        "A tracer that has ended is refused where something is computed of it.",
-        (r"(device_put\(x|numpy\.copy\(a)=an escaped tracer\)",),
-        r"InvalidInputException|UnexpectedTracerError",
+        "A tracer that has ended, or an array that is deleted, is refused where something is "
+        "computed of it.",
+        (
+            r"(device_put\(x|numpy\.copy\(a|numpy\.array\(object)=an escaped tracer\)",
+            r"numpy\.array\(object=a deleted array\)",
+        ),
+        r"InvalidInputException|UnexpectedTracerError|has been deleted",
     ),
     Acceptance(
         "A number is an array without axes.",

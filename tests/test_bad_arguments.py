@@ -119,6 +119,7 @@ TABLE = [
     (lambda: minijax.checkpoint(jnp.sum, prevent_cse=np.ones((2, 2))), TypeError, "checkpoint: prevent_cse must be a bool"),
     (lambda: minijax.scipy.optimize.minimize(lambda x: x @ x, ones3, (1, 2), method="BFGS"), TypeError, "minimize: .* cannot be called with x and 2 arguments of args"),
     (lambda: minijax.vmap(int)(ones3), (TypeError, minijax.errors.ConcretizationTypeError), "."),
+    (lambda: jnp.array(1.0, ndmin=10**13), ValueError, "array: ndmin must be 64 at most"),
     # What the messages said, and in whose words.
     (written_to, TypeError, r"Write x = x\.at\[0\]\.set\(1\)\."),
     (lambda: jnp.mean({"a": 1.0}), TypeError, r"^mean: a: expected an array or a number, found \{'a': "),

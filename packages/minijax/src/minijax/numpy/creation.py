@@ -22,8 +22,10 @@ from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import dtype_of_numbers, is_value
+from minijax_stage2.shown import shown
 
 Shape = int | Sequence[int]
+_MOST_AXES = 64  # of an array of numpy's
 _USUAL_DTYPES = np.dtype, type, str  # ways to say a dtype that need no look before they are used
 
 
@@ -78,6 +80,8 @@ def array(
         except TypeError:
             _refuse_none(object)
             raise
+    if ndmin > _MOST_AXES:
+        raise ValueError(f"array: ndmin must be {_MOST_AXES} at most, found {shown(ndmin)}")
     lacking = ndmin - typeof(out).ndim
     return expand_dims(out, range(lacking)) if lacking > 0 else out
 
