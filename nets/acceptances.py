@@ -115,11 +115,6 @@ ACCEPTED = [
         r"[Uu]nhashable type|Non-hashable static arguments",
     ),
     Acceptance(
-        "There is one device, and a sharding may be whatever is not None.",
-        (r"lax\.with_sharding_constraint\(shardings=.*\)",),
-        r"shardings|has been deleted",
-    ),
-    Acceptance(
         "What a callback is called with may be anything, and need not fit in 32 bits.",
         (r"debug\.(callback|print|log)\(.*\)",),
         r"OverflowError|Error interpreting argument|in the two-call form|InvalidInputException",
