@@ -226,6 +226,25 @@ FOUND = {
         f(n.zeros((0, 3)), n.zeros(0, int), num_segments=2, bucket_size=2)
         for f in (lib.ops.segment_sum, lib.ops.segment_prod)
     ],
+    "what is computed of True is not weak": lambda n, lib: [
+        lib.jit(lambda f=f, args=args: f(*args))()
+        for f, *args in (
+            (n.sin, True),
+            (n.sinc, True),
+            (n.reciprocal, False),
+            (n.exp, True),
+            (n.divide, True, True),
+            (n.arctan2, True, True),
+            (n.divide, True, 1),
+        )
+    ],
+    "bfloat16 numbers are numbers": lambda n, lib: [
+        n.fft.fft(n.ones((2, 2), "bfloat16")),
+        lib.lax.top_k(n.array([1.0, 2.0], "bfloat16"), 1),
+        lib.lax.bitcast_convert_type(n.ones(2, "bfloat16"), "int16"),
+        n.gradient(n.ones(3, "bfloat16")),
+        n.nonzero(n.zeros(2, "bfloat16"), size=1, fill_value=n.array(1.0, "bfloat16")),
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

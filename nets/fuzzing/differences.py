@@ -67,7 +67,7 @@ OF_WEAK_ARRAYS = (
     r"circulant|eigh|fiedler|lu_factor|qr|qr_multiply|rsf2csf|svd)|jax\.scipy\.signal\.(fft)?"
     r"(convolve|correlate)(2d)?|jax\.scipy\.signal\.detrend|jax\.scipy\.stats\..*"
 )
-REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.(sinc|vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
+REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
 
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
@@ -267,7 +267,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "The same holds for their reductions to scalars, and for `sinc` of Python's booleans.",
+        "The same holds for their reductions to scalars.",
         equates=where_called(
             REDUCTIONS_OF_WEAK_ARRAYS,
             of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
@@ -345,10 +345,10 @@ DELIBERATE = [
         where_we_raise("^NotImplementedError: the exported `.*` cannot be differentiated"),
     ),
     Deliberate(
-        "The method `dot` takes numbers of Python with arrays of any dtype; JAX's finds the "
-        "dtype of the array too narrow for them.",
+        "The method `dot` takes numbers of Python with arrays of any dtype, and `multi_dot` any "
+        "dtypes; JAX's find one dtype too narrow for another.",
         in_programs_of(
-            r"jnp\.ndarray\.dot",
+            r"jnp\.ndarray\.dot|jnp\.linalg\.multi_dot",
             where_jax_raises("`preferred_element_type` must not be narrower than"),
         ),
     ),

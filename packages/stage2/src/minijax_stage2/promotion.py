@@ -125,7 +125,7 @@ def _meeting_types(
     """Return the type that each operand is to be converted to; None if it has it already."""
     meeting = _result_type(numbers, *avals)
     if inexact:
-        meeting = ShapedArray((), inexact_dtype(meeting.dtype), meeting.weak_type)
+        meeting = inexact_type(meeting)
     shapes = dict.fromkeys(aval.shape for aval in avals if aval.shape)  # in order, for messages
     shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
     targets = [
@@ -146,7 +146,9 @@ def cast(x: Any, target: ShapedArray) -> Any:
         return x
     if type(x) in python_scalars and not dtype.names:
         kind, numbers = kind_of(dtype), number_types()
-        if dtype == numbers.default[kind] and (kind >= _REAL or x == x):  # NaN is not an integer
+        stays = target.weak_type or type(x) is not bool or not numbers.weak_arrays
+        is_there = kind >= _REAL or x == x  # NaN is not an integer
+        if stays and dtype == numbers.default[kind] and is_there:
             return python_scalars[kind](x)
         if dtype == numbers.of_dtype[dtype]:
             return numbers.scalar(x, dtype)
@@ -165,8 +167,13 @@ def as_weak_as(aval: ShapedArray, x: Any) -> Any:
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: integers of 64 bits become floats of 64, others of 32."""
     aval = typeof(x)
-    dtype = inexact_dtype(aval.dtype)
-    return x if dtype == aval.dtype else cast(x, ShapedArray((), dtype, aval.weak_type))
+    meeting = inexact_type(aval)
+    return x if meeting.dtype == aval.dtype else cast(x, meeting)
+
+
+def inexact_type(aval: ShapedArray) -> ShapedArray:
+    """The scalar type of the real or complex numbers that others become; of booleans never weak."""
+    return ShapedArray((), inexact_dtype(aval.dtype), aval.weak_type and aval.dtype != np.bool_)
 
 
 def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -350,7 +350,7 @@ def _dtype_kind(value: Any) -> str:
 def _has_no_numbers(value: Any) -> bool:
     """Return True if a value is an array of keys."""
     aval = getattr(value, "aval", None)
-    return aval is not None and aval.dtype.kind == "V"
+    return aval is not None and aval.dtype.names is not None
 
 
 def _may_be_array(value: Any) -> bool:

@@ -236,7 +236,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> An
 
 
 def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
-    if x.dtype.kind in "cV" or not x.ndim or k > x.shape[-1]:
+    if x.dtype.kind == "c" or x.dtype.names or not x.ndim or k > x.shape[-1]:
         raise ValueError(f"top_k: {x} has no {k} elements in order along its last axis")
     shape = (*x.shape[:-1], k)
     return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.int32)]

@@ -341,7 +341,7 @@ def one_hot(
            [0., 0., 1.]], dtype=float32)
     """
     require_the_device("one_hot", None, out_sharding)
-    if typeof(x).dtype.kind == "V":
+    if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
     x = jnp.asarray(x)
     shape = list(jnp.expand_dims(x, axis).shape)

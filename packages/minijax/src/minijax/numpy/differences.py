@@ -120,7 +120,7 @@ def gradient(
     """
     if edge_order is not None:
         raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
-    if typeof(f).dtype.kind == "V":
+    if typeof(f).dtype.names:
         raise TypeError(f"gradient: expected numbers, found {typeof(f)}")
     f, *distances = of_one_dtype(f, *varargs, inexact=True)
     axes = canonical_axes("gradient", axis, typeof(f).ndim)

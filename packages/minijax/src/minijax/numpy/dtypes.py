@@ -8,8 +8,8 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime import dtypes
 from minijax.runtime.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from minijax.settings import promotion
-from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
+from minijax_stage2 import typeof
+from minijax_stage2.promotion import cast, inexact_dtype, inexact_type, is_inexact
 from minijax_stage2.shaped_array import number_types, parse_dtype
 
 dtype = np.dtype
@@ -57,7 +57,7 @@ def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Any]:
     """The operands in the dtype where theirs meet, whatever their shapes; see `promote`."""
     meeting = promotion.result_type(*map(typeof, operands))
     if inexact:
-        meeting = ShapedArray((), inexact_dtype(meeting.dtype), meeting.weak_type)
+        meeting = inexact_type(meeting)
     return [cast(x, meeting) for x in operands]
 
 

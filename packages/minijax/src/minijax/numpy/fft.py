@@ -32,7 +32,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         raise ValueError(
             f"{caller}: norm must be None, 'backward', 'ortho' or 'forward', found {norm!r}"
         )
-    if typeof(a).dtype.kind == "V":
+    if typeof(a).dtype.names:
         raise TypeError(f"{caller}: expected numbers, found {typeof(a)}")
     a = to_inexact(a)
     if typeof(a).dtype.itemsize < 4:

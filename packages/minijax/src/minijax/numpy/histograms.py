@@ -262,9 +262,7 @@ def histogramdd(
             f"histogramdd: {counted(axes, 'axis')} take as many of bins and range, found "
             f"{len(of_axis)} and {len(ranges)}"
         )
-    if weights is not None and (
-        typeof(weights).shape != (points,) or typeof(weights).dtype.kind == "V"
-    ):
+    if weights is not None and (typeof(weights).shape != (points,) or typeof(weights).dtype.names):
         raise ValueError(
             f"histogramdd: weights must be a number for each of {points} points, found "
             f"{typeof(weights)}"

@@ -124,7 +124,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """
     if new_dtype is None:
         raise ValueError("bitcast_convert_type: new_dtype must not be None")
-    if typeof(operand).dtype.kind == "V":
+    if typeof(operand).dtype.names:
         raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
     dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
