@@ -371,6 +371,12 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`vander` of nothing is nothing for any dtype; JAX counts to -1.",
+        in_programs_of(
+            r"jnp\.vander", where_jax_raises("^OverflowError: Python integer -1 out of bounds")
+        ),
+    ),
+    Deliberate(
         "`bessel_jn` is a number also where JAX's recurrence overflows.",
         equates=where_called(
             r"jax\.scipy\.special\.bessel_jn",

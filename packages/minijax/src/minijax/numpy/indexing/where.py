@@ -112,9 +112,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     if len(fills) != ndim(a):
         raise ValueError(f"nonzero: fill_value must be one for each of {ndim(a)} axes")
-    for fill in fills:
+    for fill in [] if fill_value is None else fills:
         dtype = typeof_named("nonzero: fill_value", fill).dtype
-        if fill_value is not None and (dtype.kind == "c" or dtype.names):
+        if dtype.kind == "c" or dtype.names:
             raise TypeError(f"nonzero: fill_value must be a real number, found {shown(fill)}")
     if size is None:
         size = int(np.count_nonzero(np.asarray(known)))
