@@ -245,6 +245,9 @@ FOUND = {
         n.gradient(n.ones(3, "bfloat16")),
         n.nonzero(n.zeros(2, "bfloat16"), size=1, fill_value=n.array(1.0, "bfloat16")),
     ],
+    "a positive matrix of narrow floats and a wide vector": lambda n, lib: [
+        lib.scipy.linalg.solve(n.eye(2, dtype="bfloat16") * 2, n.ones(2), assume_a="pos")
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

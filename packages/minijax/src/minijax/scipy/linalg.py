@@ -186,6 +186,7 @@ def solve(
         raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
+    a, b = meet(a, b)
     return _solve_positive(matrices_of("solve", a, square=True), b, lower)
 
 
