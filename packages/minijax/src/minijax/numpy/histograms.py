@@ -19,7 +19,7 @@ from minijax.runtime.conversion import require_the_device
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
-from minijax_stage2.functions import ints
+from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shown import counted, shown
 
@@ -68,7 +68,7 @@ def bincount(
                 "only when the program runs: give length="
             )
         largest = int(np.max(np.asarray(x))) if aval.size else -1
-        length = builtins.max(largest + 1, minlength, 0)
+        length = builtins.max(largest + 1, one_int("bincount: minlength", minlength), 0)
     return _bincount(x, weights, length)
 
 

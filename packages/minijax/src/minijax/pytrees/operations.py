@@ -172,7 +172,10 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
     >>> tree_all({"a": [True, 1], "b": False}), tree_all([])
     (False, True)
     """
-    return all(tree_leaves(tree, is_leaf))
+    try:
+        return all(tree_leaves(tree, is_leaf))
+    except ValueError as error:  # of an array that has several elements
+        raise ValueError(f"tree_all: a leaf is neither true nor false: {error}") from None
 
 
 @hiding_frames

@@ -218,6 +218,8 @@ def fori_loop(
     >>> fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int32, weak_type=True)
     """
+    if unroll is not None and type(unroll) is not int:
+        require_fit("fori_loop", "unroll", unroll, bool)
     require_function("fori_loop", body_fun)
     first, last = (_bound(role, bound) for role, bound in (("lower", lower), ("upper", upper)))
     are_weak = first.weak_type or last.weak_type
