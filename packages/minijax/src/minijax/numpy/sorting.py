@@ -221,8 +221,9 @@ def searchsorted(
         v: what to look for, an array of any shape.
         side: "left": before the elements of `a` that are equal; "right": after them.
         sorter: the indices that bring `a` in order, where it is not.
-        method: "scan" and "scan_unrolled" halve the range again and again; "compare_all"
-            compares with all elements; "sort" sorts both together, which is fast for many.
+        method: "scan" halves the range again and again, in a loop, which "scan_unrolled"
+            writes out; "compare_all" compares with all elements; "sort" sorts both together,
+            which is fast for many.
 
     Raises:
         ValueError: `a` has not one axis, or `side` or `method` is not known.
@@ -259,7 +260,7 @@ def searchsorted(
     elif method == "sort":
         found = _by_sorting(a, flat, side)
     else:
-        found = _by_halving(a, flat, side)
+        found = _by_halving(a, flat, side, method == "scan_unrolled")
     return lax.reshape(lax.convert_element_type(found, dtype), shape)
 
 
@@ -301,16 +302,20 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
     )
 
 
-def _by_halving(a: Any, v: Any, side: str) -> Any:
+def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
     """Goes on in steps of half the length while what is passed comes before."""
     size = typeof(a).shape[0]
-    place = lax.full(typeof(v).shape, 0, np.int32)
-    for bit in reversed(range(size.bit_length())):
-        further = lax.add(place, 1 << bit)
+
+    def halve(number: Any, place: Any) -> Any:
+        further = lax.add(place, lax.shift_right_logical(np.int32(longest), number))
         last = take_along(a, lax.min(lax.sub(further, 1), size - 1), 0)
         may_go = lax.bitwise_and(lax.le(further, size), _is_before(last, v, side))
-        place = select(may_go, further, place)
-    return place
+        return select(may_go, further, place)
+
+    rounds = size.bit_length()
+    longest = 1 << (rounds - 1)
+    start = lax.full(typeof(v).shape, 0, np.int32)
+    return lax.fori_loop(np.int32(0), np.int32(rounds), halve, start, unroll=unrolled or None)
 
 
 @operation(static=("right", "method"))
