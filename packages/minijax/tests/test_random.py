@@ -254,7 +254,7 @@ WRONG = [
     (lambda: random.permutation(KEY, 1.5), TypeError, "an integer"),
     (lambda: random.choice(KEY, 3, (4,), replace=False), ValueError, "without replacement"),
     (lambda: random.choice(KEY, 3, (4,), p=np.ones(2)), ValueError, "p must have shape"),
-    (lambda: KEY + 1, TypeError, "no numbers"),
+    (lambda: KEY + 1, TypeError, "not numbers"),
     (lambda: KEY + KEY, TypeError, "expected numbers"),
     (lambda: jnp.exp(KEY), TypeError, "expected numbers"),
     (lambda: np.asarray(KEY), TypeError, "random.key_data"),

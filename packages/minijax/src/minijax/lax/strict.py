@@ -192,22 +192,29 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
     return checked(function, check)
 
 
-def _giving_arrays(function: Function) -> Function:
-    """`function`, whose scalars are Arrays: inside, numpy's stand for what is a literal."""
+def _of_scalar(function: Function) -> Function:
+    """`function` of a fill value that is a scalar. Its own scalars are Arrays: inside, numpy's
+    stand for what is a literal.
+    """
     operation: Any = function
     fun: Any = operation.__wrapped__
+    signature = inspect.signature(fun)
 
     @functools.wraps(fun)
-    def giving_arrays(*args: Any, **kwargs: Any) -> Any:
+    def of_scalar(*args: Any, **kwargs: Any) -> Any:
+        value = signature.bind(*args, **kwargs).arguments["fill_value"]
+        if type(value) not in (int, float) and typeof(value).shape:
+            name = name_of(function)
+            raise TypeError(f"{name}: fill_value must be a scalar, found {typeof(value)}")
         return to_array(fun(*args, **kwargs))
 
-    result: Any = Operation(giving_arrays, operation.static_names, operation.takes_types)
+    result: Any = Operation(of_scalar, operation.static_names, operation.takes_types)
     return result  # type: ignore[no-any-return]
 
 
 # --8<-- [start:strict]
-full = _giving_arrays(promoting.full)
-full_like = _giving_arrays(promoting.full_like)
+full = _of_scalar(promoting.full)
+full_like = _of_scalar(promoting.full_like)
 add = _of_operands(promoting.add, "iufc")
 sub = _of_operands(promoting.sub, "iufc")
 mul = _of_operands(promoting.mul, "iufc")

@@ -34,8 +34,6 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     Array([[7., 7.],
            [7., 7.]], dtype=float32, weak_type=True)
     """
-    if type(fill_value) not in (int, float) and typeof(fill_value).shape:
-        raise TypeError(f"full: fill_value must be a scalar, found {typeof(fill_value)}")
     if dtype is not None:
         dtype = dtype_of_numbers("full", dtype)
         if dtype == key_dtype:
