@@ -62,6 +62,7 @@ FOUND = {
     )(1),
     "the step of linspace": lambda n, lib: n.linspace(1, 2, 3, dtype="float16", retstep=True),
     "the real step of linspace": lambda n, lib: n.linspace(1, 2j, 3, dtype="float32", retstep=True),
+    "integers between complex ends": lambda n, lib: n.linspace(1 + 2j, 5 + 0j, 3, dtype="int32"),
     "linspace of wider floats than its ends": lambda n, lib: [
         n.linspace(n.array(1, "int8"), n.array(2, "float32"), 5, False, dtype="float64"),
         n.linspace(n.array(1, "float16"), n.array(2, "float16"), 7, retstep=True, dtype="float32"),

@@ -479,6 +479,24 @@ DELIBERATE = [
             ),
         ),
     ),
+    Deliberate(
+        "Of an array without elements `nonzero` and its like give `fill_value` where indices lack, "
+        "as of any other; JAX gives zeros.",
+        called_with(
+            "value", r"jnp\.(nonzero|flatnonzero|argwhere|where)",
+            lambda a, *args, **kwargs: np.size(a) == 0 and kwargs.get("fill_value") is not None,
+        ),
+    ),
+    Deliberate(
+        "`setxor1d` of complex numbers fills up with the smallest also where one of them is NaN; "
+        "JAX with zeros.",
+        called_with(
+            "value", r"jnp\.setxor1d",
+            lambda a, b, *args, **kwargs: any(
+                np.asarray(x).dtype.kind == "c" and np.isnan(x).any() for x in (a, b)
+            ),
+        ),
+    ),
 ]  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def linspace(
         last = stop if num > 1 else start
         out = concatenate([out, expand_dims(last, 0)])
     if dtype.kind in "iu":
-        out = lax.floor(out)
+        out = lax.floor(lax.real(out) if inexact.kind == "c" else out)
     out = moveaxis(lax.convert_element_type(out, dtype), 0, axis)
     if retstep:
         if dtype.kind == "f" and inexact.kind == "c":
