@@ -6,8 +6,9 @@ What other transformations make of a jitted function is stage 3's.
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from threading import RLock
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakSet
 
 from minijax.errors.tracebacks import hide_frames, hiding_frames
@@ -36,12 +37,9 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import to_buffer
-from minijax_stage3.executable import Once
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
-
-T = TypeVar("T")
 
 _jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
@@ -67,7 +65,7 @@ class JittedFunction:
         self._options = options
         self._traced = traced
         self._executors: dict[Any, Executor] = {}
-        self._first_calls: dict[Signature, Once[Any]] = {}  # those that are not over
+        self._first_calls: dict[Signature, Any] = {}  # the locks of those that are not over
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._inside = fun if inline else None  # what is called inside a transformation
         _jitted.add(self)
@@ -179,34 +177,25 @@ class JittedFunction:
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
-            return self._prepare_leaves(args, kwargs)
+            leaves, signature = self._signature_of(args, kwargs)
+            execute = self._executors.get(signature) or self._first_call(signature, args, kwargs)
+            buffers = [
+                x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
+                for x, aval in zip(leaves, signature[1], strict=True)
+            ]
+            return execute, buffers
 
-    def _prepare_leaves(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        leaves, signature = self._signature_of(args, kwargs)
-        execute = self._executors.get(signature)
-        if execute is None:
-            execute = self._first_call(
-                signature, lambda: self._executor_of(signature, args, kwargs)
-            )
-        in_avals = signature[1]
-        buffers = [
-            x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
-            for x, aval in zip(leaves, in_avals, strict=True)
-        ]
-        return execute, buffers
-
-    def _first_call(self, signature: Signature, make: Callable[[], T]) -> T:
-        """Return what `make` returns; threads that ask at the same time wait together."""
-        once: Once[T] = self._first_calls.setdefault(signature, Once())
+    def _first_call(self, signature: Signature, args: Any, kwargs: Any) -> Any:
+        """Return the executor of a signature; threads that ask at once wait for the first."""
         try:
-            return once.get(make)
+            with self._first_calls.setdefault(signature, RLock()):
+                execute = self._executors.get(signature)
+                if execute is None:
+                    traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+                    execute = self._executors[signature] = self._compile(traced, args, kwargs)
+                return execute
         finally:
             self._first_calls.pop(signature, None)
-
-    def _executor_of(self, signature: Signature, args: Any, kwargs: Any) -> Executor:
-        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-        execute = self._executors[signature] = self._compile(traced)
-        return execute
 
     def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
         """The leaves of the arguments, and the signature of the call: structure, types, statics."""
@@ -251,7 +240,7 @@ class JittedFunction:
         ]
         explain(self._fun, Call(tree_structure((args, kwargs)), *signature[1:]), earlier)
 
-    def _compile(self, traced: Traced) -> Executor:
+    def _compile(self, traced: Traced, args: Any, kwargs: Any) -> Any:
         return Compilation(traced, self._options).executor()
 
     @evaluated_by_library
@@ -348,10 +337,6 @@ class JittedMethod(functools.partial[Any]):
 class DonatingFunction(JittedFunction):
     """A jitted function that may reuse the memory of some of its arguments."""
 
-    def __init__(self, *args: Any):
-        super().__init__(*args)
-        self._donating: dict[Signature, DonatingExecutor] = {}
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         evaluating = is_evaluating()
         try:
@@ -366,26 +351,15 @@ class DonatingFunction(JittedFunction):
             hide_frames(error)
             raise
 
-    def clear_cache(self) -> None:
-        super().clear_cache()
-        self._donating.clear()
-
     def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
         leaves, signature = self._signature_of(args, kwargs)
-        execute = self._donating.get(signature)
-        if execute is None:
-            execute = self._first_call(
-                signature, lambda: self._donating_executor(signature, args, kwargs)
-            )
+        execute = self._executors.get(signature) or self._first_call(signature, args, kwargs)
         return execute, leaves, signature[1]
 
-    def _donating_executor(self, signature: Signature, args: Any, kwargs: Any) -> DonatingExecutor:
-        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+    def _compile(self, traced: Traced, args: Any, kwargs: Any) -> Any:
         _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
         names = self._names(dynamic, dynamic_kwargs)
-        execute = DonatingExecutor(Compilation(traced, self._options), names)
-        self._donating[signature] = execute
-        return execute
+        return DonatingExecutor(Compilation(traced, self._options), names)
 
 
 def clear_jitted() -> None:
