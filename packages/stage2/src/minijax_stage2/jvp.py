@@ -1,6 +1,6 @@
 """Forward-mode differentiation: an interpreter that carries tangents along."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -55,17 +55,8 @@ class JVPTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        primals, tangents = [], []
-        constant = True
-        for x in args:
-            if isinstance(x, JVPTracer) and x.interpreter is self:
-                primals.append(x.primal)
-                tangents.append(x.tangent)
-                constant = False
-            else:
-                primals.append(x)
-                tangents.append(Zero.like(x))
-        if constant:
+        primals, tangents = self.unbox(args)
+        if all(type(tangent) is Zero for tangent in tangents):
             return self.leave_to_parent(primitive, args, params)
         with on_behalf_of(user_source()), set_interpreter(self.parent):
             outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
@@ -76,10 +67,14 @@ class JVPTrace(Trace):
     def box(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def unbox(self, x: Any) -> tuple[Any, Any]:
-        if isinstance(x, JVPTracer) and x.interpreter is self:
-            return x.primal, x.tangent
-        return x, Zero.like(x)
+    def unbox(self, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """The primals of values, and their tangents."""
+        primals, tangents = [], []
+        for x in values:
+            is_own = isinstance(x, JVPTracer) and x.interpreter is self
+            primals.append(x.primal if is_own else x)
+            tangents.append(x.tangent if is_own else Zero.like(x))
+        return primals, tangents
 
 
 def jvp_flat(
@@ -93,8 +88,7 @@ def jvp_flat(
     trace = JVPTrace(name)
     with trace.run():
         outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))
-    pairs = [trace.unbox(out) for out in outs]
-    return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    return trace.unbox(outs)
 
 
 # --8<-- [end:trace]

@@ -56,9 +56,8 @@ class Tracer(ArrayOperators, Boxed):
         raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
 
     def __bool__(self) -> bool:
-        return bool(
-            self.need_value(TracerBoolConversionError, "the truth of a traced value is needed")
-        )
+        need = "the truth of a traced value is needed"
+        return bool(self.need_value(TracerBoolConversionError, need))
 
     def __int__(self) -> int:
         return int(self._need_integer())
@@ -108,13 +107,10 @@ class Tracer(ArrayOperators, Boxed):
             raise leaked_value_error(self, self.interpreter, self.source)
 
     def _need_integer(self) -> Any:
+        need = "a Python integer is needed of a traced value"
         if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative
-            self.refuse(
-                TracerIntegerConversionError, "a Python integer is needed of a traced value"
-            )
-        return self.need_value(
-            TracerIntegerConversionError, "a Python integer is needed of a traced value"
-        )
+            self.refuse(TracerIntegerConversionError, need)
+        return self.need_value(TracerIntegerConversionError, need)
 
     def need_value(
         self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None

@@ -1,6 +1,6 @@
 """Vectorisation: an interpreter whose values hold one example for each index of an axis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
@@ -61,12 +61,7 @@ class BatchTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        values: list[Any] = []
-        dims: list[BatchDim] = []
-        for x in args:
-            value, dim = self.unbox(x)
-            values.append(value)
-            dims.append(dim)
+        values, dims = self.unbox(args)
         with on_behalf_of(user_source()):
             with set_interpreter(self.parent):
                 if dims.count(None) == len(dims):
@@ -77,10 +72,14 @@ class BatchTrace(Trace):
     def box(self, value: Any, dim: BatchDim) -> Any:
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def unbox(self, x: Any) -> tuple[Any, BatchDim]:
-        if isinstance(x, BatchTracer) and x.interpreter is self:
-            return x.value, x.batch_dim
-        return x, None
+    def unbox(self, args: Iterable[Any]) -> tuple[list[Any], list[BatchDim]]:
+        """The arrays that hold the examples of values, and their batch axes."""
+        values, dims = [], []
+        for x in args:
+            is_own = isinstance(x, BatchTracer) and x.interpreter is self
+            values.append(x.value if is_own else x)
+            dims.append(x.batch_dim if is_own else None)
+        return values, dims
 
 
 def vmap_flat(
@@ -99,8 +98,7 @@ def vmap_flat(
     trace = BatchTrace(axis_size, name)
     with trace.run():
         outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
-    pairs = [trace.unbox(out) for out in outs]
-    return [value for value, _ in pairs], [dim for _, dim in pairs]
+    return trace.unbox(outs)
 
 
 # --8<-- [end:trace]

@@ -150,8 +150,7 @@ def _resume(
             outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
     finally:
         trace.parent = began_above
-    pairs = [trace.unbox(out) for out in outs]
-    return [value for value, _ in pairs], [dim for _, dim in pairs]
+    return trace.unbox(outs)
 
 
 # --8<-- [end:map_flat]

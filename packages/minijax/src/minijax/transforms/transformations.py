@@ -357,7 +357,7 @@ def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
     """The result with the sum over all examples in place of what must not differ between them."""
 
     def summed(axis: int | None, leaf: Any) -> Any:
-        value, dim = trace.unbox(leaf)
+        (value,), (dim,) = trace.unbox([leaf])
         if axis is not None or dim is None:
             return leaf
         with set_interpreter(trace.parent):
