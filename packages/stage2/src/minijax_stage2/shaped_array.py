@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from minijax_stage1 import Boxed
+from minijax_stage1 import Boxed, Interpreter
 from minijax_stage2.remedies import Remedies
 from minijax_stage2.shown import shown
 
@@ -238,25 +237,11 @@ class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
 
 
 numpys_types = NumberTypes(64, weak_arrays=False)
-_number_types: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
 
-number_types: Callable[[], NumberTypes] = _number_types.get
+# What the types of numbers are in what is running; a later package has others of its own.
+types_in_force: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
 
-
-class set_number_types:
-    """Says for the block of a `with` what the types of numbers are; elsewhere they are numpy's."""
-
-    __slots__ = ("chosen", "previous")
-
-    def __init__(self, chosen: NumberTypes):
-        self.chosen = chosen
-
-    def __enter__(self) -> None:
-        self.previous = _number_types.get()
-        _number_types.set(self.chosen)
-
-    def __exit__(self, *exception: object) -> None:
-        _number_types.set(self.previous)
+number_types: Callable[[], NumberTypes] = types_in_force.get
 
 
 # --8<-- [end:number_types]
@@ -275,13 +260,6 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     np.ndarray: _of_numpy,
     **dict.fromkeys(np.sctypeDict.values(), _of_numpy),  # numpy's scalars
 }
-
-aval_attribute: Callable[[Any], ShapedArray] = attrgetter("aval")
-
-
-def has_aval(cls: type) -> None:
-    """Declares that the values of a class know their type, as the attribute `aval`."""
-    aval_rules[cls] = aval_attribute
 
 
 def has_type(x: Any) -> bool:
@@ -315,12 +293,17 @@ def typeof(x: Any) -> ShapedArray:
         if isinstance(x, scalar):
             return aval_rules[scalar](x)
     if isinstance(x, Boxed):
-        raise TypeError(
-            f"the {x.interpreter} of stage 1 knows `add` and `mul` on numbers only; "
-            "use the transformation of the same name from stage 2 or later"
-        )
+        raise stage1_error(x.interpreter)
     found = f"expected an array or a number, found {shown(x)} of type {type(x).__name__}"
     raise TypeError(f"{found}.{number_types().remedy_for(x)}")
+
+
+def stage1_error(interpreter: Interpreter) -> TypeError:
+    """The error for arrays that an interpreter of stage 1 meets."""
+    return TypeError(
+        f"the {interpreter} of stage 1 knows `add` and `mul` on numbers only; use the "
+        "transformation of the same name from stage 2 or later"
+    )
 
 
 def typeof_named(name: str, x: Any) -> ShapedArray:

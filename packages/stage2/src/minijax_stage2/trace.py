@@ -12,7 +12,7 @@ import numpy as np
 from minijax_stage1 import Interpreter, Op, current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2.errors import MissingRuleError
-from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.shaped_array import python_scalars, stage1_error
 
 
 # --8<-- [start:primitive]
@@ -163,10 +163,7 @@ def current_trace() -> Trace:
         return eval_trace
     if isinstance(interpreter, Trace):
         return interpreter
-    raise TypeError(
-        f"the {interpreter} of stage 1 knows `add` and `mul` on numbers only; "
-        "use the transformation of the same name from stage 2 or later"
-    )
+    raise stage1_error(interpreter)
 
 
 def trace_stack() -> list[Trace]:

@@ -10,6 +10,7 @@ import numpy as np
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
+from minijax.settings.number_types import set_number_types
 from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of
@@ -19,7 +20,6 @@ from minijax_stage2.shaped_array import (
     is_value,
     number_types,
     numpys_types,
-    set_number_types,
 )
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef

@@ -7,9 +7,8 @@ what the steps of its program would give; XLA sees the program.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.settings.number_types import types_in_function
+from minijax.settings.number_types import set_number_types, types_in_function
 from minijax_stage2 import Primitive, ShapedArray, bind
-from minijax_stage2.shaped_array import set_number_types
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars

@@ -18,7 +18,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.composition import decompositions, results_of
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import LibraryNumberTypes, Settings
+from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
 from minijax.settings.promotion import promote
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
@@ -35,7 +35,7 @@ from minijax_stage2 import (
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shaped_array import Shape, kind_of, set_number_types
+from minijax_stage2.shaped_array import Shape, kind_of
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise

@@ -8,7 +8,12 @@ import numpy as np
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.settings.key_dtype import extended, key_dtype, prng_key
-from minijax.settings.number_types import bits_of, library_number_types, types_here
+from minijax.settings.number_types import (
+    bits_of,
+    library_number_types,
+    set_number_types,
+    types_here,
+)
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.promotion import result_type as type_where_they_meet
@@ -19,7 +24,6 @@ from minijax_stage2.shaped_array import (
     kind_of,
     parse_dtype,
     python_scalars,
-    set_number_types,
 )
 from minijax_stage2.shown import shown
 

@@ -20,6 +20,7 @@ from minijax.settings.number_types import (
     dtype_promotion,
     library_number_types,
     rank_promotion,
+    set_number_types,
     types_here,
     types_in_function,
     x64,
@@ -33,7 +34,6 @@ from minijax_stage2.shaped_array import (
     aval_rules,
     number_types,
     numpys_types,
-    set_number_types,
 )
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call

@@ -26,13 +26,13 @@ from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
-from minijax.settings.number_types import types_here, types_in_function
+from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import bind, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import NumberTypes, number_types, set_number_types
+from minijax_stage2.shaped_array import NumberTypes, number_types
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array

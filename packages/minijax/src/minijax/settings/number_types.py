@@ -26,7 +26,7 @@ from minijax_stage2.shaped_array import (
     number_types,
     numpys_types,
     python_scalars,
-    set_number_types,
+    types_in_force,
 )
 
 
@@ -188,6 +188,22 @@ class LibraryNumberTypes(NumberTypes):
 
 
 # --8<-- [end:number_types]
+
+
+class set_number_types:
+    """Says for the block of a `with` what the types of numbers are; elsewhere they are numpy's."""
+
+    __slots__ = ("chosen", "previous")
+
+    def __init__(self, chosen: NumberTypes):
+        self.chosen = chosen
+
+    def __enter__(self) -> None:
+        self.previous = types_in_force.get()
+        types_in_force.set(self.chosen)
+
+    def __exit__(self, *exception: object) -> None:
+        types_in_force.set(self.previous)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
