@@ -1,7 +1,6 @@
 """Arithmetic and comparisons, element by element."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -14,83 +13,98 @@ from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
-def _of_stage(function: Callable[..., Any], example: str) -> Callable[..., Any]:
-    """A function of stage 2 as an operation, with an example of what it returns here."""
+@operation
+def neg(x: Any) -> Any:
+    """`-x`.
 
-    @functools.wraps(function)
-    def of_arrays(*args: Any, **kwargs: Any) -> Any:
-        require_meeting(*args)
-        return function(*args, **kwargs)
-
-    of_arrays.__doc__ = f"{function.__doc__}\n{example}"
-    return operation(of_arrays)
-
-
-neg = _of_stage(
-    stage2.neg,
-    """
     >>> lax.neg(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
-    """,
-)
-sin = _of_stage(
-    stage2.sin,
     """
+    return stage2.neg(x)
+
+
+@operation
+def sin(x: Any) -> Any:
+    """The sine of `x`.
+
     >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
     (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
-    """,
-)
-cos = _of_stage(
-    stage2.cos,
     """
+    return stage2.sin(x)
+
+
+@operation
+def cos(x: Any) -> Any:
+    """The cosine of `x`.
+
     >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
     (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
-    """,
-)
-exp = _of_stage(
-    stage2.exp,
     """
+    return stage2.cos(x)
+
+
+@operation
+def exp(x: Any) -> Any:
+    """The exponential of `x`.
+
     >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
     Array([ 0.,  1., inf], dtype=float32)
-    """,
-)
-log = _of_stage(
-    stage2.log,
     """
+    return stage2.exp(x)
+
+
+@operation
+def log(x: Any) -> Any:
+    """The natural logarithm of `x`.
+
     >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
     Array([ nan, -inf,   0.], dtype=float32)
-    """,
-)
-reciprocal = _of_stage(
-    stage2.reciprocal,
     """
+    return stage2.log(x)
+
+
+@operation
+def reciprocal(x: Any) -> Any:
+    """`1 / x`.
+
     >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
     Array([0.25,  inf], dtype=float32)
-    """,
-)
-
-add = _of_stage(
-    stage2.add,
     """
+    return stage2.reciprocal(x)
+
+
+@operation
+def add(x: Any, y: Any) -> Any:
+    """`x + y`.
+
     >>> lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
     Array([[11, 21],
            [12, 22]], dtype=int32)
-    """,
-)
-sub = _of_stage(
-    stage2.sub,
     """
+    require_meeting(x, y)
+    return stage2.add(x, y)
+
+
+@operation
+def sub(x: Any, y: Any) -> Any:
+    """`x - y`.
+
     >>> lax.sub(jnp.array([5, 7]), 2)
     Array([3, 5], dtype=int32)
-    """,
-)
-mul = _of_stage(
-    stage2.mul,
     """
+    require_meeting(x, y)
+    return stage2.sub(x, y)
+
+
+@operation
+def mul(x: Any, y: Any) -> Any:
+    """`x * y`.
+
     >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
-    """,
-)
+    """
+    require_meeting(x, y)
+    return stage2.mul(x, y)
 
 
 @operation
@@ -116,48 +130,70 @@ def pow(x: Any, y: Any) -> Any:
     return bind1(pow_p, *stage2.promote(x, y))
 
 
-eq = _of_stage(
-    stage2.eq,
-    """
+@operation
+def eq(x: Any, y: Any) -> Any:
+    """`x == y`, element by element.
+
     >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
     Array([ True, False], dtype=bool)
-    """,
-)
-ne = _of_stage(
-    stage2.ne,
     """
+    require_meeting(x, y)
+    return stage2.eq(x, y)
+
+
+@operation
+def ne(x: Any, y: Any) -> Any:
+    """`x != y`, element by element.
+
     >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
     Array([False,  True], dtype=bool)
-    """,
-)
-lt = _of_stage(
-    stage2.lt,
     """
+    require_meeting(x, y)
+    return stage2.ne(x, y)
+
+
+@operation
+def lt(x: Any, y: Any) -> Any:
+    """`x < y`, element by element.
+
     >>> lax.lt(jnp.array([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
-    """,
-)
-le = _of_stage(
-    stage2.le,
     """
+    require_meeting(x, y)
+    return stage2.lt(x, y)
+
+
+@operation
+def le(x: Any, y: Any) -> Any:
+    """`x <= y`, element by element.
+
     >>> lax.le(jnp.array([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
-    """,
-)
-gt = _of_stage(
-    stage2.gt,
     """
+    require_meeting(x, y)
+    return stage2.le(x, y)
+
+
+@operation
+def gt(x: Any, y: Any) -> Any:
+    """`x > y`, element by element.
+
     >>> lax.gt(jnp.array([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
-    """,
-)
-ge = _of_stage(
-    stage2.ge,
     """
+    require_meeting(x, y)
+    return stage2.gt(x, y)
+
+
+@operation
+def ge(x: Any, y: Any) -> Any:
+    """`x >= y`, element by element.
+
     >>> lax.ge(jnp.array([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
-    """,
-)
+    """
+    require_meeting(x, y)
+    return stage2.ge(x, y)
 
 
 @operation

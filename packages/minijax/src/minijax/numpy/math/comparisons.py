@@ -22,31 +22,55 @@ equal = lax.eq
 not_equal = lax.ne
 
 
-def _ordered(name: str, compare: Callable[[Any, Any], Any], symbol: str, result: str) -> Any:
-    """A comparison that knows complex numbers, as numpy orders them: by their real parts first."""
+def _ordered(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """A comparison as numpy orders complex numbers: by their real parts first."""
+    require_meeting(x, y)
+    if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
+        return compare(x, y)
+    x, y = promote(x, y)
+    is_tie = lax.eq(lax.real(x), lax.real(y))
+    by_imaginary = compare(lax.imag(x), lax.imag(y))
+    return where(is_tie, by_imaginary, compare(lax.real(x), lax.real(y)))
 
-    def function(x: Any, y: Any) -> Any:
-        require_meeting(x, y)
-        if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
-            return compare(x, y)
-        x, y = promote(x, y)
-        is_tie = lax.eq(lax.real(x), lax.real(y))
-        by_imaginary = compare(lax.imag(x), lax.imag(y))
-        return where(is_tie, by_imaginary, compare(lax.real(x), lax.real(y)))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""`x {symbol} y`, element by element; complex numbers by real parts first.
+@operation
+def less(x: Any, y: Any) -> Any:
+    """`x < y`, element by element; complex numbers by real parts first.
 
-    >>> jnp.{name}(jnp.array([1, 2, 3]), 2)
-    Array({result}, dtype=bool)
+    >>> jnp.less(jnp.array([1, 2, 3]), 2)
+    Array([ True, False, False], dtype=bool)
     """
-    return operation(function)
+    return _ordered(lax.lt, x, y)
 
 
-less = _ordered("less", lax.lt, "<", "[ True, False, False]")
-less_equal = _ordered("less_equal", lax.le, "<=", "[ True,  True, False]")
-greater = _ordered("greater", lax.gt, ">", "[False, False,  True]")
-greater_equal = _ordered("greater_equal", lax.ge, ">=", "[False,  True,  True]")
+@operation
+def less_equal(x: Any, y: Any) -> Any:
+    """`x <= y`, element by element; complex numbers by real parts first.
+
+    >>> jnp.less_equal(jnp.array([1, 2, 3]), 2)
+    Array([ True,  True, False], dtype=bool)
+    """
+    return _ordered(lax.le, x, y)
+
+
+@operation
+def greater(x: Any, y: Any) -> Any:
+    """`x > y`, element by element; complex numbers by real parts first.
+
+    >>> jnp.greater(jnp.array([1, 2, 3]), 2)
+    Array([False, False,  True], dtype=bool)
+    """
+    return _ordered(lax.gt, x, y)
+
+
+@operation
+def greater_equal(x: Any, y: Any) -> Any:
+    """`x >= y`, element by element; complex numbers by real parts first.
+
+    >>> jnp.greater_equal(jnp.array([1, 2, 3]), 2)
+    Array([False,  True,  True], dtype=bool)
+    """
+    return _ordered(lax.ge, x, y)
 
 
 def truth(x: Any) -> Any:
