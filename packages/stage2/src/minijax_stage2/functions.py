@@ -266,7 +266,8 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
     `how` is what a compiler may be told of the computation; numpy is told nothing.
     """
-    x, y = _same_dtype(x, y)
+    meeting = result_type(typeof(x), typeof(y))
+    x, y = cast(x, meeting), cast(y, meeting)
     try:
         contracted, batch = (
             tuple([ints("dot_general: dimension_numbers", axes) for axes in pair])
@@ -311,12 +312,6 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
 
 
 # --8<-- [end:structural]
-
-
-def _same_dtype(*operands: Array) -> list[Array]:
-    """Promotes dtypes, not shapes."""
-    meeting = result_type(*[typeof(x) for x in operands])
-    return [cast(x, meeting) for x in operands]
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

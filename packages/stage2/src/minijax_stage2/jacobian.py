@@ -48,18 +48,17 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         check_argnums("jacfwd", fun, chosen, len(args))
-        inputs = args[chosen[0]] if is_one(argnums) else tuple(args[i] for i in chosen)
-        flat_inputs, in_tree = tree_flatten(inputs)
+        flat_inputs, in_tree = tree_flatten(tuple(args[i] for i in chosen))
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
         for x in flat_inputs:
             require_inexact("jacfwd", fun, x)
 
-        of_inputs = function_of(chosen, fun, args, kwargs)
-        inputs_tree = tree_flatten(tuple(args[i] for i in chosen))[1]
-        flat_fun = FlatFunction(of_inputs, inputs_tree)
+        flat_fun = FlatFunction(function_of(chosen, fun, args, kwargs), in_tree)
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
+        if is_one(argnums):
+            rows = [row[0] for row in rows]
         return tree_unflatten(flat_fun.out_tree, rows)
 
     return jacobian

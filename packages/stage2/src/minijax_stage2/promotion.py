@@ -126,16 +126,13 @@ def _meeting_types(
     meeting = _result_type(numbers, *avals)
     if inexact:
         meeting = inexact_type(meeting)
-    shapes = dict.fromkeys(aval.shape for aval in avals if aval.shape)  # in order, for messages
-    shape = broadcast_shapes(*shapes) if len(shapes) > 1 else None
-    targets = [
-        None
-        if aval.dtype == meeting.dtype and (not aval.shape or shape in (None, aval.shape))
-        else ShapedArray(
-            shape if shape and aval.shape else aval.shape, meeting.dtype, meeting.weak_type
-        )
-        for aval in avals
-    ]
+    # Scalars stay scalars; the shapes are in order, for messages.
+    shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
+    targets: list[ShapedArray | None] = []
+    for aval in avals:
+        target = ShapedArray(shape if aval.shape else (), meeting.dtype, meeting.weak_type)
+        is_there = aval.shape == target.shape and aval.dtype == target.dtype
+        targets.append(None if is_there else target)
     return targets if any(targets) else None
 
 

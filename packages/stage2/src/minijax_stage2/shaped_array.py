@@ -20,8 +20,6 @@ float0 = np.dtype([("float0", np.void, 0)])
 # The dtypes of arrays whose elements are not numbers: structured, of one field that has their name.
 no_numbers = {float0}
 
-_SHORT_KINDS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
-
 
 @lru_cache(maxsize=256)
 def short_dtype(dtype: np.dtype[Any]) -> str:
@@ -35,9 +33,7 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
     if dtype.isbuiltin == 2:  # defined by ml_dtypes: bfloat16, float8_e4m3fn, int4, ...
         name = dtype.name.replace("bfloat", "bf").replace("float", "f")
         return name.replace("uint", "u").replace("int", "i")
-    if dtype.kind == "b":
-        return "bool"
-    return f"{_SHORT_KINDS.get(dtype.kind, dtype.name)}{8 * dtype.itemsize}"
+    return f"{dtype.kind}{8 * dtype.itemsize}" if dtype.kind in "iufc" else dtype.name
 
 
 # --8<-- [start:shaped_array]

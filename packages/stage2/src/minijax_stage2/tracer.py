@@ -151,12 +151,7 @@ class PrimalTracer(Tracer):
         return self.primal.why_unknown()  # type: ignore[no-any-return]
 
 
-class _Unknown:
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-unknown = _Unknown()
+unknown: Any = object()
 
 _REMEDY: dict[type[ConcretizationTypeError], Callable[[Remedies], str]] = {
     TracerBoolConversionError: lambda remedies: remedies.branch,

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
@@ -13,12 +13,7 @@ from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
 from minijax_stage2.tracer import Tracer
-from minijax_stage2.tree import (
-    broadcast_prefix,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten
 
 vmap_rules = Rules("vmap", "vmap_rules")
 
@@ -175,15 +170,14 @@ def vmap(
     name = name_of(fun)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        paths_and_leaves, in_tree = tree_flatten_with_path((args, kwargs))
-        leaves = [leaf for _, leaf in paths_and_leaves]
+        leaves, in_tree = tree_flatten((args, kwargs))
+        labels = argument_names(fun, args, kwargs)
         dims = _flat_in_axes(name, in_axes, args, kwargs)
-        labels = [argument_name(fun, path) for path, _ in paths_and_leaves]
         dims = [
             _canonical_axis(f"vmap of `{name}`: {label}", leaf, dim)
             for label, leaf, dim in zip(labels, leaves, dims, strict=True)
         ]
-        size = _axis_size(name, labels, leaves, dims, axis_size)
+        size = _axis_size(name, zip(labels, leaves, dims, strict=True), axis_size)
         flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
         outs, out_dims = vmap_flat(flat_fun, leaves, dims, size, fun)
         result = tree_unflatten(flat_fun.out_tree, outs)
@@ -246,18 +240,16 @@ def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
 
 
 def _axis_size(
-    name: str,
-    labels: Sequence[str],
-    leaves: Sequence[Any],
-    dims: Sequence[BatchDim],
-    axis_size: int | None,
+    name: str, arguments: Iterable[tuple[str, Any, BatchDim]], axis_size: int | None
 ) -> int:
-    rows = [
-        (label, str(typeof(leaf).shape), dim, typeof(leaf).shape[dim])
-        for label, leaf, dim in zip(labels, leaves, dims, strict=True)
-        if dim is not None
-    ]
-    sizes = {size for *_, size in rows} | ({axis_size} if axis_size is not None else set())
+    rows: list[tuple[Any, ...]] = []
+    if axis_size is not None:
+        rows.append(("axis_size", "", "", axis_size))
+    for label, leaf, dim in arguments:
+        if dim is not None:
+            shape = typeof(leaf).shape
+            rows.append((label, str(shape), dim, shape[dim]))
+    sizes = {size for *_, size in rows}
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
@@ -265,8 +257,6 @@ def _axis_size(
             f"vmap of `{name}`: nothing is mapped; give in_axes an axis for at least one "
             "argument, or give axis_size"
         )
-    if axis_size is not None:
-        rows.insert(0, ("axis_size", "", "", axis_size))  # type: ignore[arg-type]
     table = [("argument", "shape", "axis", "size"), *rows]
     lines = [f"    {a:<20} {b:<14} {c!s:<5} {d}" for a, b, c, d in table]
     raise MappedAxisError(
