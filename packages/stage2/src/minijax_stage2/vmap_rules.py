@@ -61,27 +61,30 @@ def _example_shape(x: Any, dim: BatchDim) -> Shape:
 
 
 # --8<-- [start:structural]
-def _reduce_sum(axis_size: int, values: Values, dims: Dims, *, axes: Shape) -> Batched:
-    (x,) = _examples_first(axis_size, values, dims)
-    return [reduce_sum(x, tuple(axis + 1 for axis in axes))], [0]
+def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
+    """The rule of a primitive of one operand, by `rule` for one whose examples lie along axis 0.
+
+    Arguments:
+        rule: function `(x, axis_size, **params)` that returns the batch of results.
+    """
+
+    def batched(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:
+        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        return [rule(x, axis_size, **params)], [0]
+
+    return batched
 
 
-def _transpose(axis_size: int, values: Values, dims: Dims, *, permutation: Shape) -> Batched:
-    (x,) = _examples_first(axis_size, values, dims)
-    return [transpose(x, (0, *(axis + 1 for axis in permutation)))], [0]
-
-
-def _reshape(axis_size: int, values: Values, dims: Dims, *, new_sizes: Shape) -> Batched:
-    (x,) = _examples_first(axis_size, values, dims)
-    return [reshape(x, (axis_size, *new_sizes))], [0]
-
-
-def _broadcast_in_dim(
-    axis_size: int, values: Values, dims: Dims, *, shape: Shape, broadcast_dimensions: Shape
-) -> Batched:
-    (x,) = _examples_first(axis_size, values, dims)
-    axes = (0, *(axis + 1 for axis in broadcast_dimensions))
-    return [broadcast_in_dim(x, (axis_size, *shape), axes)], [0]
+vmap_rules[p.reduce_sum_p] = examples_first(lambda x, n, axes: reduce_sum(x, _after(axes)))
+vmap_rules[p.transpose_p] = examples_first(
+    lambda x, n, permutation: transpose(x, (0, *_after(permutation)))
+)
+vmap_rules[p.reshape_p] = examples_first(lambda x, n, new_sizes: reshape(x, (n, *new_sizes)))
+vmap_rules[p.broadcast_in_dim_p] = examples_first(
+    lambda x, n, shape, broadcast_dimensions: broadcast_in_dim(
+        x, (n, *shape), (0, *_after(broadcast_dimensions))
+    )
+)
 
 
 def _dot_general(
@@ -119,15 +122,7 @@ def _after(axes: Shape) -> Shape:
     return tuple(axis + 1 for axis in axes)
 
 
-def _examples_first(axis_size: int, values: Values, dims: Dims) -> list[Any]:
-    return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
-
-
 for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS, p.select_n_p, p.convert_element_type_p):
     vmap_rules[primitive] = elementwise(primitive)
 
-vmap_rules[p.reduce_sum_p] = _reduce_sum
-vmap_rules[p.transpose_p] = _transpose
-vmap_rules[p.reshape_p] = _reshape
-vmap_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
 vmap_rules[p.dot_general_p] = _dot_general
