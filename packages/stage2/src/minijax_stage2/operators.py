@@ -109,9 +109,15 @@ class ArrayOperators:
         methods = number_types().array_methods
         if name in methods:
             return methods[name].__get__(self)
+        if not name.startswith("_"):
+            self.require_usable()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def require_usable(self) -> None:
+        """Raise an error if nothing can be done with this any more."""
+
     def _refuse_method(self, name: str) -> NoReturn:
+        self.require_usable()
         raise TypeError(f"{self.aval}: arrays have no `{name}` here")
 
     def transpose(self, *axes: Any) -> Any:

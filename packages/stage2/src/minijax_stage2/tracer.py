@@ -88,19 +88,7 @@ class Tracer(ArrayOperators, Boxed):
             return methods["__iter__"](self)
         self.refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if not name.startswith("_"):
-                self._require_running()
-            raise
-
-    def _refuse_method(self, name: str) -> NoReturn:
-        self._require_running()
-        super()._refuse_method(name)
-
-    def _require_running(self) -> None:
+    def require_usable(self) -> None:
         """Raise an error if this has left the function that it is for."""
         here = current_interpreter()
         if self.interpreter is not here and not self.interpreter.encloses(here):
