@@ -249,7 +249,7 @@ def _axis_size(
         if dim is not None:
             shape = typeof(leaf).shape
             rows.append((label, str(shape), dim, shape[dim]))
-    sizes = {size for *_, size in rows}
+    sizes: set[int] = {size for *_, size in rows}
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
