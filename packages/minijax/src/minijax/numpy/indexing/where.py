@@ -141,7 +141,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     )
     is_found = lax.lt(lax.iota(dtype, size), total)
     return tuple(
-        stage2.where(is_found, index, cast(fill, typeof(index)))
+        stage2.where(is_found, index, fill)
         for index, fill in zip(unravel_index(found, shape(a)), fills, strict=True)
     )
 
