@@ -71,6 +71,9 @@ REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogde
 
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
+# JAX's NaN as the numbers that ours are.
+numbers_for_nan = of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x)))
+
 DELIBERATE = [
     Deliberate(
         "What JAX says that it has not implemented, minijax may have.",
@@ -292,7 +295,7 @@ DELIBERATE = [
             r"jnp\.linalg\.lstsq",
             where_under(
                 set(DIFFERENTIATE),
-                of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
+                numbers_for_nan,
             ),
         ),
     ),
@@ -332,7 +335,7 @@ DELIBERATE = [
             r"jax\.scipy\.stats\.beta\..*",
             where_under(
                 set(DIFFERENTIATE),
-                of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
+                numbers_for_nan,
             ),
         ),
     ),
@@ -380,7 +383,7 @@ DELIBERATE = [
         "`bessel_jn` is a number also where JAX's recurrence overflows.",
         equates=where_called(
             r"jax\.scipy\.special\.bessel_jn",
-            of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
+            numbers_for_nan,
         ),
     ),
     Deliberate(
@@ -475,7 +478,7 @@ DELIBERATE = [
             r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
             where_under(
                 set(DIFFERENTIATE),
-                of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))),
+                numbers_for_nan,
             ),
         ),
     ),

@@ -4,8 +4,6 @@ import importlib.util
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 from types import SimpleNamespace
@@ -13,6 +11,15 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 import pytest
+from backend_programs import (
+    EXTENSION_DTYPES,
+    aval,
+    aval_of,
+    elementwise,
+    in_fresh_process,
+    put,
+    run,
+)
 
 from minijax_stage3 import backend
 from minijax_stage3.backend import interrupts_deferred
@@ -22,53 +29,7 @@ NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-EXTENSION_DTYPES = [
-    *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
-    *(ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz),
-]
 ALL_DTYPES = [np.dtype(dtype) for dtype in (*NATIVE_DTYPES, *EXTENSION_DTYPES)]
-
-
-def aval(shape, dtype):
-    return SimpleNamespace(shape=tuple(shape), dtype=np.dtype(dtype), weak_type=False)
-
-
-def aval_of(x):
-    return aval(np.shape(x), x.dtype.newbyteorder("="))
-
-
-def put(x):
-    return backend.put(x, aval_of(x))
-
-
-def elementwise(operation, n, dtype="f32", arguments="%x"):
-    """A program of one operation on vectors."""
-    vector = f"tensor<{n}x{dtype}>"
-    parameters = ", ".join(f"{name}: {vector}" for name in arguments.split(", "))
-    types = ", ".join([vector] * len(arguments.split(", ")))
-    return f"""
-        module @elementwise {{
-          func.func public @main({parameters}) -> {vector} {{
-            %0 = "{operation}"({arguments}) : ({types}) -> {vector}
-            return %0 : {vector}
-          }}
-        }}"""
-
-
-def run(text, out_avals, *args):
-    results = backend.compile(text, out_avals).execute([put(x) for x in args])
-    return [backend.get(result) for result in results]
-
-
-def in_fresh_process(program, *path, **env):
-    """Runs a program by itself; returns its standard output. It must end well and log nothing."""
-    search = [*path, os.environ.get("PYTHONPATH", "")]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search)), **env}
-    env.pop("TF_CPP_MIN_LOG_LEVEL", None)  # this process has set it by now
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
 
 
 # Uses every function of the backend, once.

@@ -4,9 +4,11 @@ import functools
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from static_argument_laws import StaticArgumentLaws, counted
 
 from minijax_stage2 import (
     ShapedArray,
@@ -25,18 +27,6 @@ from minijax_stage3 import Array, array, backend, executable, jit, make_jaxpr
 
 X = np.arange(3.0)
 f32 = np.float32
-
-
-def counted(f):
-    """`f`, which also counts how often it runs: under jit, how often it is traced."""
-
-    @functools.wraps(f)
-    def counting(*args, **kwargs):
-        counting.traces += 1
-        return f(*args, **kwargs)
-
-    counting.traces = 0
-    return counting
 
 
 @pytest.fixture
@@ -174,37 +164,8 @@ def program_of(g):
     return traced.jaxpr, "f"
 
 
-class TestStaticArguments:
-    @staticmethod
-    def power(x, n, *, flip=False):
-        assert type(flip) is bool
-        result = 1.0
-        for _ in range(n):
-            result = result * x
-        return -result if flip else result
-
-    def test_one_and_true_and_one_point_zero_are_three(self):
-        f = counted(lambda n: str(n) and float(n))
-        g = jit(f, static_argnums=0)
-        for n in (1, 1.0, True, 1, True, 1.0):
-            g(n)
-        assert f.traces == 3
-        assert [float(jit(lambda n: 1.0 / n, static_argnums=0)(z)) for z in (0.5, 2)] == [2, 0.5]
-
-    def test_any_hashable_value(self):
-        f = jit(lambda f, shape, x: f(reduce_sum(x)) + shape[0], static_argnums=(0, 1))
-        assert f(sin, (3, 4), X).item() == pytest.approx(np.sin(3.0) + 3)
-        assert f(abs, (3, 4), -X).item() == 6.0
-
-    def test_positions_of_many_arguments(self):
-        f = jit(lambda *args: sum(args[1:], 0.0) if args[0] == "sum" else args[1], static_argnums=0)
-        assert (f("sum", 1.0, 2.0).item(), f("first", 1.0, 2.0).item()) == (3.0, 1.0)
-
-    def test_under_other_transformations(self):
-        g = jit(self.power, static_argnums=1)
-        np.testing.assert_allclose(vmap(lambda x: g(x, 3))(X), X**3)
-        assert deriv(lambda x: g(x, 3))(2.0) == 12.0
-        assert jit(lambda x: g(x, 2) + g(x, 3))(2.0).item() == 12.0
+class TestStaticArguments(StaticArgumentLaws):
+    lib = SimpleNamespace(jit=jit, deriv=deriv, vmap=vmap, sin=sin, reduce_sum=reduce_sum)
 
     @pytest.mark.parametrize(
         ("make", "error", "message"),

@@ -8,6 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from minijax.numpy.creation import asarray
+
 
 # --8<-- [start:scalar_type]
 class _ScalarType(type):
@@ -26,8 +28,6 @@ class _ScalarType(type):
 
     def __call__(cls, x: Any = 0) -> Any:
         """`x`, a number or an array, as an Array of this dtype."""
-        from minijax.numpy.creation import asarray
-
         return asarray(x, cls)
 
     def __instancecheck__(cls, x: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
@@ -317,8 +318,6 @@ def ravel_multi_index(
         for index, size in zip(multi_index, sizes, strict=True):
             known = known_value(index)
             if known is None:
-                from minijax.errors.classes import ConcretizationTypeError
-
                 raise ConcretizationTypeError(
                     "ravel_multi_index: in mode 'raise' the indices must be known when the "
                     "function is traced; choose mode='wrap' or mode='clip'"

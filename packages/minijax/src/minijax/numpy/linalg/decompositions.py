@@ -7,6 +7,7 @@ import minijax.numpy.products as products
 from minijax.lax.linalg import promoting as linalg
 from minijax.lax.linalg.matrices import eye_like, matrices_of, mH, mT
 from minijax.lax.precision import PrecisionLike
+from minijax.numpy import reductions
 from minijax.numpy.linalg.solve import inv
 from minijax.numpy.triangles import diagonal as diagonal_of
 from minijax.runtime.operation import operation
@@ -266,9 +267,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
-    from minijax.numpy.reductions import sum
-
-    return sum(diagonal(x, offset=offset), -1, dtype=dtype)
+    return reductions.sum(diagonal(x, offset=offset), -1, dtype=dtype)
 
 
 @operation

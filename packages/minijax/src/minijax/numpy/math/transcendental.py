@@ -6,7 +6,9 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.arithmetic import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.numpy.cumulative import cumsum
 from minijax.numpy.dtypes import default_float
+from minijax.numpy.math.arithmetic import mod
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, weak_if_all_are
@@ -340,9 +342,6 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     >>> jnp.unwrap(jnp.array([0.0, 170.0, -170.0]), period=360.0)
     Array([  0., 170., 190.], dtype=float32)
     """
-    from minijax.numpy.cumulative import cumsum
-    from minijax.numpy.math.arithmetic import mod
-
     if not typeof(p).ndim:
         raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
     if isinstance(period, float) and not is_inexact(typeof(p).dtype):
