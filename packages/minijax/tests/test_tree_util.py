@@ -1,6 +1,7 @@
 """What the library adds to the pytrees of stage 2."""
 
 import operator
+from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -40,7 +41,10 @@ from minijax.tree_util import (
     treedef_is_leaf,
     treedef_tuple,
 )
+from minijax_stage2 import register_pytree_node as register_in_stage2
 from minijax_stage2.tree import explain_mismatch
+
+Point = namedtuple("Point", "x y")
 
 
 @register_dataclass
@@ -110,6 +114,12 @@ def containers(tree):
         st.builds(Layer, tree, tree, st.sampled_from(["tanh", "relu"])),
         st.lists(tree, max_size=3).map(lambda items: Bag(*items, label="b")),
         st.builds(Span, tree, tree),
+        st.lists(tree, max_size=3).map(tuple),
+        st.dictionaries(st.sampled_from("abc"), tree, max_size=3).map(OrderedDict),
+        st.dictionaries(st.sampled_from("abc"), tree, max_size=3).map(
+            lambda d: defaultdict(int, d)
+        ),
+        st.builds(Point, tree, tree),
     )
 
 
@@ -123,6 +133,39 @@ def test_classes_come_apart_and_together(tree):
     assert tree_unflatten(treedef, leaves) == tree
     assert tree_map(lambda x: x, tree) == tree
     assert [leaf for _, leaf in tree_leaves_with_path(tree)] == leaves
+
+
+def follow(tree, path):
+    for key in path:
+        match key:
+            case SequenceKey(i):
+                tree = tree[i]
+            case DictKey(k):
+                tree = tree[k]
+            case GetAttrKey(name):
+                tree = getattr(tree, name)
+            case FlattenedIndexKey(i):
+                tree = tree_leaves(tree, is_leaf=lambda x, node=tree: x is not node)[i]
+    return tree
+
+
+@given(trees)
+def test_key_paths_reach_the_leaves(tree):
+    assert all(follow(tree, path) is leaf for path, leaf in tree_leaves_with_path(tree))
+
+
+def test_a_class_that_stage_2_learns_of_is_known_to_compiled_calls():
+    """It is mirrored when it is first met, also after others were."""
+    assert minijax.jit(lambda x: x[0])([1.0]) == 1.0
+
+    class Late:
+        def __init__(self, x):
+            self.x = x
+
+    register_in_stage2(Late, lambda node: ((node.x,), None), lambda _, children: Late(*children))
+    assert minijax.jit(lambda node: Late(2 * node.x))(Late(3.0)).x == 6.0
+    ((path, leaf),) = tree_leaves_with_path(Late(3.0))
+    assert (path, leaf) == ((FlattenedIndexKey(0),), 3.0)
 
 
 def test_keys_of_registered_classes():
@@ -139,6 +182,9 @@ def test_keys_print_as_in_jax():
     path = (DictKey("a"), SequenceKey(1), GetAttrKey("w"), FlattenedIndexKey(2))
     assert keystr(path) == "['a'][1].w[<flat index 2>]"
     assert keystr(path, simple=True, separator="/") == "a/1/w/2"
+    assert repr(path[0]) == "DictKey(key='a')"
+    with pytest.raises(AttributeError):
+        path[1].idx = 1
 
 
 def test_is_leaf_may_take_the_path():

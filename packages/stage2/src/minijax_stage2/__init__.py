@@ -25,15 +25,9 @@ from minijax_stage2.vmap import *
 
 __all__ = [
     "ConcretizationTypeError",
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "KeyPath",
     "MissingRuleError",
-    "NodeType",
     "Primitive",
     "PyTreeDef",
-    "SequenceKey",
     "ShapedArray",
     "Trace",
     "Tracer",
@@ -80,7 +74,6 @@ __all__ = [
     "mul",
     "ne",
     "neg",
-    "on_register",
     "power",
     "promote",
     "reciprocal",

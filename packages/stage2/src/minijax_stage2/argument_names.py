@@ -7,33 +7,26 @@ from typing import Any
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 
 
-def argument_names(fun: Callable[..., Any], args: Any, kwargs: Any) -> list[str]:
-    """The names of all leaves of the arguments `fun` is called with."""
-    paths_and_leaves, _ = tree_flatten_with_path((args, kwargs))
-    return [argument_name(fun, path) for path, _ in paths_and_leaves]
+def argument_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> list[str]:
+    """The names of all leaves of the arguments `fun` is called with, such as `params['w'][0]`."""
+    named = [*zip(positional_names(fun, len(args)), args, strict=True), *sorted(kwargs.items())]
+    return [
+        name + keystr(path) for name, arg in named for path, _ in tree_flatten_with_path(arg)[0]
+    ]
 
 
-def argument_name(fun: Callable[..., Any], path: Sequence[Any]) -> str:
-    """The name of a leaf of the arguments of `fun`, such as `params['w'][0]`.
-
-    Arguments:
-        fun: the function that is called.
-        path: where the leaf stands in the pair `(args, kwargs)` of the call.
-    """
-    part, which, *rest = path
-    below = keystr(tuple(rest))
-    if part.idx == 1:
-        return f"{which.key}{below}"
-    position = which.idx
+def positional_names(fun: Callable[..., Any], count: int) -> list[str]:
+    """The names that `fun` gives to its first `count` positional arguments."""
+    names: list[str] = []
     for name, parameter in _parameters(fun):
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            return f"{name}[{position}]{below}"
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            break
-        if position == 0:
-            return f"{name}{below}"
-        position -= 1
-    return f"args[{which.idx}]{below}"
+            names += [f"{name}[{i}]" for i in range(count - len(names))]
+        elif parameter.kind in _POSITIONAL:
+            names.append(name)
+    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]
+
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _parameters(fun: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:

@@ -18,70 +18,15 @@ MAX_DEPTH = 100_000  # a tree deeper than this is taken to contain itself
 
 
 # --8<-- [start:keys]
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
-    """A position in a list or tuple, written `[0]`.
-
-    >>> keystr((SequenceKey(0),))
-    '[0]'
-    """
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-
-@dataclass(frozen=True, slots=True)
-class DictKey:
-    """A key of a dict, written `['a']`.
-
-    >>> keystr((DictKey("a"),))
-    "['a']"
-    """
-
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
-    """An attribute, such as a field of a namedtuple, written `.name`.
-
-    >>> keystr((GetAttrKey("name"),))
-    '.name'
-    """
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
-    """A child of a node about which nothing more is known, written `[<flat index 0>]`.
-
-    >>> keystr((FlattenedIndexKey(0),))
-    '[<flat index 0>]'
-    """
-
-    key: int
-
-    def __str__(self) -> str:
-        return f"[<flat index {self.key!r}>]"
-
-
-KeyPath = tuple[Any, ...]  # the way from the root of a tree to one of its leaves
+KeyPath = tuple[Any, ...]  # the way from the root of a tree to a leaf: keys, as code writes them
 
 
 def keystr(keys: KeyPath) -> str:
     """Write a key path as Python code would reach the leaf.
 
-    >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
-    "['layers'][0].weight"
+    >>> [(path, _)], _ = tree_flatten_with_path({"layers": [0.5]})
+    >>> path, keystr(path)
+    (("['layers']", '[0]'), "['layers'][0]")
     """
     return "".join(map(str, keys))
 
@@ -99,13 +44,13 @@ class NodeType:
         flatten: `flatten(node) -> (children, aux_data)`. What is in `aux_data` belongs to
             the structure, so it should be comparable and hashable.
         unflatten: `unflatten(aux_data, children) -> node`.
-        keys: `keys(aux_data, num_children) -> the children's keys`.
+        keys: `keys(aux_data, num_children) -> the children's keys`, whose texts stand in paths.
     """
 
     type: type[Any]
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
-    keys: Callable[[Any, int], Iterable[Any]] = lambda _, n: map(FlattenedIndexKey, range(n))
+    keys: Callable[[Any, int], Iterable[Any]] = lambda _, n: _texts("[<flat index {}>]", range(n))
 
     def flatten_with_keys(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
         """Like `flatten`, with a key beside each child."""
@@ -113,12 +58,8 @@ class NodeType:
         children = tuple(children)
         return list(zip(self.keys(aux_data, len(children)), children, strict=True)), aux_data
 
-    def __reduce__(self) -> Any:
-        return registered_node_type, (self.type,)
-
 
 registry: dict[type[Any], NodeType] = {}
-_observers: list[Callable[[NodeType], None]] = []
 
 
 def find_node_type(cls: type[Any]) -> NodeType | None:
@@ -139,11 +80,11 @@ def _namedtuple_node(cls: Any) -> NodeType:
         cls,
         flatten=lambda node: (node, None),
         unflatten=lambda _, children: cls(*children),
-        keys=lambda _, n: map(GetAttrKey, cls._fields),
+        keys=lambda _, n: _texts(".{}", cls._fields),
     )
 
 
-def registered_node_type(cls: type[Any]) -> NodeType:
+def node_type_of(cls: type[Any]) -> NodeType:
     """Return how nodes of class `cls` come apart; ValueError: its instances are leaves."""
     node_type = find_node_type(cls)
     if node_type is None:
@@ -161,15 +102,6 @@ def register(node_type: NodeType) -> None:
             "once, before its first use in a tree"
         )
     registry[node_type.type] = node_type
-    for callback in _observers:
-        callback(node_type)
-
-
-def on_register(callback: Callable[[NodeType], None]) -> None:
-    """Call `callback` with every `NodeType`: those registered so far, and each to come."""
-    _observers.append(callback)
-    for node_type in list(registry.values()):
-        callback(node_type)
 
 
 def register_pytree_node(
@@ -199,12 +131,16 @@ def register_pytree_node(
     register(NodeType(nodetype, flatten_func, unflatten_func))
 
 
-def _sequence_keys(aux_data: Any, num_children: int) -> Iterable[Any]:
-    return map(SequenceKey, range(num_children))
+def _texts(form: str, keys: Iterable[Any]) -> Iterable[str]:
+    return map(form.format, keys)
 
 
-def _dict_keys(keys: Iterable[Any], num_children: int) -> Iterable[Any]:
-    return map(DictKey, keys)
+def _sequence_keys(aux_data: Any, num_children: int) -> Iterable[str]:
+    return _texts("[{}]", range(num_children))
+
+
+def _dict_keys(keys: Iterable[Any], num_children: int) -> Iterable[str]:
+    return _texts("[{!r}]", keys)
 
 
 def _flatten_dict(node: dict[Any, Any]) -> tuple[Iterable[Any], tuple[Any, ...]]:
@@ -242,13 +178,13 @@ register(
         defaultdict,
         _flatten_defaultdict,
         lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
-        lambda data, _: map(DictKey, data[1]),
+        lambda data, n: _dict_keys(data[1], n),
     )
 )
 # --8<-- [end:registry]
 
-# An inner node is (type, aux_data, number of children); a leaf is None.
-Node = tuple[NodeType, Any, int]
+# An inner node is (class, aux_data, number of children); a leaf is None.
+Node = tuple[type[Any], Any, int]
 
 
 # --8<-- [start:treedef]
@@ -297,19 +233,19 @@ class PyTreeDef:
                 f"tree_unflatten: expected {counted(self.num_leaves, 'leaf')}, found "
                 f"{len(leaves)}, for the structure {self.described}"
             )
-        return self._build(leaves, lambda node_type, *parts: node_type.unflatten(*parts))
+        return self._build(leaves, lambda cls, *parts: node_type_of(cls).unflatten(*parts))
 
-    def _build(self, leaves: Sequence[Any], make: Callable[[NodeType, Any, Any], Any]) -> Any:
-        """Replace leaf by leaf, and each node by `make(type, aux_data, children)`."""
+    def _build(self, leaves: Sequence[Any], make: Callable[[type[Any], Any, Any], Any]) -> Any:
+        """Replace leaf by leaf, and each node by `make(class, aux_data, children)`."""
         remaining = iter(leaves)
         built: list[Any] = []
         for node in self.nodes:
             if node is None:
                 built.append(next(remaining))
             else:
-                node_type, aux_data, num_children = node
+                cls, aux_data, num_children = node
                 first = len(built) - num_children
-                built[first:] = [make(node_type, aux_data, tuple(built[first:]))]
+                built[first:] = [make(cls, aux_data, tuple(built[first:]))]
         return built[0]
 
     def flatten_up_to(self, tree: Any, name: str = "tree") -> list[Any]:
@@ -325,9 +261,9 @@ class PyTreeDef:
             if node is None:
                 subtrees.append(x)
                 continue
-            node_type, expected_data, num_children = node
-            if type(x) is node_type.type:
-                children, aux_data = node_type.flatten(x)
+            cls, expected_data, num_children = node
+            if type(x) is cls:
+                children, aux_data = node_type_of(cls).flatten(x)
                 children = tuple(children)
                 same_data = aux_data is expected_data or aux_data == expected_data
                 if same_data and len(children) == num_children:
@@ -358,8 +294,8 @@ class PyTreeDef:
         """Return the root's type and aux_data (a dict's: its list of keys); None for a leaf."""
         if self.nodes[-1] is None:
             return None
-        node_type, aux_data, _ = self.nodes[-1]
-        return node_type.type, list(aux_data) if node_type.type is dict else aux_data
+        cls, aux_data, _ = self.nodes[-1]
+        return cls, list(aux_data) if cls is dict else aux_data
 
     def compose(self, inner_treedef: "PyTreeDef") -> "PyTreeDef":
         """Return this structure with `inner_treedef` in the place of each leaf."""
@@ -370,8 +306,8 @@ class PyTreeDef:
 # --8<-- [end:treedef]
 
 
-def _repr_node(node_type: NodeType, aux_data: Any, children: tuple[str, ...]) -> str:
-    cls, inside = node_type.type, ", ".join(children)
+def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
+    inside = ", ".join(children)
     if cls is type(None):
         return "None"
     if cls is tuple:
@@ -424,7 +360,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
             children, aux_data = node_type.flatten(x)
             children = tuple(children)
             parents.append((siblings, parent))
-            siblings, parent = iter(children), (node_type, aux_data, len(children))
+            siblings, parent = iter(children), (node_type.type, aux_data, len(children))
             break
         else:  # all siblings are done, so their parent is
             if parent is None:
@@ -539,7 +475,7 @@ def tree_flatten_with_path(
         if node is None:
             found.append((path, x))
         else:
-            pairs, _ = node[0].flatten_with_keys(x)
+            pairs, _ = node_type_of(node[0]).flatten_with_keys(x)
             pending += [((*path, key), child) for key, child in pairs]
     return found[::-1], treedef
 
@@ -641,16 +577,17 @@ def _expand(x: Any) -> tuple[Node | None, list[tuple[Any, Any]]]:
     """Return the root of a tree or of a structure, and its children with their keys."""
     if isinstance(x, PyTreeDef):
         root = x.nodes[-1]
-        return root, list(zip(root[0].keys(*root[1:]), x.children(), strict=True)) if root else []
+        keys = node_type_of(root[0]).keys(*root[1:]) if root else ()
+        return root, list(zip(keys, x.children(), strict=True))
     node_type = find_node_type(type(x))
     if node_type is None:
         return None, []
     pairs, aux_data = node_type.flatten_with_keys(x)
-    return (node_type, aux_data, len(pairs)), pairs
+    return (node_type.type, aux_data, len(pairs)), pairs
 
 
 def _difference(node_a: Node | None, a: Any, node_b: Node | None, b: Any) -> str:
-    class_a, class_b = (node[0].type if node else None for node in (node_a, node_b))
+    class_a, class_b = (node and node[0] for node in (node_a, node_b))
     if node_a and node_b and class_a is class_b is dict:
         missing = [key for key in node_a[1] if key not in node_b[1]]
         unexpected = [key for key in node_b[1] if key not in node_a[1]]
@@ -665,8 +602,7 @@ def _difference(node_a: Node | None, a: Any, node_b: Node | None, b: Any) -> str
 def _describe(node: Node | None, x: Any, qualified: bool) -> str:
     if node is None:
         return "a leaf" if isinstance(x, PyTreeDef) else f"a leaf of type {type(x).__name__}"
-    node_type, aux_data, num_children = node
-    cls = node_type.type
+    cls, aux_data, num_children = node
     name = f"{cls.__module__}.{cls.__qualname__}" if qualified else cls.__name__
     if cls is type(None):
         return "None (a node without leaves)"

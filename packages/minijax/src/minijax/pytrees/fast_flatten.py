@@ -6,26 +6,28 @@ type that is registered there now or later, and so agrees with it.
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from minijax import xla
-from minijax_stage2.tree import NodeType, PyTreeDef, on_register, tree_flatten
-
-_IN_CPP = (type(None), tuple, list, dict)  # what the registry in C++ knows by itself
+from minijax_stage2.tree import PyTreeDef, registry, tree_flatten
 
 FastTreeDef = Any  # a structure in C++: hashable, and quick to compare
 
 
-@cache
+_mirrored = {type(None), tuple, list, dict}  # what the registry in C++ knows, by itself at first
+_mirroring = Lock()
+_in_cpp = cache(xla.pytree_registry)
+
+
 def _registry() -> Any:
-    registry = xla.pytree_registry()
-
-    def mirror(node: NodeType) -> None:
-        if node.type not in _IN_CPP:
-            registry.register_node(node.type, node.flatten, node.unflatten)
-
-    on_register(mirror)
-    return registry
+    """The registry in C++, with all types that are registered by now."""
+    if len(_mirrored) < len(registry):
+        with _mirroring:
+            for node in [node for cls, node in registry.items() if cls not in _mirrored]:
+                _in_cpp().register_node(node.type, node.flatten, node.unflatten)
+                _mirrored.add(node.type)
+    return _in_cpp()
 
 
 # --8<-- [start:flatten]

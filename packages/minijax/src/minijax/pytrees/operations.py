@@ -5,21 +5,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax_stage2 import tree as stage2_tree
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import shown
-from minijax_stage2.tree import (
+from minijax.pytrees.keys import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
+    SequenceKey,
+    children_with_keys,
+)
+from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2.shown import shown
+from minijax_stage2.tree import (
     IsLeaf,
     KeyPath,
     PyTreeDef,
-    SequenceKey,
     broadcast_prefix,
     explain_mismatch,
     find_node_type,
-    registry,
+    node_type_of,
     tree_flatten,
     tree_leaves,
     tree_structure,
@@ -79,7 +81,17 @@ def tree_flatten_with_path(
     """
     if is_leaf is not None and is_leaf_takes_path:
         is_leaf = _asked_with_path(is_leaf)
-    return stage2_tree.tree_flatten_with_path(tree, is_leaf)
+    treedef = tree_structure(tree, is_leaf)
+    found: list[tuple[KeyPath, Any]] = []
+    pending: list[tuple[KeyPath, Any]] = [((), tree)]
+    for node in reversed(treedef.nodes):
+        path, x = pending.pop()
+        if node is None:
+            found.append((path, x))
+        else:
+            pairs = children_with_keys(node_type_of(node[0]), x)
+            pending += [((*path, key), child) for key, child in pairs]
+    return found[::-1], treedef
 
 
 def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
@@ -91,7 +103,7 @@ def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
         is_leaf_of_tree = is_leaf(path, node)
         node_type = find_node_type(type(node))
         if node_type is not None and not is_leaf_of_tree:
-            pairs, _ = node_type.flatten_with_keys(node)
+            pairs = children_with_keys(node_type, node)
             pending.extend((*path, key) for key, _ in reversed(pairs))
         return is_leaf_of_tree
 
@@ -267,7 +279,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         if not isinstance(item, PyTreeDef):
             raise TypeError(f"treedef_tuple: expected PyTreeDefs, found {shown(item)}")
     nodes = [node for item in items for node in item.nodes]
-    return PyTreeDef((*nodes, (registry[tuple], None, len(items))))
+    return PyTreeDef((*nodes, (tuple, None, len(items))))
 
 
 @hiding_frames

@@ -2,34 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.pytrees.keys import FlattenWithKeys, GetAttrKey, KeyedNodeType
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import GetAttrKey, NodeType, register
+from minijax_stage2.tree import NodeType, register
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, tuple[Any, ...]], Any]
-FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
 Class = TypeVar("Class", bound=type[Any])
-
-
-@dataclass(frozen=True, eq=False)
-class KeyedNodeType(NodeType):
-    """The type of nodes that know the keys of their children.
-
-    Arguments:
-        keyed: `keyed(node) -> (pairs of key and child, aux_data)`.
-    """
-
-    keyed: FlattenWithKeys | None = None
-
-    def flatten_with_keys(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        if self.keyed is None:
-            return super().flatten_with_keys(node)
-        pairs, aux_data = self.keyed(node)
-        return [(key, child) for key, child in pairs], aux_data
 
 
 @hiding_frames

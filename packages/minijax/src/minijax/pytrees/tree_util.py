@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.pytrees.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from minijax.pytrees.operations import (
     all_leaves,
     keystr,
@@ -26,14 +27,7 @@ from minijax.pytrees.registration import (
     register_static,
 )
 from minijax_stage2 import tree
-from minijax_stage2.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyPath,
-    PyTreeDef,
-    SequenceKey,
-)
+from minijax_stage2.tree import KeyPath, PyTreeDef
 
 # These call functions of the user's: those given to them, and those of registered classes.
 tree_flatten = hiding_frames(tree.tree_flatten)

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary, ref
 from minijax.runtime.static_arguments import exact_type
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray
-from minijax_stage2.argument_names import argument_name
+from minijax_stage2.argument_names import argument_names, positional_names
 from minijax_stage2.shaped_array import NumberTypes
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import DictKey, PyTreeDef, SequenceKey, tree_flatten_with_path
+from minijax_stage2.tree import PyTreeDef, tree_leaves
 
 _logger = logging.getLogger("minijax.retracing")
 # For the code of functions that were traced while this was asked for, the last one.
@@ -119,17 +119,18 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
 
 def _leaves_by_name(fun: Any, call: Call) -> dict[str, tuple[ShapedArray, str]]:
     """For each leaf its type, and whether its argument was passed by position or by name."""
-    paths, _ = tree_flatten_with_path(call.in_tree.unflatten(call.in_avals))
-    how = ("position", "name")
-    return {argument_name(fun, path): (aval, how[path[0].idx]) for path, aval in paths}
+    args, kwargs = call.in_tree.unflatten(call.in_avals)
+    by_position = len(tree_leaves(args))
+    ways = ["position" if i < by_position else "name" for i in range(len(call.in_avals))]
+    names = argument_names(fun, args, kwargs)
+    return dict(zip(names, zip(call.in_avals, ways, strict=True), strict=True))
 
 
 def _static_by_name(fun: Any, call: Call) -> dict[str, Any]:
     values = {}
     for which, value in call.static.items():
-        keyword = isinstance(which, str)
-        path = (SequenceKey(1), DictKey(which)) if keyword else (SequenceKey(0), SequenceKey(which))
-        values[argument_name(fun, path)] = value
+        name = which if isinstance(which, str) else positional_names(fun, which + 1)[which]
+        values[name] = value
     return values
 
 
