@@ -149,6 +149,35 @@ def test_a_worker_that_dies_is_a_finding_and_is_replaced(monkeypatch):
         process.close()
 
 
+def test_an_error_of_the_comparison_is_a_finding(monkeypatch):
+    class Connection:
+        """Asks once, and keeps the answer."""
+
+        def __init__(self):
+            self.asked, self.answers = [("compare", Program((), (), ()))], []
+
+        def recv(self):
+            if not self.asked:
+                raise EOFError
+            return self.asked.pop()
+
+        def send(self, answer):
+            self.answers.append(answer)
+
+    monkeypatch.setattr(worker, "compared", lambda *given: 1 / 0)
+    connection = Connection()
+    worker.serve(connection)
+    (outcome,) = connection.answers
+    assert outcome.difference.kind == "comparison"
+    assert "ZeroDivisionError" in outcome.difference.detail
+
+
+@pytest.mark.parametrize("name", ["jnp.add", "lax.add"])
+def test_an_error_where_jax_raises_none_is_a_finding(name):
+    raises_here = "jax.__name__ == 'minijax' and [][0]"
+    assert worker.compared(Program((), (raises_here,), (name,))).difference.kind == "error"
+
+
 # Programs of known differences, and the same where nothing is known that would excuse one.
 EXCUSED = {
     "nanquantile of nothing": (

@@ -37,9 +37,10 @@ def unless_lax_refuses(applies: Applies) -> Applies:
     """
 
     def elsewhere(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        if not applies(program, found, ours, theirs):
+            return False
         names = [name.rpartition(".")[2] for name in program.functions if name.startswith("lax.")]
-        is_named = any(re.search(rf"\b{name}\b", theirs.message) for name in names)
-        return not is_named and applies(program, found, ours, theirs)
+        return not any(re.search(rf"\b{name}\b", theirs.message) for name in names)
 
     return elsewhere
 

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import re
 import time
+import traceback
 import warnings
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -34,9 +35,10 @@ class Outcome:
 class Worker:
     """A process that computes programs, one after another; a new one after it died or hung."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_programs: int = MOST_PROGRAMS) -> None:
         self.process: Any = None
         self.done = 0
+        self.most_programs = most_programs
 
     def outcome(self, program: Program) -> Outcome:
         """Compares what the libraries give for a program."""
@@ -49,7 +51,7 @@ class Worker:
         return answer if isinstance(answer, list) else None
 
     def _ask(self, request: tuple[str, Program]) -> Any:
-        if self.process is None or self.done >= MOST_PROGRAMS:
+        if self.process is None or self.done >= self.most_programs:
             self._start()
         self.done += 1
         library = ""
@@ -100,8 +102,12 @@ def serve(connection: Connection) -> None:
             kind, program = connection.recv()
             if kind == "types":
                 connection.send(types_of(program))
-            else:
-                connection.send(compared(program, connection.send))
+                continue
+            try:
+                outcome = compared(program, connection.send)
+            except Exception:  # the comparison's own, which must not look like an agreement
+                outcome = Outcome(Difference("comparison", traceback.format_exc()))
+            connection.send(outcome)
 
 
 def types_of(program: Program) -> list[Array] | None:
