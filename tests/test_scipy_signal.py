@@ -9,7 +9,7 @@ import pytest
 from libraries import assert_same_program
 
 import minijax
-from minijax.scipy.windows import window_of
+from minijax.scipy.signal.windows import window_of
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(5, 6)), RNG.normal(size=(3, 2))

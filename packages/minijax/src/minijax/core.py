@@ -1,5 +1,7 @@
 """Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.primitives.extending import *
-from minijax.primitives.extending import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

@@ -1,5 +1,7 @@
 """Dtypes: their kinds, and their promotion; by the names of `jax.dtypes`."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.runtime.dtypes import *
-from minijax.runtime.dtypes import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

@@ -4,6 +4,8 @@ By the names of `jax.export`. What is exported is a StableHLO module in the form
 versions of XLA read, with the names, types and structures of arguments and results.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.exporting.export import *
-from minijax.exporting.export import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

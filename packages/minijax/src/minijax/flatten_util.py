@@ -1,5 +1,7 @@
 """A pytree of arrays as one vector, and back."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.numpy.ravel_pytree import *
-from minijax.numpy.ravel_pytree import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

@@ -1,5 +1,7 @@
 """Reductions of segments: elements that belong together, as an array of numbers says."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.numpy.segments import *
-from minijax.numpy.segments import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

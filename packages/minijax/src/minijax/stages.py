@@ -4,6 +4,8 @@
 `Compiled`, which is called like `f`.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.runtime.ahead_of_time import *
-from minijax.runtime.ahead_of_time import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

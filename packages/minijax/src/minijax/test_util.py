@@ -1,5 +1,7 @@
 """Derivatives compared with differences of values."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.checks.derivatives import *
-from minijax.checks.derivatives import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

@@ -1,5 +1,7 @@
 """Pytrees, by the short names of `jax.tree`."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.pytrees.tree import *
-from minijax.pytrees.tree import __all__
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

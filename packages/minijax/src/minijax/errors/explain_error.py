@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+from minijax.settings.public_names import set_all
 from minijax_stage1.errors import ExplainedError
 
 PAGES = Path(__file__).with_name("pages")
@@ -51,4 +52,4 @@ def _page(error: BaseException | type[BaseException] | str) -> Path:
     raise ValueError(f"explain_error: {names[0]!r} has no page; these have one: {known}")
 
 
-__all__ = ["explain_error"]
+set_all(globals())

@@ -13,6 +13,7 @@ from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.structural import full, full_like
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
@@ -148,7 +149,4 @@ declare(
     transpose=(_transpose_fft,),
 )
 
-__all__ = [
-    "FftType",
-    "fft",
-]
+set_all(globals())

@@ -50,6 +50,6 @@ from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
 from minijax.lax.special.special import *
 from minijax.lax.stop_gradient import *
-from minijax.runtime.public_names import public_names as _public_names
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = _public_names(globals())
+__all__ = _gathered_names(globals())

@@ -10,6 +10,7 @@ from minijax import xla
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.public_names import set_all
 from minijax.transforms.axis_names import axis_of
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
@@ -116,4 +117,4 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
 
 # --8<-- [end:sharding]
 
-__all__ = ["pcast", "platform_dependent", "with_sharding_constraint"]
+set_all(globals())

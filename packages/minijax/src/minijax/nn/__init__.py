@@ -6,6 +6,6 @@ from minijax.nn import initializers as initializers
 from minijax.nn.activations import *
 from minijax.nn.attention import *
 from minijax.nn.exponentials import *
-from minijax.runtime.public_names import public_names as _public_names
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = _public_names(globals(), "initializers")
+__all__ = _gathered_names(globals(), "initializers")

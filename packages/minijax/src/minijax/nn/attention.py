@@ -9,6 +9,7 @@ import minijax.numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.nn.exponentials import logsumexp, softmax
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import typeof_named
 
@@ -203,4 +204,4 @@ def _up_to(size: int, lengths: Any) -> Any:
     return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
 
 
-__all__ = ["dot_product_attention"]
+set_all(globals())

@@ -19,6 +19,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.random.continuous import normal_numbers
 from minijax.random.keys import single_key
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.public_names import set_all
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
@@ -381,25 +382,4 @@ he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's initial
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
-__all__ = [
-    "Initializer",
-    "constant",
-    "delta_orthogonal",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "orthogonal",
-    "truncated_normal",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-]
+set_all(globals())

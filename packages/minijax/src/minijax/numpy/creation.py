@@ -19,6 +19,7 @@ from minijax.runtime import array as arrays
 from minijax.runtime.conversion import require_the_device, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import dtype_of_numbers, is_value
@@ -342,18 +343,4 @@ def eye(
     return lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
 
 
-__all__ = [
-    "array",
-    "asarray",
-    "copy",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "identity",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
+set_all(globals())

@@ -10,6 +10,7 @@ from minijax.lax.elementwise import arithmetic as elementwise
 from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import dtype_of_numbers
@@ -144,11 +145,4 @@ def _without_nan(a: Any, number: int) -> Any:
     return elementwise.where(lax.ne(a, a), number, a)
 
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "nancumprod",
-    "nancumsum",
-]
+set_all(globals())

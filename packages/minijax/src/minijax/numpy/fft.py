@@ -18,6 +18,7 @@ from minijax.lax.fft import fft as transform
 from minijax.numpy.dtypes import default_float
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import to_inexact
@@ -375,23 +376,4 @@ def _rolled(caller: str, x: Any, axes: Axes, more: int) -> Any:
     return x
 
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
+set_all(globals())

@@ -18,6 +18,7 @@ from minijax.numpy.sorting import searchsorted
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import to_inexact
@@ -298,10 +299,4 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     return counts
 
 
-__all__ = [
-    "bincount",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
+set_all(globals())

@@ -18,6 +18,7 @@ from minijax.numpy.shapes import (
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
+from minijax.settings.public_names import set_all
 from minijax_stage2 import tree_leaves
 from minijax_stage2.functions import canonical_axis
 
@@ -193,14 +194,4 @@ def _most_axes(part: Any) -> int:
     return max(map(_most_axes, part)) if isinstance(part, list) else ndim(part)
 
 
-__all__ = [
-    "append",
-    "block",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "stack",
-    "vstack",
-]
+set_all(globals())

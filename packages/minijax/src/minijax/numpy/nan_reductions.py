@@ -21,6 +21,7 @@ from minijax.numpy.reductions import (
     var,
 )
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 
@@ -227,14 +228,4 @@ def _taking_part(name: str, a: Any, where: Any) -> Any:
     return lax.eq(a, a) if where is None else lax.bitwise_and(lax.eq(a, a), where)
 
 
-__all__ = [
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
+set_all(globals())

@@ -24,6 +24,7 @@ from minijax.numpy.rearranging import roll
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 
@@ -424,15 +425,4 @@ def _roots_and_nan(p: Any, zeros: Any) -> Any:
 # --8<-- [end:roots]
 
 
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
+set_all(globals())

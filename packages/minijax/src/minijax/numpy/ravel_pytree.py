@@ -10,6 +10,7 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import result_type
+from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shown import counted
@@ -92,4 +93,4 @@ class _Unravel:
         return self.structure, self.types, self.dtype
 
 
-__all__ = ["ravel_pytree"]
+set_all(globals())

@@ -10,6 +10,7 @@ from minijax.lax.elementwise.arithmetic import where as select
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
@@ -348,13 +349,4 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return select(falls, lax.sub(size, place), place)
 
 
-__all__ = [
-    "argpartition",
-    "argsort",
-    "digitize",
-    "lexsort",
-    "partition",
-    "searchsorted",
-    "sort",
-    "sort_complex",
-]
+set_all(globals())

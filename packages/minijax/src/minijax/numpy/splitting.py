@@ -7,6 +7,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import steps_of
 from minijax.numpy.shapes import ndim, shape
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2.functions import canonical_axis, ints
 
 Sections = int | Sequence[int]
@@ -120,4 +121,4 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
 
 
-__all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
+set_all(globals())

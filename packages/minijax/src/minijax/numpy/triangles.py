@@ -16,6 +16,7 @@ from minijax.runtime.array import array
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import cast
@@ -338,20 +339,4 @@ def mask_indices(
     return rows, columns
 
 
-__all__ = [
-    "diag",
-    "diag_indices",
-    "diag_indices_from",
-    "diagflat",
-    "diagonal",
-    "fill_diagonal",
-    "mask_indices",
-    "trace",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-]
+set_all(globals())

@@ -8,6 +8,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.transcendental import i0
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2.functions import one_int
 
 
@@ -93,4 +94,4 @@ def kaiser(M: int, beta: Any) -> Any:
     return _window("kaiser", M, weight)
 
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+set_all(globals())

@@ -9,6 +9,7 @@ In a jvp formula `t` is the tangent of that operand and `out` the result; in a t
 `ct` is the cotangent of the result.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -413,6 +414,8 @@ def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
 
 
 def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    """`function` as one of the module that calls `unary`, `binary` or `reduction`."""
     function.__name__ = function.__qualname__ = name
+    function.__module__ = sys._getframe(2).f_globals.get("__name__", __name__)
     function.__doc__ = doc
     return function

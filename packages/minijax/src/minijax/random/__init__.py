@@ -11,6 +11,6 @@ from minijax.random.keys import *
 from minijax.random.multivariate import *
 from minijax.random.poisson import *
 from minijax.random.uniform import *
-from minijax.runtime.public_names import public_names as _public_names
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = _public_names(globals())
+__all__ = _gathered_names(globals())

@@ -14,6 +14,7 @@ from minijax.random.keys import single_key
 from minijax.random.uniform import randint, uniform_numbers
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -235,4 +236,4 @@ def _count(role: str, x: Any) -> int:
     return int(x)
 
 
-__all__ = ["categorical", "choice", "permutation"]
+set_all(globals())

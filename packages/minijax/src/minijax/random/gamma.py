@@ -23,6 +23,7 @@ from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype as KEY
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, broadcast_to, typeof
 from minijax_stage2.primitives import spread_shape
 from minijax_stage2.promotion import broadcast_shapes
@@ -378,14 +379,4 @@ def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> 
     return lax.div(points, jnp.expand_dims(norm, -1))
 
 
-__all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "f",
-    "gamma",
-    "generalized_normal",
-    "loggamma",
-    "t",
-]
+set_all(globals())

@@ -9,6 +9,7 @@ from minijax.random.continuous import normal, normal_numbers
 from minijax.random.keys import single_key
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
@@ -102,4 +103,4 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | 
     return jnp.swapaxes(q, -1, -2) if n < columns else q
 
 
-__all__ = ["multivariate_normal", "orthogonal"]
+set_all(globals())

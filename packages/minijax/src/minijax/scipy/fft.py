@@ -12,6 +12,7 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -183,9 +184,4 @@ def idctn(
     return _along_all("idctn", _idct, x, s, axes, norm)
 
 
-__all__ = [
-    "dct",
-    "dctn",
-    "idct",
-    "idctn",
-]
+set_all(globals())

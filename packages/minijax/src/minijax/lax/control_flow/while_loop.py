@@ -12,6 +12,7 @@ from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
+from minijax.settings.public_names import set_all
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -102,4 +103,4 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
 
 # --8<-- [end:while_loop]
 
-__all__ = ["while_loop"]
+set_all(globals())

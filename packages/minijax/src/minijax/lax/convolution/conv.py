@@ -25,6 +25,7 @@ from minijax.lax.shapes.structural import (
     steps_of,
 )
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import transpose, typeof
 from minijax_stage2.shown import counted
 
@@ -297,10 +298,4 @@ def conv_general_dilated_local(
     return transpose(out, [found.index(axis) for axis in range(len(found))])
 
 
-__all__ = [
-    "conv",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_transpose",
-    "conv_with_general_padding",
-]
+set_all(globals())

@@ -8,6 +8,7 @@ import numpy as np
 from minijax.primitives.declare import binary, declare, unary
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -178,15 +179,4 @@ declare(
     vmap=_vmap_bitcast,
 )
 
-__all__ = [
-    "bitcast_convert_type",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "clz",
-    "population_count",
-    "shift_left",
-    "shift_right_arithmetic",
-    "shift_right_logical",
-]
+set_all(globals())

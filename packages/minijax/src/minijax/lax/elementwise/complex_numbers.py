@@ -14,6 +14,7 @@ from minijax.lax.shapes.structural import full_like
 from minijax.primitives.declare import declare, lower_by_types, unary
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
@@ -169,11 +170,4 @@ sign = unary(
     kinds="iufc",
     jvp=_sign_tangent,
 )
-__all__ = [
-    "abs",
-    "complex",
-    "conj",
-    "imag",
-    "real",
-    "sign",
-]
+set_all(globals())

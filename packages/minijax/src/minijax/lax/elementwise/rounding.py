@@ -10,6 +10,7 @@ from minijax.lax.elementwise.arithmetic import div, mul, neg
 from minijax.lax.elementwise.complex_numbers import abs, sign
 from minijax.primitives.declare import binary, declare, require_kind, unary
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.functions import ints
 from minijax_stage2.vmap_rules import elementwise
@@ -185,13 +186,4 @@ rem = binary(
     ),
 )
 
-__all__ = [
-    "RoundingMethod",
-    "ceil",
-    "floor",
-    "is_finite",
-    "nextafter",
-    "reduce_precision",
-    "rem",
-    "round",
-]
+set_all(globals())

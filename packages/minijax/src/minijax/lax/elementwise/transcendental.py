@@ -20,6 +20,7 @@ from minijax.lax.elementwise.arithmetic import (
 from minijax.lax.elementwise.bits import bitwise_and
 from minijax.lax.elementwise.complex_numbers import abs
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage4 import stop_gradient
 
@@ -236,23 +237,4 @@ atanh = unary(
     jvp=lambda t, out, x: div(t, _one_minus_square(x)),
 )
 
-__all__ = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "cosh",
-    "exp2",
-    "expm1",
-    "log1p",
-    "logistic",
-    "rsqrt",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+set_all(globals())

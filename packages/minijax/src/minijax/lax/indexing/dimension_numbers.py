@@ -3,6 +3,7 @@
 import enum
 from typing import NamedTuple
 
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive
 
 Dims = tuple[int, ...]
@@ -97,4 +98,4 @@ gather_p = Primitive("gather")
 scatter_add_p = Primitive("scatter_add")
 
 
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
+set_all(globals())

@@ -13,6 +13,7 @@ from minijax.lax.shapes.structural import broadcast_in_dim, full, full_like, squ
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
@@ -28,7 +29,7 @@ concatenate_p = Primitive("concatenate")
 
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]
-Dims = Sequence[BatchDim]
+_Dims = Sequence[BatchDim]
 Batched = tuple[list[Any], list[BatchDim]]
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
@@ -94,7 +95,7 @@ def _lower_slice(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape
 def _vmap_slice(
     axis_size: int,
     values: Values,
-    dims: Dims,
+    dims: _Dims,
     *,
     start_indices: Shape,
     limit_indices: Shape,
@@ -237,7 +238,7 @@ def _lower_pad(
 
 
 def _vmap_pad(
-    axis_size: int, values: Values, dims: Dims, *, padding_config: PaddingConfig
+    axis_size: int, values: Values, dims: _Dims, *, padding_config: PaddingConfig
 ) -> Batched:
     (x, padding_value), (x_dim, padding_dim) = values, dims
     x = move_batch_dim(x, axis_size, x_dim, 0)
@@ -343,7 +344,7 @@ def _lower_concatenate(
     )
 
 
-def _vmap_concatenate(axis_size: int, values: Values, dims: Dims, *, dimension: int) -> Batched:
+def _vmap_concatenate(axis_size: int, values: Values, dims: _Dims, *, dimension: int) -> Batched:
     operands = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
     return [concatenate(operands, dimension + 1)], [0]
 
@@ -381,10 +382,4 @@ declare(
 )
 # --8<-- [end:concatenate]
 
-__all__ = [
-    "concatenate",
-    "index_in_dim",
-    "pad",
-    "slice",
-    "slice_in_dim",
-]
+set_all(globals())

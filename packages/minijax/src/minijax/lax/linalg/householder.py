@@ -9,6 +9,7 @@ from minijax.primitives.composition import leading_batch
 from minijax.primitives.declare import Rule, declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -198,4 +199,4 @@ declare(
 )
 # --8<-- [end:ormqr]
 
-__all__ = ["hessenberg", "ormqr", "tridiagonal"]
+set_all(globals())

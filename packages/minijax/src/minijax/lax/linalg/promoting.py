@@ -4,14 +4,6 @@ Users get them from `minijax.lax.linalg`, which refuses these, but for some.
 """
 
 # ruff: noqa: F403
-import minijax.lax.linalg.cholesky as triangular
-import minijax.lax.linalg.cholesky as updates
-import minijax.lax.linalg.eigen as eigen
-import minijax.lax.linalg.householder as reflections
-import minijax.lax.linalg.lu as lu_module
-import minijax.lax.linalg.qr as qr_module
-import minijax.lax.linalg.svd as svd_module
-import minijax.lax.linalg.tridiagonal_solve as tridiagonal_module
 from minijax.lax.linalg.cholesky import *
 from minijax.lax.linalg.eigen import *
 from minijax.lax.linalg.householder import *
@@ -19,14 +11,6 @@ from minijax.lax.linalg.lu import *
 from minijax.lax.linalg.qr import *
 from minijax.lax.linalg.svd import *
 from minijax.lax.linalg.tridiagonal_solve import *
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = [
-    *eigen.__all__,
-    *lu_module.__all__,
-    *qr_module.__all__,
-    *reflections.__all__,
-    *svd_module.__all__,
-    *triangular.__all__,
-    *tridiagonal_module.__all__,
-    *updates.__all__,
-]
+__all__ = _gathered_names(globals())

@@ -25,6 +25,7 @@ from minijax.lax.shapes.structural import convert_element_type, full
 from minijax.primitives.composition import leading_batch, lower_by
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -278,8 +279,4 @@ declare(
 )
 # --8<-- [end:derivative]
 
-__all__ = [
-    "geqrf",
-    "householder_product",
-    "qr",
-]
+set_all(globals())

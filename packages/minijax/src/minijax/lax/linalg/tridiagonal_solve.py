@@ -14,6 +14,7 @@ from minijax.primitives.composition import leading_batch
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -135,4 +136,4 @@ declare(
 )
 # --8<-- [end:derivative]
 
-__all__ = ["tridiagonal_solve"]
+set_all(globals())

@@ -14,6 +14,7 @@ from minijax.lax.shapes.structural import broadcasted_iota, full_like
 from minijax.primitives.computations import lower_as
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact
@@ -119,4 +120,4 @@ def _declare_arg(
 _declare_arg(argmax_p, gt, smallest)
 _declare_arg(argmin_p, lt, largest)
 
-__all__ = ["argmax", "argmin"]
+set_all(globals())

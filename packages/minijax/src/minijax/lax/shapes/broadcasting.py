@@ -7,6 +7,7 @@ import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.shapes.structural import broadcast_in_dim
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import promotion, typeof
 from minijax_stage2.functions import ints
 
@@ -60,9 +61,4 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return broadcast(x, (1,) * (rank - typeof(x).ndim))
 
 
-__all__ = [
-    "broadcast",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-]
+set_all(globals())

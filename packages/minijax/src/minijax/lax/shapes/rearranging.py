@@ -15,6 +15,7 @@ from minijax.lax.shapes.structural import (
 )
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import Shape
@@ -197,11 +198,4 @@ def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) 
     return full(sizes_of("empty", shape), 0, dtype)
 
 
-__all__ = [
-    "collapse",
-    "empty",
-    "split",
-    "stack",
-    "tile",
-    "unstack",
-]
+set_all(globals())

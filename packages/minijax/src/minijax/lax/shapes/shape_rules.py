@@ -11,6 +11,7 @@ from minijax.lax.convolution.conv import conv_transpose
 from minijax.lax.convolution.conv_general_dilated import conv_general_dilated
 from minijax.lax.reductions.windows import windowed_shape
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers, is_value
@@ -172,11 +173,4 @@ def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:
 
 # --8<-- [end:windows]
 
-__all__ = [
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
-    "conv_transpose_shape_tuple",
-    "dtype",
-    "reduce_window_shape_tuple",
-    "shape_as_value",
-]
+set_all(globals())

@@ -27,6 +27,7 @@ from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import cast
@@ -413,16 +414,4 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     return array(filt)[tuple(cut)]
 
 
-__all__ = [
-    "argwhere",
-    "choose",
-    "compress",
-    "extract",
-    "flatnonzero",
-    "nonzero",
-    "piecewise",
-    "place",
-    "select",
-    "trim_zeros",
-    "where",
-]
+set_all(globals())

@@ -5,6 +5,6 @@ from minijax.numpy.linalg.decompositions import *
 from minijax.numpy.linalg.norms import *
 from minijax.numpy.linalg.products import *
 from minijax.numpy.linalg.solve import *
-from minijax.runtime.public_names import public_names as _public_names
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = _public_names(globals())
+__all__ = _gathered_names(globals())

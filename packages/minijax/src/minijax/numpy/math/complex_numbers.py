@@ -7,6 +7,7 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 
@@ -69,10 +70,4 @@ def angle(z: Any, deg: bool = False) -> Any:
     return lax.mul(angles, 180 / math.pi) if deg else angles
 
 
-__all__ = [
-    "angle",
-    "conj",
-    "conjugate",
-    "imag",
-    "real",
-]
+set_all(globals())

@@ -14,6 +14,7 @@ from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import finfo
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_one_rank, weak_if_all_are
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -380,25 +381,4 @@ def _power_of_two(exponent: Any, dtype: np.dtype[Any]) -> Any:
     return lax.bitcast_convert_type(bits, dtype)
 
 
-__all__ = [
-    "around",
-    "ceil",
-    "copysign",
-    "floor",
-    "frexp",
-    "heaviside",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "ldexp",
-    "modf",
-    "nan_to_num",
-    "nextafter",
-    "rint",
-    "round",
-    "signbit",
-    "spacing",
-    "trunc",
-]
+set_all(globals())

@@ -3,7 +3,6 @@
 # ruff: noqa: F403
 from minijax.nn.exponentials import logsumexp as logsumexp
 from minijax.numpy.math.transcendental import i0 as i0
-from minijax.runtime.public_names import public_names as _public_names
 from minijax.scipy.special.bessel import *
 from minijax.scipy.special.beta_functions import *
 from minijax.scipy.special.bivariate_normal import *
@@ -17,5 +16,6 @@ from minijax.scipy.special.logistic import *
 from minijax.scipy.special.normal_distribution import *
 from minijax.scipy.special.sine_integrals import *
 from minijax.scipy.special.spherical_harmonics import *
+from minijax.settings.public_names import gathered_names as _gathered_names
 
-__all__ = _public_names(globals())
+__all__ = _gathered_names(globals())

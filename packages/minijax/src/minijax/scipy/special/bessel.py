@@ -11,6 +11,7 @@ from minijax.numpy.dtypes import computation_dtype
 from minijax.numpy.math.operands import real_arrays
 from minijax.numpy.math.transcendental import real_floats
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -96,9 +97,4 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     return jnp.where(is_zero, at_zero, wanted / total).astype(dtype)
 
 
-__all__ = [
-    "bessel_jn",
-    "i0e",
-    "i1",
-    "i1e",
-]
+set_all(globals())

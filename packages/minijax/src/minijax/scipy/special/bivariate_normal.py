@@ -11,6 +11,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -45,4 +46,4 @@ def _flat_t(h: Any, a: Any) -> Any:
     return a / (4 * math.pi) * jnp.sum(jnp.asarray(weights, a.dtype) * densities, -1)
 
 
-__all__ = ["owens_t"]
+set_all(globals())

@@ -8,6 +8,7 @@ from minijax.lax.elementwise.arithmetic import where
 from minijax.numpy.math.transcendental import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 
 
 def _is_zero_times_number(x: Any, y: Any) -> Any:
@@ -174,10 +175,4 @@ def kl_div(p: Any, q: Any) -> Any:
     return _of_positive(_divergence_of, p, q, q)
 
 
-__all__ = [
-    "entr",
-    "kl_div",
-    "rel_entr",
-    "xlog1py",
-    "xlogy",
-]
+set_all(globals())

@@ -11,6 +11,7 @@ from minijax.lax.elementwise.widening import in_64_bits
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, unary
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 
 _NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
 _TERMS = 16
@@ -137,4 +138,4 @@ _of_sine = _declare("sin", 0)
 _of_cosine = _declare("cos", 1)
 
 
-__all__ = ["fresnel"]
+set_all(globals())

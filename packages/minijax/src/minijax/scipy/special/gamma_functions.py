@@ -16,6 +16,7 @@ from minijax.numpy.reductions import sum
 from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -226,19 +227,4 @@ def bernoulli(n: int) -> Any:
         return to_array(np.asarray(numbers[: n + 1], dtype))
 
 
-__all__ = [
-    "bernoulli",
-    "betainc",
-    "digamma",
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "poch",
-    "polygamma",
-    "zeta",
-]
+set_all(globals())

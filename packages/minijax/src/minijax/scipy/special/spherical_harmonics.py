@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.structural import steps_of
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError
 
@@ -98,4 +99,4 @@ def _root(x: Any) -> Any:
     return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
 
 
-__all__ = ["sph_harm_y"]
+set_all(globals())

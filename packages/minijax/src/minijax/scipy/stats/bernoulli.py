@@ -8,6 +8,7 @@ from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import xlog1py, xlogy
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 def _is_probability(p: Any) -> Any:
@@ -61,9 +62,4 @@ def ppf(q: Any, p: Any) -> Any:
     return jnp.where(_is_probability(p) & _is_probability(q), out, math.nan)
 
 
-__all__ = [
-    "cdf",
-    "logpmf",
-    "pmf",
-    "ppf",
-]
+set_all(globals())

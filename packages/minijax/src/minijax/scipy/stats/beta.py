@@ -12,6 +12,7 @@ from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import betainc, betaln, xlog1py, xlogy
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -83,11 +84,4 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.log(sf(x, a, b, loc, scale))
 
 
-__all__ = [
-    "cdf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "sf",
-]
+set_all(globals())

@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -110,13 +111,4 @@ def _quantile(q: Any) -> Any:
     return jnp.where(jnp.abs(q - 0.5) < 0.25, middle, jnp.where(q <= 0.5, -tail, tail))
 
 
-__all__ = [
-    "cdf",
-    "isf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "ppf",
-    "sf",
-]
+set_all(globals())

@@ -7,6 +7,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -42,8 +43,4 @@ def cdf(x: Any, beta: Any) -> Any:
     return 0.5 * (1 + lax.sign(x) * lax.igamma(1 / beta, jnp.abs(x) ** beta))
 
 
-__all__ = [
-    "cdf",
-    "logpdf",
-    "pdf",
-]
+set_all(globals())

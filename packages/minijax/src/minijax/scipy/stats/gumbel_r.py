@@ -11,6 +11,7 @@ from minijax import numpy as jnp
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -95,12 +96,4 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((p > 0) & (p < 1), loc - scale * jnp.log(-jnp.log(p)), math.nan)
 
 
-__all__ = [
-    "cdf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "ppf",
-    "sf",
-]
+set_all(globals())

@@ -9,6 +9,7 @@ from minijax import numpy as jnp
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -48,8 +49,4 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(is_below, tail, 1 - tail)
 
 
-__all__ = [
-    "cdf",
-    "logpdf",
-    "pdf",
-]
+set_all(globals())

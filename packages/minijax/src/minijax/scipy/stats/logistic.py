@@ -10,6 +10,7 @@ from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import expit, logit
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -79,11 +80,4 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return -logit(x) * scale + loc
 
 
-__all__ = [
-    "cdf",
-    "isf",
-    "logpdf",
-    "pdf",
-    "ppf",
-    "sf",
-]
+set_all(globals())

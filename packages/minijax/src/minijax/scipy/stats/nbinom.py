@@ -8,6 +8,7 @@ from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -34,7 +35,4 @@ def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     return jnp.exp(logpmf(k, n, p, loc))
 
 
-__all__ = [
-    "logpmf",
-    "pmf",
-]
+set_all(globals())

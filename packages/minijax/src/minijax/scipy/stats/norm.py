@@ -10,6 +10,7 @@ from minijax.lax import promoting as lax
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.settings.promotion import promote, require_meeting
+from minijax.settings.public_names import set_all
 from minijax_stage2.promotion import to_inexact
 
 
@@ -105,13 +106,4 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return ppf(lax.sub(1.0, to_inexact(q)), loc, scale)
 
 
-__all__ = [
-    "cdf",
-    "isf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "ppf",
-    "sf",
-]
+set_all(globals())

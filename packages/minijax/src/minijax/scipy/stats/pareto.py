@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -91,12 +92,4 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((q >= 0) & (q <= 1), loc + scale * lax.pow(1 - q, -(1 / b)), math.nan)
 
 
-__all__ = [
-    "cdf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "ppf",
-    "sf",
-]
+set_all(globals())

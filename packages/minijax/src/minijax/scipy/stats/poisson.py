@@ -8,6 +8,7 @@ from minijax.numpy.math.operands import inexact_arrays, real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -74,9 +75,4 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
 # --8<-- [end:entropy]
 
 
-__all__ = [
-    "cdf",
-    "entropy",
-    "logpmf",
-    "pmf",
-]
+set_all(globals())

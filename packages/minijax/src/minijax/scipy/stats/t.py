@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -39,7 +40,4 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.exp(logpdf(x, df, loc, scale))
 
 
-__all__ = [
-    "logpdf",
-    "pdf",
-]
+set_all(globals())

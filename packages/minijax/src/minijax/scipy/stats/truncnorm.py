@@ -12,6 +12,7 @@ from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -108,11 +109,4 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.exp(logsf(x, a, b, loc, scale))
 
 
-__all__ = [
-    "cdf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "pdf",
-    "sf",
-]
+set_all(globals())

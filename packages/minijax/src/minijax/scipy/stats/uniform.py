@@ -7,6 +7,7 @@ from minijax import numpy as jnp
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -54,9 +55,4 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
 
 
-__all__ = [
-    "cdf",
-    "logpdf",
-    "pdf",
-    "ppf",
-]
+set_all(globals())

@@ -7,6 +7,7 @@ from minijax import numpy as jnp
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.settings.public_names import set_all
 
 
 @operation
@@ -33,7 +34,4 @@ def pdf(x: Any, c: Any) -> Any:
     return jnp.exp(logpdf(x, c))
 
 
-__all__ = [
-    "logpdf",
-    "pdf",
-]
+set_all(globals())

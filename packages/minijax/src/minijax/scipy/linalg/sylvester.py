@@ -8,7 +8,8 @@ from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
-from minijax.scipy.matrix_functions import schur
+from minijax.scipy.linalg.decompositions import schur
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -80,4 +81,4 @@ def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
     return u @ jnp.linalg.solve(v.T, y.T).T
 
 
-__all__ = ["solve_sylvester"]
+set_all(globals())

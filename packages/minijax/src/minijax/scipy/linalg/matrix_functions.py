@@ -12,10 +12,11 @@ from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
+from minijax.scipy.linalg.decompositions import schur
+from minijax.settings.public_names import set_all
 from minijax.transforms.transformations import jvp
 from minijax_stage2 import typeof
 
-HIGHEST = lax.Precision.HIGHEST
 # How large matrices may be for the Pade approximant of each order, and for none of them
 # (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
 LIMITS = {
@@ -31,7 +32,7 @@ LIMITS = {
 
 
 def _product(x: Any, y: Any) -> Any:
-    return jnp.matmul(x, y, precision=HIGHEST)
+    return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
 # --8<-- [start:pade]
@@ -166,35 +167,6 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (out, slope) if compute_expm else slope
 
 
-@operation(static="output")
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
-    """Schur's decomposition of square matrices into `z @ t @ z^H`, with a triangle `t`.
-
-    Arguments:
-        a: the matrices.
-        output: "complex" for a triangle that is complex also where the matrices are real; with
-            "real" that of real matrices has blocks of two rows for pairs of eigenvalues.
-
-    Returns:
-        `t` and `z`.
-
-    Raises:
-        ValueError: there is no such `output`.
-
-    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> t, z = minijax.scipy.linalg.schur(a)
-    >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))
-    True
-    """
-    if output not in ("real", "complex"):
-        raise ValueError(f"schur: output must be 'real' or 'complex', found {output!r}")
-    a = matrices_of("schur", a, square=True)
-    if output == "complex":
-        a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
-    t, z = decompositions.schur(a)
-    return t, z
-
-
 # --8<-- [start:sqrtm]
 def _root_of_triangle(t: Any) -> Any:
     """The square root of an upper triangular matrix, column by column.
@@ -242,31 +214,6 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 
 # --8<-- [end:sqrtm]
-
-
-@operation(static="check_finite")
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """Schur's decomposition with a triangle, from the one of a real matrix that may have blocks.
-
-    Arguments:
-        T: the triangle with blocks, as `schur` returns it.
-        Z: what it is multiplied with on both sides.
-        check_finite: makes no difference.
-
-    Returns:
-        `t` and `z`, which are complex, with `z @ t @ z^H` as before.
-
-    Raises:
-        ValueError: the matrices are not square.
-
-    >>> turn = jnp.array([[0.0, -1.0], [1.0, 0.0]])
-    >>> t, z = minijax.scipy.linalg.rsf2csf(*minijax.scipy.linalg.schur(turn))
-    >>> bool(jnp.allclose(z @ t @ z.conj().T, turn, atol=1e-6))
-    True
-    """
-    t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
-    z = _product(matrices_of("rsf2csf: Z", Z, square=True), w)
-    return t, z
 
 
 # --8<-- [start:funm]
@@ -323,11 +270,4 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 # --8<-- [end:funm]
 
-__all__ = [
-    "expm",
-    "expm_frechet",
-    "funm",
-    "rsf2csf",
-    "schur",
-    "sqrtm",
-]
+set_all(globals())

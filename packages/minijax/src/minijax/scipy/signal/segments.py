@@ -13,7 +13,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
-from minijax.scipy.windows import window_of
+from minijax.scipy.signal.windows import window_of
 from minijax.settings.number_types import warn
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int

@@ -1,4 +1,4 @@
-"""Convolutions and spectra, by the names of `jax.scipy.signal`.
+"""Convolutions and correlations.
 
 What convolutions and correlations have in common: `mode` is "full" for all sums; "same" for as
 many as the first array has elements; "valid" for those where one array lies within the other.
@@ -13,10 +13,8 @@ from minijax.lax.precision import PrecisionLike
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
-from minijax.scipy.density import csd, welch
-from minijax.scipy.segments import detrend
-from minijax.scipy.short_time import istft, stft
 from minijax.settings.promotion import require_one_dtype
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -222,15 +220,4 @@ def correlate2d(
     return lax.slice(out, starts, stops)
 
 
-__all__ = [
-    "convolve",
-    "convolve2d",
-    "correlate",
-    "correlate2d",
-    "csd",
-    "detrend",
-    "fftconvolve",
-    "istft",
-    "stft",
-    "welch",
-]
+set_all(globals())

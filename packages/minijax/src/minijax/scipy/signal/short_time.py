@@ -9,7 +9,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
-from minijax.scipy.segments import (
+from minijax.scipy.signal.segments import (
     Detrend,
     Segments,
     check_detrend,
@@ -18,6 +18,7 @@ from minijax.scipy.segments import (
     real_dtype,
     require_frequency,
 )
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 
@@ -202,4 +203,4 @@ def _overlapped(z: Any, window: Any, segments: Segments, one_sided: bool, cut: i
     return total[..., cut : length - cut]
 
 
-__all__ = ["istft", "stft"]
+set_all(globals())

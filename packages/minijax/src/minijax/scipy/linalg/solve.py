@@ -1,4 +1,4 @@
-"""Linear algebra, with the names of `scipy.linalg`.
+"""Systems of linear equations, inverses and determinants.
 
 `overwrite_a` and the like, and `check_finite`, make no difference: an Array is never written to,
 and what is not finite gives what is not a number.
@@ -11,42 +11,18 @@ import minijax.numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as linalg
-from minijax.lax.linalg.lu import square_factors
 from minijax.lax.linalg.matrices import (
-    eye,
     inverse_permutation,
     matrices_of,
-    mT,
     permute_rows,
-    real_dtype,
-    triu,
 )
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
-from minijax.scipy.factorizations import *  # noqa: F403
-from minijax.scipy.factorizations import __all__ as _factorizations
-from minijax.scipy.matrix_functions import expm, expm_frechet, funm, rsf2csf, schur, sqrtm
-from minijax.scipy.special_matrices import *  # noqa: F403
-from minijax.scipy.special_matrices import __all__ as _special_matrices
-from minijax.scipy.sylvester import solve_sylvester
+from minijax.scipy.linalg.decompositions import cholesky
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shown import shown
-
-
-@operation(static=("lower", "overwrite_a", "check_finite"))
-def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
-    """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
-
-    Of `a` the same triangle is looked at.
-
-    >>> minijax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
-    Array([[2., 1.],
-           [0., 2.]], dtype=float32)
-    """
-    return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
 
 
 @hiding_frames
@@ -258,105 +234,6 @@ def lu_solve(
     return _solved("lu_solve", solve, "(n,n),(n)", factors, permutation, b)
 
 
-@operation(static=("permute_l", "overwrite_a", "check_finite"))
-def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Any, ...]:
-    """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`.
-
-    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> p, lower, upper = minijax.scipy.linalg.lu(a)
-    >>> bool(jnp.allclose(p @ lower @ upper, a, atol=1e-5))
-    True
-    """
-    a = matrices_of("lu", a)
-    *lead, m, n = typeof(a).shape
-    k = min(m, n)
-    factors, _, permutation = linalg.lu(a)
-    lower, _ = square_factors(factors)
-    zeros = [0] * len(lead)
-    lower = lax.slice(lower, [*zeros, 0, 0], [*lead, m, k])
-    upper = triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
-    p = mT(permute_rows(eye((*lead, m, m), real_dtype(typeof(a).dtype)), permutation))
-    return (jnp.matmul(p.astype(typeof(a).dtype), lower), upper) if permute_l else (p, lower, upper)
-
-
-@operation(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
-def qr(
-    a: Any,
-    overwrite_a: bool = False,
-    lwork: Any = None,
-    mode: str = "full",
-    pivoting: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, ...]:
-    """The QR decomposition; `mode` is "full", "economic" or "r".
-
-    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
-    >>> q, r = minijax.scipy.linalg.qr(a)
-    >>> bool(jnp.allclose(q @ r, a, atol=1e-5))
-    True
-    """
-    if mode not in ("full", "economic", "r"):
-        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', found {mode!r}")
-    q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
-    return tuple(rest) if mode == "r" else (q, *rest)
-
-
-@operation(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
-def svd(
-    a: Any,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    lapack_driver: str = "gesdd",
-) -> Any:
-    """The singular value decomposition: `u`, `s`, `vh`, or `s` alone.
-
-    >>> s = minijax.scipy.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]), compute_uv=False)
-    >>> [f"{x:.2f}" for x in s]
-    ['3.00', '2.00']
-    """
-    return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
-
-
-@operation(
-    static=(
-        "lower",
-        "eigvals_only",
-        "overwrite_a",
-        "overwrite_b",
-        "turbo",
-        "eigvals",
-        "type",
-        "check_finite",
-    )
-)
-def eigh(
-    a: Any,
-    b: None = None,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    turbo: bool = True,
-    eigvals: None = None,
-    type: int = 1,
-    check_finite: bool = True,
-) -> Any:
-    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None.
-
-    >>> w = minijax.scipy.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True)
-    >>> [f"{x:.2f}" for x in w]
-    ['1.00', '3.00']
-    """
-    if b is not None or eigvals is not None or type != 1:
-        raise NotImplementedError("eigh: b and eigvals must be None, and type must be 1")
-    v, w = linalg.eigh(a, lower=lower)
-    return w if eigvals_only else (w, v)
-
-
 @operation(static=("overwrite_a", "check_finite"))
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The inverse of square matrices.
@@ -378,27 +255,4 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return jnp.linalg.det(a)
 
 
-__all__ = [
-    *_factorizations,
-    *_special_matrices,
-    "cho_factor",
-    "cho_solve",
-    "cholesky",
-    "det",
-    "eigh",
-    "expm",
-    "expm_frechet",
-    "funm",
-    "inv",
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "qr",
-    "rsf2csf",
-    "schur",
-    "solve",
-    "solve_sylvester",
-    "solve_triangular",
-    "sqrtm",
-    "svd",
-]
+set_all(globals())

@@ -11,7 +11,15 @@ from minijax.numpy.products import meet
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.scipy.segments import Detrend, Segments, check_detrend, cut, is_one_sided, real_dtype
+from minijax.scipy.signal.segments import (
+    Detrend,
+    Segments,
+    check_detrend,
+    cut,
+    is_one_sided,
+    real_dtype,
+)
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -214,4 +222,4 @@ def _median(powers: Any) -> Any:
     return jnp.median(powers, axis=-2) / float(bias)
 
 
-__all__ = ["csd", "welch"]
+set_all(globals())

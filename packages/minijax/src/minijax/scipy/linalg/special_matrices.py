@@ -12,6 +12,7 @@ from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
 from minijax.runtime.evaluation import made_of_operations
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
 from minijax_stage2.shaped_array import dtype_of_numbers
@@ -333,17 +334,4 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return jnp.asarray(out.T if kind == "upper" else out)
 
 
-__all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "dft",
-    "fiedler",
-    "hadamard",
-    "hankel",
-    "helmert",
-    "hilbert",
-    "leslie",
-    "pascal",
-    "toeplitz",
-]
+set_all(globals())

@@ -1,15 +1,27 @@
-"""Decompositions of matrices that are made of others: `polar`, `hessenberg`, `qr_multiply`, and
-the eigenvalues of tridiagonal matrices.
-"""
+"""Decompositions of matrices: Cholesky's, LU, QR, the singular values, eigenvalues, and others."""
 
 from typing import Any
 
+import numpy as np
+
 from minijax import numpy as jnp
 from minijax.errors.argument_errors import require_fit
+from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as decompositions
-from minijax.lax.linalg.matrices import matrices_of, mH, triu
+from minijax.lax.linalg import promoting as linalg
+from minijax.lax.linalg.lu import square_factors
+from minijax.lax.linalg.matrices import (
+    eye,
+    matrices_of,
+    mH,
+    mT,
+    permute_rows,
+    real_dtype,
+    triu,
+)
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import typeof_named
@@ -202,4 +214,172 @@ def eigh_tridiagonal(
     return values if eigvals_only else (values, vectors)
 
 
-__all__ = ["eigh_tridiagonal", "hessenberg", "polar", "qr_multiply"]
+@operation(static=("lower", "overwrite_a", "check_finite"))
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
+
+    Of `a` the same triangle is looked at.
+
+    >>> minijax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
+    """
+    return jnp.linalg.cholesky(a, upper=not lower, symmetrize_input=False)
+
+
+@operation(static=("permute_l", "overwrite_a", "check_finite"))
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, ...]:
+    """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> p, lower, upper = minijax.scipy.linalg.lu(a)
+    >>> bool(jnp.allclose(p @ lower @ upper, a, atol=1e-5))
+    True
+    """
+    a = matrices_of("lu", a)
+    *lead, m, n = typeof(a).shape
+    k = min(m, n)
+    factors, _, permutation = linalg.lu(a)
+    lower, _ = square_factors(factors)
+    zeros = [0] * len(lead)
+    lower = lax.slice(lower, [*zeros, 0, 0], [*lead, m, k])
+    upper = triu(lax.slice(factors, [*zeros, 0, 0], [*lead, k, n]))
+    p = mT(permute_rows(eye((*lead, m, m), real_dtype(typeof(a).dtype)), permutation))
+    return (jnp.matmul(p.astype(typeof(a).dtype), lower), upper) if permute_l else (p, lower, upper)
+
+
+@operation(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """The QR decomposition; `mode` is "full", "economic" or "r".
+
+    >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = minijax.scipy.linalg.qr(a)
+    >>> bool(jnp.allclose(q @ r, a, atol=1e-5))
+    True
+    """
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', found {mode!r}")
+    q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(rest) if mode == "r" else (q, *rest)
+
+
+@operation(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition: `u`, `s`, `vh`, or `s` alone.
+
+    >>> s = minijax.scipy.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]), compute_uv=False)
+    >>> [f"{x:.2f}" for x in s]
+    ['3.00', '2.00']
+    """
+    return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+@operation(
+    static=(
+        "lower",
+        "eigvals_only",
+        "overwrite_a",
+        "overwrite_b",
+        "turbo",
+        "eigvals",
+        "type",
+        "check_finite",
+    )
+)
+def eigh(
+    a: Any,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None.
+
+    >>> w = minijax.scipy.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True)
+    >>> [f"{x:.2f}" for x in w]
+    ['1.00', '3.00']
+    """
+    if b is not None or eigvals is not None or type != 1:
+        raise NotImplementedError("eigh: b and eigvals must be None, and type must be 1")
+    v, w = linalg.eigh(a, lower=lower)
+    return w if eigvals_only else (w, v)
+
+
+@operation(static="output")
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """Schur's decomposition of square matrices into `z @ t @ z^H`, with a triangle `t`.
+
+    Arguments:
+        a: the matrices.
+        output: "complex" for a triangle that is complex also where the matrices are real; with
+            "real" that of real matrices has blocks of two rows for pairs of eigenvalues.
+
+    Returns:
+        `t` and `z`.
+
+    Raises:
+        ValueError: there is no such `output`.
+
+    >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> t, z = minijax.scipy.linalg.schur(a)
+    >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))
+    True
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: output must be 'real' or 'complex', found {output!r}")
+    a = matrices_of("schur", a, square=True)
+    if output == "complex":
+        a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
+    t, z = decompositions.schur(a)
+    return t, z
+
+
+@operation(static="check_finite")
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """Schur's decomposition with a triangle, from the one of a real matrix that may have blocks.
+
+    Arguments:
+        T: the triangle with blocks, as `schur` returns it.
+        Z: what it is multiplied with on both sides.
+        check_finite: makes no difference.
+
+    Returns:
+        `t` and `z`, which are complex, with `z @ t @ z^H` as before.
+
+    Raises:
+        ValueError: the matrices are not square.
+
+    >>> turn = jnp.array([[0.0, -1.0], [1.0, 0.0]])
+    >>> t, z = minijax.scipy.linalg.rsf2csf(*minijax.scipy.linalg.schur(turn))
+    >>> bool(jnp.allclose(z @ t @ z.conj().T, turn, atol=1e-6))
+    True
+    """
+    t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
+    z = jnp.matmul(matrices_of("rsf2csf: Z", Z, square=True), w, precision=lax.Precision.HIGHEST)
+    return t, z
+
+
+set_all(globals())

@@ -1,0 +1,15 @@
+"""Linear algebra, with the names of `scipy.linalg`.
+
+`overwrite_a` and the like, and `check_finite`, make no difference: an Array is never written to,
+and what is not finite gives what is not a number.
+"""
+
+# ruff: noqa: F403
+from minijax.scipy.linalg.decompositions import *
+from minijax.scipy.linalg.matrix_functions import *
+from minijax.scipy.linalg.solve import *
+from minijax.scipy.linalg.special_matrices import *
+from minijax.scipy.linalg.sylvester import *
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())

@@ -1,0 +1,10 @@
+"""Convolutions and spectra, by the names of `jax.scipy.signal`."""
+
+# ruff: noqa: F403
+from minijax.scipy.signal.convolution import *
+from minijax.scipy.signal.segments import detrend as detrend
+from minijax.scipy.signal.short_time import *
+from minijax.scipy.signal.spectral_density import *
+from minijax.settings.public_names import gathered_names as _gathered_names
+
+__all__ = _gathered_names(globals())
