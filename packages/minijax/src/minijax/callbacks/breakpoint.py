@@ -13,7 +13,6 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Tracer, tree_map
 
 
-# --8<-- [start:breakpoint]
 @evaluated_by_library
 def breakpoint(
     *,
@@ -73,9 +72,6 @@ def breakpoint(
     debug_callback(stop, variables, {}, "debug.breakpoint", ordered)
 
 
-# --8<-- [end:breakpoint]
-
-
 def _frames(frame: FrameType | None, filter_frames: bool) -> list[FrameType]:
     """The frames from this one outwards."""
     frames = []
@@ -124,7 +120,6 @@ class Place:
         return "\n".join(lines)
 
 
-# --8<-- [start:debugger]
 class Debugger(cmd.Cmd):
     """Answers what is asked for about the values of variables, frame by frame."""
 
@@ -209,7 +204,5 @@ class Debugger(cmd.Cmd):
     def default(self, line: str) -> None:
         self._value_of(line, repr)
 
-
-# --8<-- [end:debugger]
 
 __all__ = ["breakpoint"]

@@ -30,7 +30,6 @@ Avals = tuple[ShapedArray, ...]
 TOKEN = ShapedArray((), np.bool_)  # the type of what says that one call comes after another
 
 
-# --8<-- [start:callback]
 class Callback:
     """A function of the user's, which programs call on the host with Arrays.
 
@@ -72,8 +71,6 @@ class Callback:
         with set_interpreter(None), on_behalf_of(None), set_number_types(numpys_types):
             result = self.fun(*args, **kwargs)
         return self._checked(result, out_avals) if self.returns else []
-
-    # --8<-- [end:callback]
 
     def _checked(self, result: Any, out_avals: Avals) -> list[np.ndarray[Any, Any]]:
         what = f"{self.caller}: `{name_of(self.fun)}`"

@@ -12,7 +12,6 @@ from minijax.callbacks.io_callback import debug_callback
 from minijax.runtime.evaluation import evaluated_by_library
 
 
-# --8<-- [start:callback]
 @evaluated_by_library
 def callback(
     callback: Callable[..., None] | None = None,
@@ -55,14 +54,10 @@ def callback(
     return None
 
 
-# --8<-- [end:callback]
-
-
 def _calling(function: Callable[..., None], *, ordered: bool) -> Callable[..., None]:
     return partial(callback, function, ordered=ordered)
 
 
-# --8<-- [start:print]
 @evaluated_by_library
 def print(
     fmt: str | None = None,
@@ -108,9 +103,6 @@ def print(
     write = _log if _use_logging else _write
     debug_callback(Printer(write, fmt), args, kwargs, "debug.print", ordered)
     return None
-
-
-# --8<-- [end:print]
 
 
 def log(

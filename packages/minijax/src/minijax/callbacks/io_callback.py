@@ -19,7 +19,6 @@ io_callback_p = Primitive("io_callback", higher_order=True)
 debug_callback_p = Primitive("debug_callback", higher_order=True)
 
 
-# --8<-- [start:io_callback]
 @evaluated_by_library
 def io_callback(
     callback: Callable[..., Any],
@@ -66,9 +65,6 @@ def io_callback(
         io_callback_p, *operands, callback=held, result_avals=out_avals, ordered=bool(ordered)
     )
     return tree_to_arrays(tree_unflatten(out_tree, outs))
-
-
-# --8<-- [end:io_callback]
 
 
 def debug_callback(

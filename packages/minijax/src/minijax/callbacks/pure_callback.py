@@ -37,7 +37,6 @@ _METHODS = (
 )
 
 
-# --8<-- [start:pure_callback]
 @evaluated_by_library
 def pure_callback(
     callback: Callable[..., Any],
@@ -97,9 +96,6 @@ def pure_callback(
     return tree_to_arrays(tree_unflatten(out_tree, outs))
 
 
-# --8<-- [end:pure_callback]
-
-
 def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
     """The types that a function was said to return."""
     leaves, tree = tree_flatten(shape_dtypes)
@@ -148,7 +144,6 @@ def refuse_derivative(primitive: Primitive) -> Callable[..., tuple[list[Any], li
     return rule
 
 
-# --8<-- [start:vmap]
 def _vmap(
     axis_size: int,
     values: Sequence[Any],
@@ -214,8 +209,6 @@ def one_by_one(
     outs = map_one_by_one(of_one, mapped)
     return outs, [0] * len(outs)
 
-
-# --8<-- [end:vmap]
 
 declare_program(
     pure_callback_p,

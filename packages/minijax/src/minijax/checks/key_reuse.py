@@ -35,7 +35,6 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
 
 
-# --8<-- [start:arrays]
 def _is_key(x: Any) -> bool:
     return type(x) is Array and x.aval.dtype == key_dtype
 
@@ -96,10 +95,6 @@ def _take_all(found: "Keys", operands: Sequence[Any]) -> None:
             take(x, use)
 
 
-# --8<-- [end:arrays]
-
-
-# --8<-- [start:programs]
 class Keys(NamedTuple):
     """Uses of keys by a program.
 
@@ -227,9 +222,6 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         return fresh  # who knows which part it is
     how = str((eqn.primitive, eqn.params, eqn.invars[1:]))
     return [whole.parts.setdefault(how, _Key(whole=whole))]
-
-
-# --8<-- [end:programs]
 
 
 def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:

@@ -57,7 +57,6 @@ def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
         yield
 
 
-# --8<-- [start:check]
 def check_leaks() -> None:
     """Looks for tracers whose trace has ended, once everything that is due to go is gone.
 
@@ -98,7 +97,6 @@ def check_call(function: Any, args: Any, kwargs: Any) -> None:
 
 hooks.after_function.append(check_function)
 hooks.before_jitted_call.append(check_call)
-# --8<-- [end:check]
 
 
 def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:

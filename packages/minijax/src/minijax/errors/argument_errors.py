@@ -51,7 +51,6 @@ _OURS = tuple(
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
-# --8<-- [start:blame]
 def blame_argument(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> None:
@@ -97,8 +96,6 @@ def blame_argument(
                 raise ValueError(f"{message}: {error}") from None
             raise TypeError(message) from None
 
-
-# --8<-- [end:blame]
 
 Function = typing.TypeVar("Function", bound=Callable[..., Any])
 

@@ -48,7 +48,6 @@ class Optimizer(NamedTuple):
     params_fn: Callable[..., Any]
 
 
-# --8<-- [start:optimizer]
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     """Decorator: makes an optimizer of one array an optimizer of pytrees of arrays.
 
@@ -108,9 +107,6 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
         return Optimizer(init_tree, update_tree, params_of)
 
     return tree_opt_maker
-
-
-# --8<-- [end:optimizer]
 
 
 def _pack(structure: Any, states: list[Any]) -> OptimizerState:

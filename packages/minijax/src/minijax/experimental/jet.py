@@ -16,7 +16,7 @@ from typing import Any
 from minijax.errors.classes import TreeMismatchError
 from minijax.lax import promoting as lax
 from minijax.lax.convolution.conv_general_dilated import conv_general_dilated_p
-from minijax.primitives.composition import calls
+from minijax.primitives.decomposition import calls
 from minijax.primitives.interpreters import Parts, Trace, called_program, transformation
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -34,7 +34,6 @@ from minijax_stage2.tree import tree_map
 jet_rules = Rules("jet", "jet_rules")
 
 
-# --8<-- [start:trace]
 class JetTrace(Trace):
     """Pairs every value with its first, second, ... derivative along a curve.
 
@@ -93,10 +92,6 @@ class JetTrace(Trace):
         return [(t,) * self.order if type(t) is Zero else inner.unbox(t) for t in outs]
 
 
-# --8<-- [end:trace]
-
-
-# --8<-- [start:rules]
 def _total(terms: Sequence[Any], like: Any) -> Any:
     """The sum of terms; `Zero` if there are none."""
     if not terms:
@@ -148,7 +143,6 @@ jet_rules[mul_p] = _linear_in_each(mul_p)
 jet_rules[div_p] = _quotient
 jet_rules[dot_general_p] = _linear_in_each(dot_general_p)
 jet_rules[conv_general_dilated_p] = _linear_in_each(conv_general_dilated_p)
-# --8<-- [end:rules]
 
 
 def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
@@ -161,7 +155,6 @@ def _scaled(tree: Any, number: float) -> Any:
     return tree_map(lambda x: lax.mul(x, number), tree)
 
 
-# --8<-- [start:jet]
 @evaluated_by_library
 def jet(
     fun: Callable[..., Any],
@@ -230,7 +223,5 @@ def jet(
         terms = [_scaled(term, 1 / math.factorial(k)) for k, term in enumerate(terms, 1)]
     return out, tree_map(lambda _, *leaves: list(leaves), out, *terms)
 
-
-# --8<-- [end:jet]
 
 __all__ = ["jet"]

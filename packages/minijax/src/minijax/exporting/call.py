@@ -88,7 +88,6 @@ def _abstract_eval(*in_avals: ShapedArray, program: PortableProgram) -> list[Sha
     return list(program.out_avals)
 
 
-# --8<-- [start:lower]
 def _lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
@@ -121,9 +120,6 @@ def _functions_of(text: str, prefix: str) -> str:
     return re.sub(r"func\.func (?:public |private )?@", "func.func private @", body)
 
 
-# --8<-- [end:lower]
-
-
 def _refuse(what: str, remedy: str) -> Any:
     def rule(*args: Any, program: PortableProgram, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
@@ -152,7 +148,6 @@ declare_program(
     steps=None,
 )
 
-# --8<-- [start:constant]
 # An array in the text of a program: what a function closes over has to travel with it.
 constant_p = Primitive("constant")
 
@@ -171,4 +166,3 @@ def _lower_constant(
 
 
 lowering_rules[constant_p] = _lower_constant
-# --8<-- [end:constant]

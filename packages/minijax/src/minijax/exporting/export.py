@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 
-# --8<-- [start:exported]
 @dataclass(frozen=True, eq=False)
 class Exported:
     """A function as a program that no longer needs its Python source.
@@ -124,10 +123,6 @@ class Exported:
         return pack(header, self.program.data)
 
 
-# --8<-- [end:exported]
-
-
-# --8<-- [start:export]
 @hiding_frames
 def export(
     fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None
@@ -196,9 +191,6 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
         for var, x in zip(jaxpr.constvars, consts, strict=True)
     ]
     return Jaxpr([], jaxpr.invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
-
-
-# --8<-- [end:export]
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:

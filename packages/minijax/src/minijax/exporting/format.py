@@ -129,7 +129,6 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     )
 
 
-# --8<-- [start:pack]
 def pack(header: dict[str, Any], program: bytes) -> bytearray:
     """One block of bytes, which says what it is and whether it is whole."""
     import hashlib  # late, for they take milliseconds
@@ -184,9 +183,6 @@ def malformed(expected: str, *found: Any) -> ValueError:
     return ValueError(f"deserialize: the data are malformed: expected {expected}{instead}")
 
 
-# --8<-- [end:pack]
-
-
 def aval_to_json(aval: ShapedArray) -> Any:
     dtype = aval.dtype.names[0] if aval.dtype.names else aval.dtype.name
     return [list(aval.shape), dtype, aval.weak_type]
@@ -221,7 +217,6 @@ def _is_size(n: Any) -> bool:
     return type(n) is int and n >= 0
 
 
-# --8<-- [start:tree]
 def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
     """A structure as JSON.
 
@@ -311,6 +306,3 @@ def _example_of(name: str, written: str, children: list[Any]) -> Any:
         return form.from_children(form.deserialize_auxdata(bytes.fromhex(written)), children)
     except Exception as error:  # the class has its own ways to refuse
         raise malformed(f"parts that make a {form.cls.__name__}", written) from error
-
-
-# --8<-- [end:tree]

@@ -13,14 +13,13 @@ from minijax import numpy as jnp
 from minijax.image.kernels import KERNELS, ResizeMethod
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
 
-# --8<-- [start:weights]
 def _weights(
     size: int, new_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
@@ -48,9 +47,6 @@ def _weights(
         return weights
     is_inside = (center >= -0.5) & (center <= size - 0.5)
     return jnp.where(is_inside, weights, 0)
-
-
-# --8<-- [end:weights]
 
 
 def _sampled(

@@ -41,7 +41,6 @@ from minijax_stage4 import deftranspose
 Combine = Callable[..., tuple[Any, BatchDim]]
 
 
-# --8<-- [start:declare]
 def collective(
     name: str,
     type_of_result: Callable[..., ShapedArray],
@@ -86,11 +85,7 @@ def define_linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     deftranspose(primitive, transpose, None)
 
 
-# --8<-- [end:declare]
-
-
 Axis = Hashable | tuple[Hashable, ...]
-# --8<-- [start:reductions]
 psum_p = collective("psum", same_type, lambda x: (reduce_sum(x, (0,)), None))
 pmax_p = collective("pmax", same_type, lambda x: (reduce_max(x, (0,)), None))
 pmin_p = collective("pmin", same_type, lambda x: (reduce_min(x, (0,)), None))
@@ -186,10 +181,6 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     return _reduce("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
-# --8<-- [end:reductions]
-
-
-# --8<-- [start:index]
 @evaluated_by_library
 def axis_index(axis_name: Axis) -> Any:
     """The index of the example along the axis; of several axes, as of one that joins them.
@@ -228,10 +219,6 @@ def axis_size(axis_name: Axis) -> int:
     return size
 
 
-# --8<-- [end:index]
-
-
-# --8<-- [start:gather]
 def _inserted(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis:])
 
@@ -360,10 +347,6 @@ def _require_division(
         )
 
 
-# --8<-- [end:gather]
-
-
-# --8<-- [start:exchange]
 all_to_all_p = collective(
     "all_to_all",
     lambda x, *, split, concat, size: ShapedArray(
@@ -552,9 +535,6 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle: {tuple(perm)} does not permute the examples")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
-
-
-# --8<-- [end:exchange]
 
 
 __all__ = [

@@ -8,7 +8,9 @@ import minijax_stage2 as stage2
 from minijax.lax.elementwise.selection import select
 from minijax.lax.precision import PrecisionLike, attributes_of
 from minijax.lax.reductions.cumulative import cumsum
-from minijax.lax.shapes.structural import broadcast_in_dim, broadcasted_iota, expand_dims, full_like
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import broadcasted_iota, full_like
+from minijax.lax.shapes.reshaping import expand_dims
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers

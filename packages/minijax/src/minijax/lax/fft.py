@@ -10,7 +10,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.complex_numbers import complex, conj, real
 from minijax.lax.indexing.slice_pad_concatenate import pad
-from minijax.lax.shapes.structural import full, full_like
+from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -39,7 +39,6 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-# --8<-- [start:fft]
 @operation(static=("fft_type", "fft_lengths"))
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """Fourier's transform along the last axes.
@@ -114,10 +113,6 @@ def _vmap_fft(
     return [bind1(fft_p, x, **params)], [0]
 
 
-# --8<-- [end:fft]
-
-
-# --8<-- [start:transpose]
 def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:
     """The matrix of the transform is symmetric; what RFFT leaves out, and IRFFT adds, is zero."""
     if fft_type in (FftType.FFT, FftType.IFFT):
@@ -137,8 +132,6 @@ def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: S
     weights = np.asarray(weights, typeof(ct).dtype).astype(typeof(out).dtype)
     return conj(stage2.mul(out, stage2.broadcast_to(weights, typeof(out).shape)))
 
-
-# --8<-- [end:transpose]
 
 declare(
     fft_p,

@@ -14,7 +14,6 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 Avals = Sequence[ShapedArray]
 UINT32 = np.dtype(np.uint32)
 
-# --8<-- [start:wrap]
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
 
@@ -82,4 +81,3 @@ declare(
     lower=_lower_unwrap,
     vmap=_vmap_first(random_unwrap_p),
 )
-# --8<-- [end:wrap]

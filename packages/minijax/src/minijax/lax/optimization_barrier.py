@@ -16,7 +16,6 @@ from minijax_stage4.partial_eval import merge, partition
 optimization_barrier_p = Primitive("optimization_barrier")
 
 
-# --8<-- [start:optimization_barrier]
 @evaluated_by_library
 def optimization_barrier(operand: Any, /) -> Any:
     """`operand`, an array or a pytree of arrays, all of which is computed before any of it is used.
@@ -30,9 +29,6 @@ def optimization_barrier(operand: Any, /) -> Any:
     """
     leaves, tree = tree_flatten(tree_to_arrays(operand))
     return tree_to_arrays(tree_unflatten(tree, bind(optimization_barrier_p, *leaves)))
-
-
-# --8<-- [end:optimization_barrier]
 
 
 def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:

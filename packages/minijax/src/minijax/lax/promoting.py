@@ -13,6 +13,7 @@ from minijax.lax.composite import *
 from minijax.lax.control_flow.cond import *
 from minijax.lax.control_flow.custom_linear_solve import *
 from minijax.lax.control_flow.custom_root import *
+from minijax.lax.control_flow.platform_dependent import *
 from minijax.lax.control_flow.scan import *
 from minijax.lax.control_flow.while_loop import *
 from minijax.lax.convolution.conv import *
@@ -21,7 +22,10 @@ from minijax.lax.convolution.dimension_numbers import *
 from minijax.lax.dot import *
 from minijax.lax.elementwise.arithmetic import *
 from minijax.lax.elementwise.bits import *
+from minijax.lax.elementwise.comparisons import *
 from minijax.lax.elementwise.complex_numbers import *
+from minijax.lax.elementwise.conversion import *
+from minijax.lax.elementwise.extremes import *
 from minijax.lax.elementwise.rounding import *
 from minijax.lax.elementwise.selection import *
 from minijax.lax.elementwise.transcendental import *
@@ -35,20 +39,23 @@ from minijax.lax.optimization_barrier import *
 from minijax.lax.precision import *
 from minijax.lax.reductions.argmax import *
 from minijax.lax.reductions.cumulative import *
-from minijax.lax.reductions.generic import *
+from minijax.lax.reductions.reduce import *
 from minijax.lax.reductions.standard import *
 from minijax.lax.reductions.window_extremes import *
 from minijax.lax.reductions.windows import *
 from minijax.lax.rng_bit_generator import *
 from minijax.lax.shapes.broadcasting import *
-from minijax.lax.shapes.rearranging import *
+from minijax.lax.shapes.creation import *
+from minijax.lax.shapes.reshaping import *
 from minijax.lax.shapes.shape_rules import *
-from minijax.lax.shapes.structural import *
+from minijax.lax.shapes.split_and_stack import *
 from minijax.lax.sharding import *
 from minijax.lax.sorting import *
+from minijax.lax.special.bessel import *
+from minijax.lax.special.error_functions import *
+from minijax.lax.special.gamma_functions import *
 from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
-from minijax.lax.special.special import *
 from minijax.lax.stop_gradient import *
 from minijax.settings.public_names import gathered_names as _gathered_names
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.lax.indexing.dynamic_slice import dynamic_update_index_in_dim
 from minijax.lax.indexing.slice_pad_concatenate import index_in_dim
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare, no_derivative
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -41,7 +41,6 @@ rng_uniform_p = Primitive("rng_uniform")
 UINT32, UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
-# --8<-- [start:rng_bit_generator]
 @operation(static=("shape", "dtype", "algorithm"))
 def rng_bit_generator(
     key: Any,
@@ -134,7 +133,6 @@ def _vmap_bits(
 
 
 declare(rng_bit_generator_p, abstract_eval=_types_of_bits, lower=_lower_bits, vmap=_vmap_bits)
-# --8<-- [end:rng_bit_generator]
 
 
 @operation(static="shape")

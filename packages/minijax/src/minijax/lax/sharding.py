@@ -3,11 +3,9 @@
 The functions are those that programs for many devices are written with.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
-from minijax import xla
-from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
@@ -17,47 +15,6 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_leaves
 
 
-# --8<-- [start:platform_dependent]
-@hiding_frames
-def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
-    """Calls the function that is meant for the kind of device that computes.
-
-    Arguments:
-        args: what the function is called with.
-        default: the function for all devices that have none.
-        per_platform: functions, by the kind of device: "cpu", "cuda", "rocm", "tpu".
-
-    Raises:
-        TypeError: one of them is not a function.
-        ValueError: a kind is called "gpu", which may be "cuda" or "rocm".
-        NotImplementedError: there is none for this kind, and no default.
-
-    >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
-    4
-    """
-    named = {**per_platform, **({} if default is None else {"default": default})}
-    for name, function in named.items():
-        if not callable(function):
-            raise TypeError(
-                f"platform_dependent: {name} must be a function, found {shown(function)}"
-            )
-    if "gpu" in per_platform:
-        raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
-    chosen = per_platform.get(xla.platform(), default)
-    if chosen is None:
-        raise NotImplementedError(
-            f"platform_dependent: there is no function for {xla.platform()!r} among "
-            f"{', '.join(map(repr, per_platform)) or 'none'}, and no default"
-        )
-    return chosen(*args)
-
-
-# --8<-- [end:platform_dependent]
-
-
-# --8<-- [start:sharding]
 @evaluated_by_library
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """`x`, a pytree of arrays, which lies where it always does: on the one device.
@@ -114,7 +71,5 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         axis_of(name)
     return tree_to_arrays(x)
 
-
-# --8<-- [end:sharding]
 
 set_all(globals())

@@ -13,7 +13,8 @@ from minijax.errors.argument_errors import require_fit
 from minijax.lax.elementwise.arithmetic import neg
 from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from minijax.lax.indexing.gather import gather
-from minijax.lax.shapes.structural import broadcasted_iota, reshape
+from minijax.lax.shapes.creation import broadcasted_iota
+from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
@@ -47,7 +48,6 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
     )
 
 
-# --8<-- [start:sort]
 @operation(static=("dimension", "is_stable", "num_keys"))
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sorts an array, or several together, along an axis.
@@ -208,10 +208,8 @@ def _jvp_sort(
 
 
 declare(sort_p, abstract_eval=_sort_type, lower=_lower_sort, vmap=_vmap_sort, jvp=_jvp_sort)
-# --8<-- [end:sort]
 
 
-# --8<-- [start:top_k]
 @operation(static=("k", "axis", "is_stable"))
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> Any:
     """The `k` largest elements along an axis, the largest first, and their indices.
@@ -264,7 +262,6 @@ def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
 
 
 declare(top_k_p, abstract_eval=_top_k_type, lower=_lower_top_k, vmap=_vmap_top_k, jvp=_jvp_top_k)
-# --8<-- [end:top_k]
 
 
 @operation(

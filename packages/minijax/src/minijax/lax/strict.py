@@ -41,7 +41,6 @@ def checked(function: Function, check: Callable[..., None]) -> Function:
     return result  # type: ignore[no-any-return]
 
 
-# --8<-- [start:operands]
 def _of_operands(function: Function, kinds: str = "", one_dtype: bool = True) -> Function:
     """`function` of arrays that must have dtypes of these kinds, as `unary` has them, and agree."""
     name = name_of(function)
@@ -87,9 +86,6 @@ def _require_shapes_alike(name: str, *operands: Any) -> None:
             f"{name}: operands must have one shape, found {', '.join(map(str, shapes))}. "
             "minijax.numpy broadcasts them, and lax.full_like makes an array of a number"
         )
-
-
-# --8<-- [end:operands]
 
 
 def _check_clamp(min: Any, x: Any, max: Any) -> None:
@@ -212,7 +208,6 @@ def _of_scalar(function: Function) -> Function:
     return result  # type: ignore[no-any-return]
 
 
-# --8<-- [start:strict]
 full = _of_scalar(promoting.full)
 full_like = _of_scalar(promoting.full_like)
 add = _of_operands(promoting.add, "iufc")
@@ -317,7 +312,6 @@ cumsum = _counted_from_0(promoting.cumsum, "axis")
 reduce_sum = _counted_from_0(promoting.reduce_sum, "axes", kinds="iufc")
 reshape = _counted_from_0(promoting.reshape, "new_sizes", "dimensions")
 transpose = _counted_from_0(promoting.transpose, "permutation")
-# --8<-- [end:strict]
 
 __all__ = [
     "acos",

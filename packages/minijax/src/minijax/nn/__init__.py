@@ -5,7 +5,7 @@
 from minijax.nn import initializers as initializers
 from minijax.nn.activations import *
 from minijax.nn.attention import *
-from minijax.nn.exponentials import *
+from minijax.nn.softmax import *
 from minijax.settings.public_names import gathered_names as _gathered_names
 
 __all__ = _gathered_names(globals(), "initializers")

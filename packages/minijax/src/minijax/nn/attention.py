@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.nn.exponentials import logsumexp, softmax
+from minijax.nn.softmax import logsumexp, softmax
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, typeof
@@ -18,7 +18,6 @@ INT = np.dtype(np.int32)
 BOOL = np.dtype(np.bool_)
 
 
-# --8<-- [start:dot_product_attention]
 @operation(static=("is_causal", "local_window_size", "implementation", "return_residual"))
 def dot_product_attention(
     query: Any,
@@ -155,9 +154,6 @@ def _mask(
     if key_value_seq_lengths is not None:
         found.append(_up_to(keys, key_value_seq_lengths)[:, None, None, None, :])
     return found
-
-
-# --8<-- [end:dot_product_attention]
 
 
 def _with_batch(x: Any) -> Any:

@@ -146,7 +146,6 @@ def truncated_normal(
     return _draws(dtype)(draw)
 
 
-# --8<-- [start:variance_scaling]
 @hiding_frames
 def variance_scaling(
     scale: Any,
@@ -274,9 +273,6 @@ def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) 
     turn = random.uniform(key_of_angle, shape, np.finfo(dtype).dtype)
     angle = jnp.array(2 * np.pi, dtype) * lax.convert_element_type(turn, dtype)
     return lax.convert_element_type(radius, dtype) * jnp.exp(jnp.array(1j, dtype) * angle)
-
-
-# --8<-- [end:variance_scaling]
 
 
 @hiding_frames

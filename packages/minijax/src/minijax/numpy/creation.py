@@ -11,7 +11,7 @@ import numpy as np
 from minijax.errors.argument_errors import require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import arithmetic as elementwise
+from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import default_int, dtype_of_sum
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.operation import operation
@@ -142,7 +142,7 @@ def _from_the_first(
 
 
 def _without_nan(a: Any, number: int) -> Any:
-    return elementwise.where(lax.ne(a, a), number, a)
+    return selection.where(lax.ne(a, a), number, a)
 
 
 set_all(globals())

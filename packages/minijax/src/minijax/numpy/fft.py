@@ -168,7 +168,6 @@ def _named(function: Any, name: str, doc: str, static: tuple[str, ...]) -> Any:
     return operation(static=static)(function)
 
 
-# --8<-- [start:names]
 fft = _of_one(
     "fft",
     FftType.FFT,
@@ -284,7 +283,6 @@ irfftn = _of_several(
            [3., 4.]], dtype=float32)
     """,
 )
-# --8<-- [end:names]
 
 
 @operation(static=OF_ONE)

@@ -23,7 +23,6 @@ index_exp = np.index_exp
 s_ = np.s_
 
 
-# --8<-- [start:meshgrid]
 @hiding_frames
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
@@ -67,9 +66,6 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, 
         own = [n if i == axis else 1 for i, n in enumerate(full)]
         grids.append(lax.broadcast_in_dim(x, tuple(own if sparse else full), (axis,)))
     return tuple(grids)
-
-
-# --8<-- [end:meshgrid]
 
 
 @hiding_frames
@@ -163,7 +159,6 @@ def _numbers_of(part: slice) -> Any:
     return arange(start, stop, step)
 
 
-# --8<-- [start:grid]
 class _Grid:
     """`mgrid[0:2, 0:3]` is the indices of a grid; `ogrid` says them once along each axis.
 
@@ -190,10 +185,8 @@ def _narrow(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 mgrid = _Grid(sparse=False)
 ogrid = _Grid(sparse=True)
-# --8<-- [end:grid]
 
 
-# --8<-- [start:concatenator]
 class _Concatenator:
     """`r_[0:3, 5, x]` and `c_[x, y]`: arrays, numbers and ranges one after the other.
 
@@ -243,7 +236,6 @@ class _Concatenator:
 
 r_ = _Concatenator(0, 1, -1)
 c_ = _Concatenator(-1, 2, 0)
-# --8<-- [end:concatenator]
 
 __all__ = [
     "c_",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.numpy.creation import asarray
 from minijax.numpy.differences import diff
 from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype

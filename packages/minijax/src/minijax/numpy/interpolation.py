@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import finfo
 from minijax.numpy.math.arithmetic import remainder
@@ -18,7 +18,6 @@ from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
 
-# --8<-- [start:interp]
 @hiding_frames
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
@@ -85,9 +84,6 @@ def _interp(
         value = _element(fp, count - 1) if right is None else right
         out = where(lax.gt(flat, _element(xp, count - 1)), value, out)
     return lax.reshape(out, shape)
-
-
-# --8<-- [end:interp]
 
 
 def _element(x: Any, i: int) -> Any:

@@ -147,7 +147,6 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return concatenate([arr, values], axis)
 
 
-# --8<-- [start:block]
 @operation
 def block(arrays: Any) -> Any:
     """An array put together from nested lists of blocks.
@@ -173,9 +172,6 @@ def block(arrays: Any) -> Any:
         return concatenate([join(x, level + 1) for x in part], axes - depth + level)
 
     return join(arrays, 0) if depth else arrays
-
-
-# --8<-- [end:block]
 
 
 def _depth(part: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.numpy.reductions import (
     all,
     argmax,

@@ -36,7 +36,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-# --8<-- [start:pad]
 @hiding_frames
 def pad(
     array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
@@ -87,9 +86,6 @@ def pad(
         if length is not None and any(n < 1 for pair in options["lengths"] for n in pair):
             raise ValueError(f"pad: stat_length must be positive, found {length}")
     return _pad(array, widths=widths, mode=mode, **options)
-
-
-# --8<-- [end:pad]
 
 
 def _from_dict(widths: Any, axes: int) -> Any:

@@ -10,7 +10,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.numpy.convolution import convolve
 from minijax.numpy.creation import eye
 from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
@@ -247,7 +247,6 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     return quotient, u
 
 
-# --8<-- [start:polyfit]
 @operation(static=("deg", "rcond", "full", "cov"))
 def polyfit(
     x: Any,
@@ -335,9 +334,6 @@ def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) 
     return lax.mul(lax.expand_dims(shared, (2,)), factor)
 
 
-# --8<-- [end:polyfit]
-
-
 def _require_coefficients(name: str, *polynomials: Any) -> None:
     for p in polynomials:
         if typeof(p).ndim != 1:
@@ -355,7 +351,6 @@ def _of_one_length(name: str, *operands: Any) -> list[Any]:
     return [lax.pad(a, zero, [(size - typeof(a).shape[0], 0, 0)]) for a in (a1, a2)]
 
 
-# --8<-- [start:roots]
 @evaluated_by_library
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     """The roots of a polynomial, which are complex, in no order.
@@ -420,9 +415,6 @@ def _roots_and_nan(p: Any, zeros: Any) -> Any:
     _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
     is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
     return select(is_there, found, complex(np.nan, np.nan))
-
-
-# --8<-- [end:roots]
 
 
 set_all(globals())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
@@ -21,7 +21,6 @@ from minijax_stage2.promotion import broadcast_to
 Axes = int | Sequence[int] | None
 
 
-# --8<-- [start:quantile]
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
@@ -253,9 +252,6 @@ def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> An
         for index, share in ((below, lax.sub(1, share_above)), (above, share_above))
     ]
     return lax.convert_element_type(lax.add(*weighted), typeof(ordered).dtype)
-
-
-# --8<-- [end:quantile]
 
 
 set_all(globals())

@@ -85,7 +85,6 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
             return flip(transpose(m, order), second)
 
 
-# --8<-- [start:roll]
 @hiding_frames
 def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
     """`a` with its elements moved on by `shift`; those that reach the end begin anew.
@@ -150,10 +149,6 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
     return lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
 
 
-# --8<-- [end:roll]
-
-
-# --8<-- [start:repeat]
 @hiding_frames
 def repeat(
     a: Any,
@@ -246,9 +241,6 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
     ones = lax.full((size,), 1, np.int32)
     index = lax.cumsum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
     return take(a, lax.min(index, max(size - 1, 0)), axis, mode="clip", indices_are_sorted=True)
-
-
-# --8<-- [end:repeat]
 
 
 @operation(static="reps")

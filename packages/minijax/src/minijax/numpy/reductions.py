@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.operation import operation

@@ -11,7 +11,6 @@ import numpy as np
 from minijax.numpy.creation import asarray
 
 
-# --8<-- [start:scalar_type]
 class _ScalarType(type):
     """The class of `jnp.float32` and the like, which stand for a dtype wherever one is asked for.
 
@@ -35,9 +34,6 @@ class _ScalarType(type):
 
     def __reduce__(cls) -> Any:
         return _scalar_type_of, (cls.__name__,)
-
-
-# --8<-- [end:scalar_type]
 
 
 def _scalar_type(numpy_type: Any) -> Any:

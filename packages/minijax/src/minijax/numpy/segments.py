@@ -45,7 +45,6 @@ _REDUCTIONS: dict[str, _Reduction] = {
 }
 
 
-# --8<-- [start:segments]
 @operation(
     static=("name", "num_segments", "indices_are_sorted", "unique_indices", "bucket_size", "mode")
 )
@@ -115,9 +114,6 @@ def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **optio
         raise ValueError(f"{name}: num_segments must not be negative, found {num_segments}")
     options["mode"] = GatherScatterMode.from_any(options["mode"])
     return _reduce_segments(data, ids, name=name, num_segments=count, **options)
-
-
-# --8<-- [end:segments]
 
 
 @hiding_frames

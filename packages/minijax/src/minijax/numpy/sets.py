@@ -14,7 +14,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value
@@ -55,7 +55,6 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-# --8<-- [start:unique]
 @evaluated_by_library
 def unique(
     ar: Any,
@@ -218,9 +217,6 @@ def _put(x: Any, indices: Any, values: Any) -> Any:
     return lax.scatter(x, lax.expand_dims(indices, 1), values, numbers, unique_indices=True)
 
 
-# --8<-- [end:unique]
-
-
 def known_count(name: str, count: Any) -> int:
     """Return the number of elements of a result.
 
@@ -298,7 +294,6 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-# --8<-- [start:isin]
 @operation(static=("assume_unique", "invert", "method"))
 def isin(
     element: Any,
@@ -347,9 +342,6 @@ def isin(
     return lax.reshape(lax.bitwise_not(found) if invert else found, shape)
 
 
-# --8<-- [end:isin]
-
-
 @hiding_frames
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements of two arrays, in order; `size` and `fill_value` as in `unique`.
@@ -360,7 +352,6 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(_in_a_row(ar1, ar2), size=size, fill_value=fill_value)
 
 
-# --8<-- [start:of_two]
 @evaluated_by_library
 def setdiff1d(
     ar1: Any,
@@ -551,9 +542,6 @@ def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
     if fill_value is None and typeof(places).size:
         values = select(is_there, values, lax.slice_in_dim(values, 0, 1))
     return values
-
-
-# --8<-- [end:of_two]
 
 
 def _of_one_dtype(*operands: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.shapes import structural
+from minijax.lax.shapes import creation
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -214,7 +214,7 @@ def broadcast_to(
            [1, 2]], dtype=int32)
     """
     require_the_device("broadcast_to", None, out_sharding)
-    return structural.broadcast_to("broadcast_to", array, shape)
+    return creation.broadcast_to("broadcast_to", array, shape)
 
 
 @hiding_frames

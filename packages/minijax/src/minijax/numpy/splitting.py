@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import steps_of
+from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.shapes import ndim, shape
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -13,7 +13,6 @@ from minijax_stage2.functions import canonical_axis, ints
 Sections = int | Sequence[int]
 
 
-# --8<-- [start:split]
 @operation(static=("indices_or_sections", "axis"))
 def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
     """The parts of `ary` along `axis`.
@@ -69,9 +68,6 @@ def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
         lax.slice_in_dim(ary, start, max(start, limit), axis=axis)
         for start, limit in zip(starts, limits, strict=True)
     ]
-
-
-# --8<-- [end:split]
 
 
 @operation(static="indices_or_sections")

@@ -25,7 +25,6 @@ from minijax_stage2.shaped_array import Shape
 Indices = tuple[Any, ...]
 
 
-# --8<-- [start:diagonal]
 @operation(static=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of `a` in two of its axes, along a new last axis.
@@ -123,9 +122,6 @@ def diag(v: Any, k: int = 0) -> Any:
     return reshape(row, (size, size))
 
 
-# --8<-- [end:diagonal]
-
-
 @operation(static="k")
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with all elements of `v` on its `k`-th diagonal.
@@ -197,7 +193,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     return reshape(ravel(a).at[: (count - 1) * step + 1 : step].set(val), sizes)
 
 
-# --8<-- [start:tri]
 def _below(rows: int, columns: int, k: int) -> Any:
     """For each element of a matrix whether it is on the `k`-th diagonal or below."""
     row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
@@ -249,9 +244,6 @@ def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
         raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
     is_below = _below(shape(m)[-2], shape(m)[-1], k)
     return lax.select(broadcast_to(is_below, shape(m)), below, above)
-
-
-# --8<-- [end:tri]
 
 
 @evaluated_by_library

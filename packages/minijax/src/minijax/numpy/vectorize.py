@@ -20,7 +20,6 @@ from minijax_stage2.shown import counted
 Names = tuple[str, ...]
 
 
-# --8<-- [start:vectorize]
 @checking_arguments
 def vectorize(
     pyfunc: Callable[..., Any],
@@ -116,8 +115,6 @@ def _mapped(core: Callable[..., Any], leads: Sequence[tuple[int, ...]]) -> Calla
     return squeezed
 
 
-# --8<-- [end:vectorize]
-
 _AXES = r"\((?:\w+(?:,\w+)*)?,?\)"
 _SIGNATURE = re.compile(rf"^({_AXES}(?:,{_AXES})*)?->{_AXES}(?:,{_AXES})*$")
 
@@ -177,7 +174,6 @@ def _checked(
     return checked
 
 
-# --8<-- [start:apply_along_axis]
 @hiding_frames
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
@@ -205,9 +201,6 @@ def apply_along_axis(
     for _ in range(axis):
         mapped = vmap(mapped, in_axes=0, out_axes=0)
     return mapped(arr)
-
-
-# --8<-- [end:apply_along_axis]
 
 
 @hiding_frames

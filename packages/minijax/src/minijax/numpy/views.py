@@ -12,7 +12,6 @@ from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 
-# --8<-- [start:view]
 @operation(static=("dtype", "type"))
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes of the array, read as another dtype; the last axis grows or shrinks as needed.
@@ -50,9 +49,6 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
         x = reshape(x, (*lead, -1, new.itemsize // old.itemsize))
     out = lax.bitcast_convert_type(x, new)
     return reshape(out, (*lead, -1)) if old.itemsize > new.itemsize else out
-
-
-# --8<-- [end:view]
 
 
 @operation

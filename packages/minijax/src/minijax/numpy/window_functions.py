@@ -12,7 +12,6 @@ from minijax.settings.public_names import set_all
 from minijax_stage2.functions import one_int
 
 
-# --8<-- [start:window]
 def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
     """`weight(n, M - 1)` of the numbers n of `M` samples; of a single one, 1."""
     count = one_int(f"{caller}: M", M)
@@ -34,9 +33,6 @@ def bartlett(M: int) -> Any:
         return lax.sub(1, lax.div(lax.abs(lax.sub(lax.mul(2, n), last)), last))
 
     return _window("bartlett", M, weight)
-
-
-# --8<-- [end:window]
 
 
 def _cosine(n: Any, last: int, periods: int = 1) -> Any:

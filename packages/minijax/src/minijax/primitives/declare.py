@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.argument_errors import require_fit
-from minijax.primitives.composition import decompositions, results_of
+from minijax.primitives.decomposition import decompositions, results_of
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
@@ -188,7 +188,6 @@ def unary(
 # --8<-- [end:unary]
 
 
-# --8<-- [start:binary]
 def binary(
     name: str,
     doc: str,
@@ -231,9 +230,6 @@ def binary(
         return bind1(primitive, *promote(x, y, inexact="i" not in kinds))
 
     return operation(_named(function, name, doc))
-
-
-# --8<-- [end:binary]
 
 
 # --8<-- [start:reduction]

@@ -8,9 +8,9 @@ row of all the tables can be written where the primitive is.
 from collections.abc import Callable
 from typing import Any
 
-from minijax.primitives.computations import host_calls
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
+from minijax.primitives.regions import host_calls
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.trace import ProgramRules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -33,7 +33,6 @@ key_rules = ProgramRules("the uses of keys", "key_rules")
 step_rules = ProgramRules("running step by step", "step_rules")
 
 
-# --8<-- [start:declare_program]
 def declare_program(
     primitive: Primitive,
     *,
@@ -125,9 +124,6 @@ def declare_program(
         effectful.add(primitive)
     if calls_host:
         host_calls.add(primitive)
-
-
-# --8<-- [end:declare_program]
 
 
 def complete(

@@ -10,13 +10,13 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.primitives.composition import leading_batch, lower_by, types_by
 from minijax.primitives.declare_program import (
     declare_program,
     key_rules,
     order_rules,
     step_rules,
 )
+from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
 from minijax.runtime.evaluation import evaluated_by_library

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import minijax_stage2 as stage2
-from minijax.primitives.composition import calls, decomposition_of
+from minijax.primitives.decomposition import calls, decomposition_of
 from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source

@@ -33,7 +33,6 @@ Flags = tuple[bool, ...]  # for each value whether it is so
 _NUMBERS = (*python_scalars, np.generic)
 
 
-# --8<-- [start:stage]
 class BodyTrace(JaxprTrace):
     """Stages a function that is part of another program.
 
@@ -68,10 +67,6 @@ def stage_to_jaxpr(
     return consts_as_invars(closed.jaxpr), closed.consts
 
 
-# --8<-- [end:stage]
-
-
-# --8<-- [start:carry]
 def stage_with_carry(
     caller: str,
     fun: Any,
@@ -149,10 +144,6 @@ def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_av
         )
 
 
-# --8<-- [end:carry]
-
-
-# --8<-- [start:evaluate]
 def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
     """The evaluation of a primitive that holds programs: XLA compiles it as a whole.
 
@@ -183,10 +174,6 @@ def clear_loops() -> None:
     compile_once.cache_clear()
 
 
-# --8<-- [end:evaluate]
-
-
-# --8<-- [start:region]
 def region(
     b: FunctionBuilder,
     in_avals: Avals,
@@ -238,9 +225,6 @@ def call_text(b: FunctionBuilder, jaxpr: Jaxpr, name: str, args: Sequence[Value]
     return b.emit(
         f"func.call @{function}({names}) : {signature(args, jaxpr.out_avals)}", *jaxpr.out_avals
     )
-
-
-# --8<-- [end:region]
 
 
 def cut(items: Sequence[Any], *sizes: int) -> list[list[Any]]:

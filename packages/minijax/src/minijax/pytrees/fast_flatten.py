@@ -30,7 +30,6 @@ def _registry() -> Any:
     return _in_cpp()
 
 
-# --8<-- [start:flatten]
 def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
     """The leaves of a tree, and its structure as a key for caches.
 
@@ -60,6 +59,3 @@ def fast_unflatten(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
 
 class _Leaf:
     """Stands for a leaf whose value does not matter."""
-
-
-# --8<-- [end:flatten]

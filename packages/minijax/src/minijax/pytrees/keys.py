@@ -11,7 +11,6 @@ from typing import Any
 from minijax_stage2.tree import NodeType, find_node_type, registry
 
 
-# --8<-- [start:keys]
 @dataclass(frozen=True, slots=True)
 class SequenceKey:
     """A position in a list or tuple, written `[0]`.
@@ -67,8 +66,6 @@ class FlattenedIndexKey:
     def __str__(self) -> str:
         return f"[<flat index {self.key!r}>]"
 
-
-# --8<-- [end:keys]
 
 FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.keys import to_uint64
 from minijax.random.threefry import threefry2x32

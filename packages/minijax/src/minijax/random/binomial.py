@@ -18,7 +18,6 @@ from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
 
-# --8<-- [start:binomial]
 @operation(static=("shape", "dtype"))
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     """The number of successes in `n` trials with probability `p` each; as real numbers.
@@ -128,7 +127,6 @@ _TAILS = np.array(
         for k in range(10)
     ]
 )
-# --8<-- [end:binomial]
 
 
 @operation(static=("shape", "dtype", "unroll"))

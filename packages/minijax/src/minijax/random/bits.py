@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.random.keys import counts, single_key
 from minijax.random.threefry import threefry2x32
 from minijax.runtime.operation import operation

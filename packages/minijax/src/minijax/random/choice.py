@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_int
 from minijax.random.arguments import Shape, new_key
 from minijax.random.bits import random_bits
@@ -22,7 +22,6 @@ from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import counted
 
 
-# --8<-- [start:permutation]
 @evaluated_by_library
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """`x` in a random order.
@@ -69,9 +68,6 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
         key, key_of_bits = new_key(key, 0), new_key(key, 1)
         _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)
     return x
-
-
-# --8<-- [end:permutation]
 
 
 @evaluated_by_library

@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -27,7 +27,6 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 ONE = np.float32(1.0)
 
 
-# --8<-- [start:normal]
 @operation(static=("shape", "dtype"))
 def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     """Numbers of the normal distribution with mean 0 and variance 1.
@@ -71,9 +70,6 @@ def normal_numbers(
     if stddev is None:
         return lax.mul(sqrt2, lax.erf_inv(u))
     return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
-
-
-# --8<-- [end:normal]
 
 
 @operation(static=("shape", "dtype"))

@@ -4,9 +4,9 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
-from minijax.primitives.composition import lower_by
+from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import lower_by
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -30,7 +30,6 @@ from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.vmap_rules import elementwise
 
 
-# --8<-- [start:gamma]
 @operation(static=("shape", "dtype", "method"))
 def gamma(
     key: Any,
@@ -166,7 +165,6 @@ declare(
     vmap=elementwise(random_gamma_p),
     jvp=(None, _jvp_gamma),
 )
-# --8<-- [end:gamma]
 
 
 @operation(static=("shape", "dtype", "method"))

@@ -68,7 +68,6 @@ def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
     )
 
 
-# --8<-- [start:primitive]
 key_use_p = Primitive("key_use", higher_order=True)  # `use` is None where a key is cloned
 
 
@@ -105,10 +104,8 @@ declare_program(
     keys=None,
     steps=None,
 )
-# --8<-- [end:primitive]
 
 
-# --8<-- [start:marks]
 _uses: dict[int, tuple[Any, KeyUse]] = {}  # of keys that live, by their identity
 
 
@@ -130,6 +127,3 @@ def take(key: Any, use: KeyUse) -> None:
     if earlier is not None and earlier is not use:
         raise used_twice(earlier, use)
     mark(key, use)
-
-
-# --8<-- [end:marks]

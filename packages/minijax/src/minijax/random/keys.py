@@ -12,8 +12,8 @@ import numpy as np
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.key_arrays import random_unwrap, random_wrap
-from minijax.lax.shapes import structural
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes import creation
+from minijax.lax.shapes.creation import sizes_of
 from minijax.random.key_use import cloned, note_key_use
 from minijax.random.threefry import UINT32, UINT64, threefry2x32
 from minijax.runtime.array import Array
@@ -30,7 +30,6 @@ from minijax_stage2.shown import shown
 IMPLEMENTATION = "threefry2x32"
 
 
-# --8<-- [start:key]
 @hiding_frames
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A key made from an integer.
@@ -113,10 +112,6 @@ def _require_threefry(caller: str, *impls: Any) -> None:
             raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {shown(impl)}")
 
 
-# --8<-- [end:key]
-
-
-# --8<-- [start:split]
 @operation(static="num")
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """New keys, which are as good as independent of each other and of `key`.
@@ -180,10 +175,6 @@ def _fold_in(key: Any, data: Any) -> Any:
     return new if is_typed(key) else random_unwrap(new)
 
 
-# --8<-- [end:split]
-
-
-# --8<-- [start:check]
 def is_typed(key: Any) -> bool:
     """Return True if `key` is of dtype `key<fry>`."""
     return typeof(key).dtype == KEY
@@ -216,13 +207,10 @@ def single_key(caller: str, key: Any, draws: bool = True) -> Any:
     return note_key_use(caller, keys) if draws and keys is key else keys
 
 
-# --8<-- [end:check]
-
-
 def counts(sizes: Sequence[int]) -> Any:
     """0, 1, 2, ... as an array of uint64 of that shape."""
     size = int(np.prod(sizes, dtype=object))
-    flat = bind1(structural.iota_p, dtype=UINT64, shape=(size,), dimension=0)
+    flat = bind1(creation.iota_p, dtype=UINT64, shape=(size,), dimension=0)
     return flat if len(sizes) == 1 else lax.reshape(flat, tuple(sizes))
 
 

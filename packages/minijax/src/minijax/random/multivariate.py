@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.random.arguments import Shape, broadcast_sizes, float_dtype
 from minijax.random.continuous import normal, normal_numbers
 from minijax.random.keys import single_key

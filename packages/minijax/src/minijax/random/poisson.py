@@ -1,4 +1,4 @@
-"""Distributions of whole numbers that are drawn by rejection."""
+"""Poisson's distribution, by rejection."""
 
 from typing import Any
 

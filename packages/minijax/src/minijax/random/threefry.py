@@ -25,7 +25,6 @@ UINT64 = np.dtype(np.uint64)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
-# --8<-- [start:threefry]
 threefry2x32_p = Primitive("threefry2x32")
 
 
@@ -134,4 +133,3 @@ declare(
     lower=_lower_hash,
     vmap=elementwise(threefry2x32_p),
 )
-# --8<-- [end:threefry]

@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import sizes_of
+from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_int
 from minijax.random.arguments import (
     Shape,
@@ -25,7 +25,6 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 
-# --8<-- [start:uniform]
 @operation(static=("shape", "dtype"))
 def uniform(
     key: Any, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
@@ -74,10 +73,6 @@ def uniform_numbers(
     return lax.max(minval, scaled)  # where rounding went below
 
 
-# --8<-- [end:uniform]
-
-
-# --8<-- [start:randint]
 @operation(static=("shape", "dtype"))
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
     """Integers from `minval` up to `maxval`, exclusive.
@@ -147,9 +142,6 @@ def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
     of_x, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
     x = _clip(x, max(of_x.min, info.min), min(of_x.max, info.max))
     return lax.convert_element_type(x, dtype)
-
-
-# --8<-- [end:randint]
 
 
 @operation(static=("shape", "mode"))

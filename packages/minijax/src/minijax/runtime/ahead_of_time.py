@@ -89,7 +89,6 @@ class _Stage:
         return f"<{type(self).__name__} of `{self.fun_name}`>"
 
 
-# --8<-- [start:traced]
 class Traced(_Stage):
     """A function as a jaxpr, for arguments of certain types.
 
@@ -110,10 +109,6 @@ class Traced(_Stage):
         return Lowered(self._compilation, self.in_tree, self._names)
 
 
-# --8<-- [end:traced]
-
-
-# --8<-- [start:lowered]
 class Lowered(_Stage):
     """A function as a StableHLO module, for arguments of certain types.
 
@@ -169,12 +164,9 @@ class Lowered(_Stage):
         return xla.cost_analysis(self._text)
 
 
-# --8<-- [end:lowered]
-
 _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$', re.MULTILINE)
 
 
-# --8<-- [start:compiled]
 class Compiled(_Stage):
     """A function that is compiled for arguments of certain types, and takes no others.
 
@@ -235,7 +227,5 @@ class Compiled(_Stage):
         `alias_size_in_bytes`, `temp_size_in_bytes`, `generated_code_size_in_bytes`."""
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
-
-# --8<-- [end:compiled]
 
 set_all(globals())

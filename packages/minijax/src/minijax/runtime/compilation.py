@@ -24,7 +24,6 @@ from minijax_stage3.jit_rules import smaller_jaxpr
 from minijax_stage3.lowering import lower_to_module
 
 
-# --8<-- [start:options]
 class CompileOptions(NamedTuple):
     """Options of compilation; equal options give equal programs."""
 
@@ -32,8 +31,6 @@ class CompileOptions(NamedTuple):
     donate_argnames: tuple[str, ...] = ()
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
-
-    # --8<-- [end:options]
 
     @classmethod
     def of(
@@ -223,7 +220,6 @@ def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
         warnings.warn_explicit(message, UserWarning, source.file, source.line)
 
 
-# --8<-- [start:donate]
 class Donated:
     """Says where an Array was donated, if somebody asks: line numbers are not free."""
 
@@ -264,8 +260,6 @@ class DonatingExecutor:
             if isinstance(x, Array) and xla.is_deleted(buffers[position]):
                 x.delete_because(reason)
         return result
-
-    # --8<-- [end:donate]
 
     def _refuse_shared(self, buffers: Sequence[Any]) -> None:
         names = self.argument_names

@@ -166,7 +166,6 @@ def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-# --8<-- [start:entry]
 def _read(file: str, key: str) -> bytes | None:
     """Read the entry of this key; None if there is none, or it is damaged."""
     import zlib
@@ -220,9 +219,6 @@ def _digest(key: str, packed: bytes) -> bytes:
     import hashlib
 
     return hashlib.sha256(key.encode() + packed).digest()
-
-
-# --8<-- [end:entry]
 
 
 def _make_room(directory: str, needed: int) -> bool:

@@ -243,7 +243,6 @@ def process_count(backend: str | None = None) -> int:
     return 1
 
 
-# --8<-- [start:device_put]
 @evaluated_by_library
 def device_put(
     x: Any,
@@ -301,9 +300,6 @@ def device_put(
         return on_device
 
     return tree_map_with_path(put, x)
-
-
-# --8<-- [end:device_put]
 
 
 def device_get(x: Any) -> Any:

@@ -9,7 +9,6 @@ from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Primitive, Trace, Tracer
 
 
-# --8<-- [start:trace]
 class CompileTimeTrace(Trace):
     """Evaluates what depends on no tracer, and leaves the rest to the traces around it."""
 
@@ -44,6 +43,3 @@ def ensure_compile_time_eval() -> Iterator[None]:
         return
     with CompileTimeTrace().run():
         yield
-
-
-# --8<-- [end:trace]

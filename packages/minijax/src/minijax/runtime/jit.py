@@ -373,7 +373,6 @@ def clear_jitted() -> None:
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
-# --8<-- [start:jit]
 def jit(
     fun: Callable[..., Any] = not_given,
     /,
@@ -450,9 +449,6 @@ def jit(
         return function(fun, static, options, traced, inline)
 
     return jitted if fun is not_given else jitted(fun)
-
-
-# --8<-- [end:jit]
 
 
 def _require_the_one_device(

@@ -44,7 +44,6 @@ def _staging_trace() -> Any:
     return trace
 
 
-# --8<-- [start:named_scope]
 @reusable_context
 def named_scope(name: str) -> Iterator[None]:
     """Gives a name to a part of a program: to the block of a `with`, or a decorated function.
@@ -76,9 +75,6 @@ def named_scope(name: str) -> Iterator[None]:
         yield
     finally:
         _open.reset(token)
-
-
-# --8<-- [end:named_scope]
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:

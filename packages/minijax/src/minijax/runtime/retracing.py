@@ -39,7 +39,6 @@ class Call:
         self.static = {which: value for which, _, value in static}
 
 
-# --8<-- [start:explain]
 def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
     """Logs, as a warning, why `fun` is traced for `call` after the `earlier` ones.
 
@@ -71,9 +70,6 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
         )
     else:
         _logger.warning("%s for the first time", name)
-
-
-# --8<-- [end:explain]
 
 
 def _code_of(fun: Any) -> CodeType | None:

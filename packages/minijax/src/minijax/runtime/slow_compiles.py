@@ -22,7 +22,6 @@ _logger = logging.getLogger("minijax.slow_compiles")
 _MANY_LINES = 3_000
 
 
-# --8<-- [start:compilation]
 class _Compilation:
     """A program that is being compiled."""
 
@@ -62,10 +61,6 @@ class _Compilation:
         self.seconds *= 2
 
 
-# --8<-- [end:compilation]
-
-
-# --8<-- [start:watch]
 _running: set[_Compilation] = set()
 _changed = threading.Condition()  # guards what stands here
 _watcher: threading.Thread | None = None
@@ -126,9 +121,6 @@ def _watch() -> None:
             slow = [compilation for compilation in _running if compilation.due <= now]
         for compilation in slow:
             compilation.notice()
-
-
-# --8<-- [end:watch]
 
 
 def _after_fork_in_child() -> None:

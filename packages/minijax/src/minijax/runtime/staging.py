@@ -13,7 +13,6 @@ from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
 from minijax_stage3 import ClosedJaxpr
 
 
-# --8<-- [start:struct]
 class ShapeDtypeStruct:
     """A shape and a dtype, which stand for an array where only its type matters.
 
@@ -75,9 +74,6 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
-
-
-# --8<-- [end:struct]
 
 
 def struct_of(x: Any) -> ShapeDtypeStruct:

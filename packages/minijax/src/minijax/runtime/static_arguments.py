@@ -41,7 +41,6 @@ class StaticArguments:
     def __bool__(self) -> bool:
         return bool(self.argnums or self.argnames)
 
-    # --8<-- [start:split]
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         """Static values, and arguments in which None, a tree without leaves, replaces them.
 
@@ -67,8 +66,6 @@ class StaticArguments:
         except TypeError:
             self._refuse_unhashable(key)
         return key, tuple(args), kwargs
-
-    # --8<-- [end:split]
 
     def fill(self, static: Any) -> Callable[..., Any]:
         """The function with static values in the places that `split` emptied."""

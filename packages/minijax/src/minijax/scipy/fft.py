@@ -54,7 +54,6 @@ def _scales(n: int, dtype: Any) -> Any:
     return jnp.sqrt(jnp.where(jnp.arange(n) == 0, 4, 2).astype(dtype) * n)
 
 
-# --8<-- [start:dct]
 def _dct(x: Any, ortho: bool) -> Any:
     """A Fourier transform of the numbers at even places, then those at odd ones backwards."""
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
@@ -75,9 +74,6 @@ def _idct(x: Any, ortho: bool) -> Any:
         odd = jnp.concatenate([odd, jnp.zeros_like(even[..., :1])], -1)
     both = jnp.stack([even, odd], -1)
     return both.reshape(*typeof(both).shape[:-2], -1)[..., :n]
-
-
-# --8<-- [end:dct]
 
 
 def _along(

@@ -51,7 +51,6 @@ def chosen(condition: Any, yes: Any, no: Any) -> Any:
     return tree_map(lambda x, y: jnp.where(condition, x, y), yes, no)
 
 
-# --8<-- [start:interpolation]
 def _cubic_minimum(a: Point, b: Point, c: Point) -> Any:
     """The minimum of the cubic polynomial through three points, with the slope of the first."""
     to_b, to_c = b.step - a.step, c.step - a.step
@@ -80,10 +79,6 @@ def _inside(low: Point, high: Point, before: Point, is_first: Any) -> Any:
     return jnp.where(takes_cubic, cubic, jnp.where(takes_quadratic, quadratic, middle))
 
 
-# --8<-- [end:interpolation]
-
-
-# --8<-- [start:zoom]
 class _Zoom(NamedTuple):
     low: Point  # the lowest known point that falls enough
     high: Point  # the other end, so that what is looked for lies between
@@ -126,9 +121,6 @@ def _zoom(
     )
 
 
-# --8<-- [end:zoom]
-
-
 def _is_too_high(start: Point, point: Point) -> Any:
     return point.value > start.value + ENOUGH_DECREASE * point.step * start.slope
 
@@ -137,7 +129,6 @@ def _is_flat(start: Point, point: Point) -> Any:
     return jnp.abs(point.slope) <= -ENOUGH_FLATNESS * start.slope
 
 
-# --8<-- [start:line_search]
 class _Bracket(NamedTuple):
     last: Point
     found: Found
@@ -220,6 +211,3 @@ def line_search(
         gradient=state.found.gradient,
         status=status,
     )
-
-
-# --8<-- [end:line_search]

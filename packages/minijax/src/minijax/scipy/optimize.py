@@ -47,7 +47,6 @@ class OptimizeResults(NamedTuple):
     nit: Any
 
 
-# --8<-- [start:bfgs]
 class _State(NamedTuple):
     x: Any
     value: Any
@@ -138,9 +137,6 @@ def _bfgs(
         njev=end.evaluations,
         nit=end.count,
     )
-
-
-# --8<-- [end:bfgs]
 
 
 @evaluated_by_library

@@ -44,7 +44,6 @@ _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
 
-# --8<-- [start:number_types]
 class LibraryNumberTypes(NumberTypes):
     """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak.
 
@@ -185,9 +184,6 @@ class LibraryNumberTypes(NumberTypes):
                 "jnp.expand_dims, or set it to 'allow'"
             )
         warn(f"{found}; those that lack are added in front. numpy_rank_promotion='allow' allows it")
-
-
-# --8<-- [end:number_types]
 
 
 class set_number_types:

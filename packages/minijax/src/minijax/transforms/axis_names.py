@@ -93,7 +93,6 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 # --8<-- [end:named_axes]
 
 
-# --8<-- [start:map_flat]
 def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
     """The axis that is mapped over by the trace whose rule is running.
 
@@ -151,6 +150,3 @@ def _resume(
     finally:
         trace.parent = began_above
     return trace.unbox(outs)
-
-
-# --8<-- [end:map_flat]

@@ -14,8 +14,8 @@ from minijax.primitives.calls import (
     run_program,
     type_of_program,
 )
-from minijax.primitives.composition import calls
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.decomposition import calls
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -60,7 +60,6 @@ checkpoint_p = Primitive("checkpoint", higher_order=True)
 calls.add(checkpoint_p)
 
 
-# --8<-- [start:checkpoint]
 @checking_arguments
 def checkpoint(
     fun: Callable[..., Any],
@@ -134,9 +133,6 @@ def checkpoint(
     return checkpointed
 
 
-# --8<-- [end:checkpoint]
-
-
 @evaluated_by_library
 def checkpoint_name(x: Any, name: str) -> Any:
     """`x`, an array or a pytree of arrays, by a name that policies of `checkpoint` know it by.
@@ -157,7 +153,6 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
 
 
-# --8<-- [start:rules]
 def _bind(args: Sequence[Any], params: dict[str, Any], jaxpr: Jaxpr) -> list[Any]:
     return bind(checkpoint_p, *args, **{**params, "jaxpr": jaxpr})
 
@@ -230,10 +225,6 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
     return out
 
 
-# --8<-- [end:rules]
-
-
-# --8<-- [start:split]
 class _Halves(NamedTuple):
     """The known half of a program, and the unknown half, which recomputes what was not saved.
 
@@ -314,9 +305,6 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     given = [ct for ct in cts if type(ct) is not Zero]
     outs = iter(_bind([*consts, *known, *given], params, program))
     return [next(outs) if keep else None for keep in nonzero_ins]
-
-
-# --8<-- [end:split]
 
 
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:

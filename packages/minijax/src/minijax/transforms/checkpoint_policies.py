@@ -23,7 +23,6 @@ declare(
 )
 
 
-# --8<-- [start:policies]
 def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
     """Keeps all, as without `checkpoint`.
 
@@ -179,8 +178,6 @@ def save_and_offload_only_these_names(
     """
     return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
 
-
-# --8<-- [end:policies]
 
 checkpoint_policies = SimpleNamespace(
     everything_saveable=everything_saveable,

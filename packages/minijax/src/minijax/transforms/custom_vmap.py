@@ -61,7 +61,6 @@ BatchRule = Callable[[int, Flags, Values], tuple[list[Any], list[bool]]]
 custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 
-# --8<-- [start:custom_vmap]
 class custom_vmap:
     """Decorator: a function with its own rule for `vmap`.
 
@@ -141,10 +140,6 @@ class custom_vmap:
         return tree_unflatten(flat.out_tree, outs)
 
 
-# --8<-- [end:custom_vmap]
-
-
-# --8<-- [start:rule]
 def _apply_rule(
     rule: Callable[..., Any],
     num_consts: int,
@@ -191,10 +186,6 @@ def _apply_rule(
     return outs, list(map(bool, out_batched))
 
 
-# --8<-- [end:rule]
-
-
-# --8<-- [start:interpret]
 def _vmap(
     axis_size: int, values: Values, dims: Sequence[BatchDim], *, rule: BatchRule, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -273,10 +264,6 @@ def _jvp_of_rule(
     return [*outs, *map(instantiate, dots)], [*out_batched, *dots_batched]
 
 
-# --8<-- [end:interpret]
-
-
-# --8<-- [start:reverse]
 def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict[str, Any]] | None:
     """The operands and parameters of the call whose derivative this is, if they are known."""
     if params["primal_call"] is None:
@@ -316,7 +303,6 @@ declare_program(
     keys=keys_of_program,
     steps=run_program,
 )
-# --8<-- [end:reverse]
 
 
 set_all(globals())

@@ -284,7 +284,6 @@ def _on_arrays(linear: functools.partial[Any]) -> Partial:
     return Partial(on_arrays, tree_to_arrays(residuals))
 
 
-# --8<-- [start:vmap]
 def vmap(
     fun: Function,
     in_axes: Any = 0,
@@ -350,9 +349,6 @@ def vmap(
     return on_arrays
 
 
-# --8<-- [end:vmap]
-
-
 def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
     """The result with the sum over all examples in place of what must not differ between them."""
 
@@ -373,7 +369,6 @@ def _numpy_to_array(x: Any) -> Any:
     return to_array(x) if isinstance(x, np.ndarray) else x
 
 
-# --8<-- [start:jacobian]
 def jacfwd(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
@@ -462,9 +457,6 @@ def hessian(
     """
     transformation = functools.partial(stage4.hessian, holomorphic=holomorphic)
     return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
-
-
-# --8<-- [end:jacobian]
 
 
 def _jacobian(

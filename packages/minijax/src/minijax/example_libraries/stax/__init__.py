@@ -20,14 +20,14 @@ from minijax.example_libraries.stax import (
     combinators,
     convolutions,
     dense,
-    plain,
+    parameterless,
     pooling,
 )
 from minijax.example_libraries.stax.batch_norm import *
 from minijax.example_libraries.stax.combinators import *
 from minijax.example_libraries.stax.convolutions import *
 from minijax.example_libraries.stax.dense import *
-from minijax.example_libraries.stax.plain import *
+from minijax.example_libraries.stax.parameterless import *
 from minijax.example_libraries.stax.pooling import *
 
 # What layers are made of, which programs take from here too.
@@ -53,6 +53,6 @@ __all__ = [
     *combinators.__all__,
     *convolutions.__all__,
     *dense.__all__,
-    *plain.__all__,
+    *parameterless.__all__,
     *pooling.__all__,
 ]

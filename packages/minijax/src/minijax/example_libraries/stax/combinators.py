@@ -11,7 +11,6 @@ from minijax.example_libraries.stax.dense import Layer
 from minijax_stage2.shown import shown
 
 
-# --8<-- [start:serial]
 @hiding_frames
 def serial(*layers: Layer) -> Layer:
     """One layer after another: each takes what the one before returns.
@@ -48,9 +47,6 @@ def serial(*layers: Layer) -> Layer:
         return inputs
 
     return init_fun, apply_fun
-
-
-# --8<-- [end:serial]
 
 
 @hiding_frames

@@ -12,7 +12,6 @@ Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-# --8<-- [start:dense]
 @hiding_frames
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
     """A layer in which every output depends on every input: `inputs @ W + b`.
@@ -39,9 +38,6 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
         return jnp.add(jnp.dot(inputs, weights), bias)
 
     return init_fun, apply_fun
-
-
-# --8<-- [end:dense]
 
 
 __all__ = ["Dense"]

@@ -31,7 +31,6 @@ from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, join_consts
 
 
-# --8<-- [start:cond]
 @evaluated_by_library
 @keeps_programs("true_fun", "false_fun")
 def cond(
@@ -79,9 +78,6 @@ def cond(
     return tree_to_arrays(stage4.cond(pred, true_fun, false_fun, *operands))
 
 
-# --8<-- [end:cond]
-
-
 def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
     if operand is not_given:
         return operands
@@ -93,7 +89,6 @@ def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any
     return (operand,)
 
 
-# --8<-- [start:switch]
 @evaluated_by_library
 @keeps_programs("branches")
 def switch(
@@ -155,9 +150,6 @@ def switch(
     index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
     outs = bind(stage4.cond_p, index, *consts, *leaves, branches=programs)
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
-
-
-# --8<-- [end:switch]
 
 
 def _common_types(

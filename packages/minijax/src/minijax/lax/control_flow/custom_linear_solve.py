@@ -73,7 +73,6 @@ class Equations(NamedTuple):
 linear_solve_p = Primitive("linear_solve", higher_order=True)
 
 
-# --8<-- [start:custom_linear_solve]
 @evaluated_by_library
 def custom_linear_solve(
     matvec: Callable[..., Any],
@@ -153,9 +152,6 @@ def custom_linear_solve(
     return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
 
 
-# --8<-- [end:custom_linear_solve]
-
-
 def _stage_matvec(
     matvec: Callable[..., Any], b: Sequence[Any], tree: PyTreeDef
 ) -> tuple[Program, list[Any]]:
@@ -207,7 +203,6 @@ def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equation
     return Equations(*consts), b
 
 
-# --8<-- [start:types]
 def _abstract_eval(
     *in_avals: ShapedArray, programs: Equations, counts: Equations
 ) -> list[ShapedArray]:
@@ -229,10 +224,6 @@ def _lower(
     return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
-# --8<-- [end:types]
-
-
-# --8<-- [start:jvp]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, programs: Equations, counts: Equations
 ) -> tuple[list[Any], list[Any]]:
@@ -261,10 +252,6 @@ def _difference(x: Any, y: Any) -> Any:
     return neg(y) if type(x) is Zero else sub(x, y)
 
 
-# --8<-- [end:jvp]
-
-
-# --8<-- [start:vmap]
 def _vmap(
     axis_size: int,
     values: Sequence[Any],
@@ -314,10 +301,6 @@ def _vmap(
     return outs, out_dims["solve"]
 
 
-# --8<-- [end:vmap]
-
-
-# --8<-- [start:transpose]
 def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations) -> list[Any]:
     """The solution is linear in the right-hand side: of the transposed equations."""
     consts, b = split_operands(args, counts)
@@ -344,9 +327,6 @@ def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equa
     )
     in_cts = [ct if isinstance(x, UndefPrimal) else None for ct, x in zip(outs, b, strict=False)]
     return [*[None] * len(known), *in_cts]
-
-
-# --8<-- [end:transpose]
 
 
 def _order(

@@ -21,7 +21,6 @@ from minijax_stage3.staging import abstractify
 from minijax_stage4 import linearize
 
 
-# --8<-- [start:custom_root]
 @evaluated_by_library
 def custom_root(
     f: Callable[..., Any],
@@ -89,8 +88,6 @@ def custom_root(
     check_structure(what, tangent_solve, "the root", tree, of_tangent.out_tree)
     check_types(what, tangent_solve, "the root", tree, root_avals, of_tangent.jaxpr.out_avals)
 
-    # --8<-- [end:custom_root]
-    # --8<-- [start:rule]
     parts = (of_f, of_solve, of_tangent)
     counts = [len(part.consts) for part in parts]
 
@@ -118,7 +115,5 @@ def custom_root(
     outs = custom_call(root, rule, [*consts, *leaves], solve)
     return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
 
-
-# --8<-- [end:rule]
 
 set_all(globals())

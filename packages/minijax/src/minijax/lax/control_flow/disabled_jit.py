@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.errors.classes import ConcretizationTypeError
-from minijax.lax.shapes.rearranging import stack
+from minijax.lax.shapes.split_and_stack import stack
 from minijax.runtime.conversion import tree_to_arrays
 from minijax_stage2 import tree_map
 

@@ -33,7 +33,6 @@ from minijax.runtime.jit import JittedFunction
 from minijax_stage2 import Tracer
 
 
-# --8<-- [start:contents]
 class UnknownContents(Exception):
     """A function reaches something of which nobody knows whether it is the same as before."""
 
@@ -266,4 +265,3 @@ _rules: dict[type, Callable[[Contents, Any], None]] = {
     functools.partial: Contents._add_partial,
     ModuleType: Contents._add_module,
 }
-# --8<-- [end:contents]

@@ -17,7 +17,6 @@ from minijax_stage3 import Jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 
 
-# --8<-- [start:stage]
 class Program(NamedTuple):
     """A staged function: it takes the values that it closes over, then its arguments."""
 
@@ -35,10 +34,6 @@ def stage_part(
     return Program(consts_as_invars(closed.jaxpr), closed.consts, flat.out_tree)
 
 
-# --8<-- [end:stage]
-
-
-# --8<-- [start:check]
 def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTreeDef:
     """The structure of the solution, in that of all that a solver returned.
 
@@ -92,6 +87,3 @@ def _differing(expected: Avals, found: Avals) -> Sequence[int]:
         for i, (x, y) in enumerate(zip(expected, found, strict=True))
         if x.strip_weak_type() != y.strip_weak_type()
     ]
-
-
-# --8<-- [end:check]

@@ -86,7 +86,6 @@ class _Kept(NamedTuple):
 kept_programs = KeptPrograms(512)
 
 
-# --8<-- [start:keep]
 def keeps_programs(*static: str) -> Callable[[Function], Function]:
     """Decorator: keeps the programs of calls of a loop or a choice outside of transformations.
 
@@ -164,9 +163,6 @@ def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
     everything = [*consts, np.empty(())]
     *counts, of_new = [sys.getrefcount(x) for x in everything]
     return [x for x, count in zip(consts, counts, strict=True) if count > of_new + 1]
-
-
-# --8<-- [end:keep]
 
 
 def _is_watched() -> bool:

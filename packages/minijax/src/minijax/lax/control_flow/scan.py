@@ -42,7 +42,6 @@ from minijax_stage3.staging import abstractify
 # elements, and returns the next carry and elements of results.
 
 
-# --8<-- [start:scan]
 @evaluated_by_library
 @keeps_programs("f", "length", "reverse", "unroll", "_split_transpose")
 def scan(
@@ -124,9 +123,6 @@ def scan(
     )
 
 
-# --8<-- [end:scan]
-
-
 def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the two things that the body returned."""
     node = out_tree.node_data()
@@ -185,7 +181,6 @@ def _rounds_at_once(length: int, unroll: int | bool) -> int:
     return min(max(rounds, 1), max(length, 1))
 
 
-# --8<-- [start:fori_loop]
 @evaluated_by_library
 @keeps_programs("lower", "upper", "body_fun", "unroll")
 def fori_loop(
@@ -261,9 +256,6 @@ def fori_loop(
     return out
 
 
-# --8<-- [end:fori_loop]
-
-
 def _bound(role: str, x: Any) -> ShapedArray:
     aval = typeof_named(f"fori_loop: {role}", x)
     if aval.shape or kind_of(aval.dtype) >= kind_of(np.dtype(np.complex64)):
@@ -274,7 +266,6 @@ def _bound(role: str, x: Any) -> ShapedArray:
     return aval
 
 
-# --8<-- [start:map]
 @evaluated_by_library
 @keeps_programs("f", "batch_size")
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
@@ -321,9 +312,6 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if len(parts) == 1:
         return parts[0]
     return tree_map(lambda *pieces: concatenate(pieces, 0), *parts)
-
-
-# --8<-- [end:map]
 
 
 def _between(x: Any, start: int, limit: int) -> Any:

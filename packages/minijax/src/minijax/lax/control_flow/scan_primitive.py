@@ -36,7 +36,6 @@ def dependence_of_scan(depends: Depends, ins: Flags, params: dict[str, Any]) -> 
     return (*of_carry, *outs[len(of_carry) :])
 
 
-# --8<-- [start:type]
 def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     jaxpr, length, num_carry = params["jaxpr"], params["length"], params["num_carry"]
     consts, carry, xs = split_operands(in_avals, params)
@@ -53,6 +52,3 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         *jaxpr.out_avals[:num_carry],
         *(ShapedArray((length, *y.shape), y.dtype, y.weak_type) for y in results),
     ]
-
-
-# --8<-- [end:type]

@@ -33,7 +33,6 @@ from minijax_stage4.partial_eval import (
 from minijax_stage4.transpose import UndefPrimal
 
 
-# --8<-- [start:partial_eval]
 class _Halves(NamedTuple):
     """A scan split into the part that can run at once and the part that has to wait.
 
@@ -176,10 +175,6 @@ def _equations(
     return eqns
 
 
-# --8<-- [end:partial_eval]
-
-
-# --8<-- [start:transpose]
 def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A scan in the other direction, over the cotangents."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
@@ -253,6 +248,3 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
     found_carry, found_sums, found_xs = cut(outs, len(carry_cts), len(sums))
     found = iter([*found_sums, *found_carry, *found_xs])
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
-
-
-# --8<-- [end:transpose]

@@ -48,7 +48,6 @@ from minijax_stage4.partial_eval import (
 )
 
 
-# --8<-- [start:types]
 def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
     """A loop over a counter, the carry, and the results, in which each round writes its element."""
     jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
@@ -126,10 +125,6 @@ def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero
     )[0]
 
 
-# --8<-- [end:types]
-
-
-# --8<-- [start:jvp]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
@@ -178,9 +173,6 @@ def _jvp(
     return results, merge(out_nonzero, zeros, [*out_dots, *out_ys_dots])
 
 
-# --8<-- [end:jvp]
-
-
 # --8<-- [start:vmap]
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
@@ -220,7 +212,6 @@ def _vmap(
 # --8<-- [end:vmap]
 
 
-# --8<-- [start:dce]
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     """Without results that nothing uses, and carry that only itself uses."""
     params = eqn.params
@@ -246,10 +237,6 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(scan_p, invars, outvars, smaller, eqn.source)
 
 
-# --8<-- [end:dce]
-
-
-# --8<-- [start:order]
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
@@ -273,9 +260,6 @@ def _order(
             eqn.source,
         )
     ]
-
-
-# --8<-- [end:order]
 
 
 def _keys(

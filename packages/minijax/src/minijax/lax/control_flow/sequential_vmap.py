@@ -9,7 +9,6 @@ from minijax_stage2 import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from minijax_stage4.partial_eval import merge, partition
 
 
-# --8<-- [start:sequential_vmap]
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """Decorator: a function that `vmap` calls for one example after the other, in a loop.
 
@@ -36,6 +35,3 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         return out, tree_map(lambda _: True, out)
 
     return one_by_one
-
-
-# --8<-- [end:sequential_vmap]

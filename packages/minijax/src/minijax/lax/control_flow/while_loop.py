@@ -31,7 +31,6 @@ from minijax_stage3.staging import abstractify
 while_p = Primitive("while", higher_order=True)
 
 
-# --8<-- [start:while_loop]
 @evaluated_by_library
 @keeps_programs("cond_fun", "body_fun")
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
@@ -100,7 +99,5 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     )
     return tree_unflatten(tree, map(to_array, outs))
 
-
-# --8<-- [end:while_loop]
 
 set_all(globals())

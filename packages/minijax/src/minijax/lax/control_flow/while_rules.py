@@ -54,7 +54,6 @@ def _split(items: Sequence[Any], cond_consts: int, body_consts: int) -> tuple[An
     return items[:cond_consts], items[cond_consts:begin], items[begin:]
 
 
-# --8<-- [start:types]
 def _abstract_eval(
     *in_avals: ShapedArray,
     cond_jaxpr: Jaxpr,
@@ -90,9 +89,6 @@ def _lower(
     return while_text(b, init, condition, body)
 
 
-# --8<-- [end:types]
-
-
 def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     """Return which parts of the carry depend on the chosen operands; all of them where the
     condition does.
@@ -105,7 +101,6 @@ def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     return tuple([of_condition or flag for flag in of_carry])
 
 
-# --8<-- [start:jvp]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
@@ -149,10 +144,6 @@ def _jvp(
     return outs[:size], merge(nonzero, zeros, outs[size:])
 
 
-# --8<-- [end:jvp]
-
-
-# --8<-- [start:vmap]
 def _vmap(
     axis_size: int,
     values: Sequence[Any],
@@ -233,10 +224,6 @@ def _until_all_end(
     )
 
 
-# --8<-- [end:vmap]
-
-
-# --8<-- [start:partial_eval]
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """The loop of what is known, and the whole one for the rest.
 
@@ -285,9 +272,6 @@ def _quiet(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 
-# --8<-- [end:partial_eval]
-
-
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     if all(type(ct) is Zero for ct in cts) or not any(isinstance(x, UndefPrimal) for x in args):
         return [None] * len(args)
@@ -298,7 +282,6 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     )
 
 
-# --8<-- [start:dce]
 def _smaller_loop(
     params: dict[str, Any], used_outs: Sequence[bool]
 ) -> tuple[dict[str, Any], list[bool]]:
@@ -336,10 +319,6 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(while_p, invars, outvars, params, eqn.source)
 
 
-# --8<-- [end:dce]
-
-
-# --8<-- [start:order]
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
@@ -394,9 +373,6 @@ def _order(
         body_consts=body_consts + cond_consts,
     )
     return [before, rounds]
-
-
-# --8<-- [end:order]
 
 
 def _keys(

@@ -15,15 +15,11 @@ from minijax.lax.convolution.dimension_numbers import (
     spatial_sizes,
 )
 from minijax.lax.dot import dot_general
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.shapes.structural import (
-    broadcast_in_dim,
-    convert_element_type,
-    reshape,
-    rev,
-    sizes_of,
-    steps_of,
-)
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import sizes_of, steps_of
+from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import transpose, typeof

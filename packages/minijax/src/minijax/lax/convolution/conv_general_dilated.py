@@ -25,8 +25,10 @@ from minijax.lax.convolution.dimension_numbers import (
     spatial_sizes,
 )
 from minijax.lax.dot import options, width
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.shapes.structural import convert_element_type, full, reshape, rev
+from minijax.lax.shapes.creation import full
+from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
@@ -156,7 +158,6 @@ def _one_for_each(role: str, given: Sequence[int] | None, sizes: Shape) -> Shape
     return numbers
 
 
-# --8<-- [start:types]
 def _type_of_convolution(
     lhs: ShapedArray,
     rhs: ShapedArray,
@@ -205,9 +206,6 @@ def _type_of_convolution(
     return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype)]
 
 
-# --8<-- [end:types]
-
-
 def _lower_convolution(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
@@ -248,7 +246,6 @@ def _letters(spec: Sequence[int], letters: str) -> str:
     return ", ".join(names[axis] for axis in range(len(spec)))
 
 
-# --8<-- [start:transpose]
 def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> Any:
     """The cotangent of the result, convolved with the kernel turned round.
 
@@ -339,10 +336,6 @@ def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
     return _fold(*_unfold(x, source, 1, groups), destination, 1)
 
 
-# --8<-- [end:transpose]
-
-
-# --8<-- [start:vmap]
 def _vmap_convolution(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -399,8 +392,6 @@ def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
     order = [axis + 1, *(n for n in range(len(split)) if n != axis + 1)]
     return reshape(transpose(reshape(x, split), order), [count, *shape]), 0
 
-
-# --8<-- [end:vmap]
 
 declare(
     conv_general_dilated_p,

@@ -1,4 +1,4 @@
-"""Arithmetic and comparisons, element by element."""
+"""Arithmetic, element by element."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare, require_kind
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import promote, require_meeting, require_one_rank, weak_if_all_are
+from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import div_p, pow_p
 from minijax_stage2.vmap_rules import elementwise
@@ -21,46 +21,6 @@ def neg(x: Any) -> Any:
     Array([-1,  2], dtype=int32)
     """
     return stage2.neg(x)
-
-
-@operation
-def sin(x: Any) -> Any:
-    """The sine of `x`.
-
-    >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
-    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
-    """
-    return stage2.sin(x)
-
-
-@operation
-def cos(x: Any) -> Any:
-    """The cosine of `x`.
-
-    >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
-    (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
-    """
-    return stage2.cos(x)
-
-
-@operation
-def exp(x: Any) -> Any:
-    """The exponential of `x`.
-
-    >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
-    Array([ 0.,  1., inf], dtype=float32)
-    """
-    return stage2.exp(x)
-
-
-@operation
-def log(x: Any) -> Any:
-    """The natural logarithm of `x`.
-
-    >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
-    Array([ nan, -inf,   0.], dtype=float32)
-    """
-    return stage2.log(x)
 
 
 @operation
@@ -130,81 +90,6 @@ def pow(x: Any, y: Any) -> Any:
     return bind1(pow_p, *stage2.promote(x, y))
 
 
-@operation
-def eq(x: Any, y: Any) -> Any:
-    """`x == y`, element by element.
-
-    >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
-    Array([ True, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.eq(x, y)
-
-
-@operation
-def ne(x: Any, y: Any) -> Any:
-    """`x != y`, element by element.
-
-    >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
-    Array([False,  True], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.ne(x, y)
-
-
-@operation
-def lt(x: Any, y: Any) -> Any:
-    """`x < y`, element by element.
-
-    >>> lax.lt(jnp.array([1, 2, 3]), 2)
-    Array([ True, False, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.lt(x, y)
-
-
-@operation
-def le(x: Any, y: Any) -> Any:
-    """`x <= y`, element by element.
-
-    >>> lax.le(jnp.array([1, 2, 3]), 2)
-    Array([ True,  True, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.le(x, y)
-
-
-@operation
-def gt(x: Any, y: Any) -> Any:
-    """`x > y`, element by element.
-
-    >>> lax.gt(jnp.array([1, 2, 3]), 2)
-    Array([False, False,  True], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.gt(x, y)
-
-
-@operation
-def ge(x: Any, y: Any) -> Any:
-    """`x >= y`, element by element.
-
-    >>> lax.ge(jnp.array([1, 2, 3]), 2)
-    Array([False,  True,  True], dtype=bool)
-    """
-    require_meeting(x, y)
-    return stage2.ge(x, y)
-
-
-@operation
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """Element by element `x` where `condition` holds, else `y`."""
-    require_meeting(x, y)
-    require_one_rank(condition, x, y)
-    return stage2.where(condition, x, y)
-
-
-# --8<-- [start:integer_pow]
 integer_pow_p = Primitive("integer_pow")
 
 
@@ -263,7 +148,6 @@ declare(
     vmap=elementwise(integer_pow_p),
     jvp=(lambda t, out, x, *, y: mul(t, mul(y, integer_pow(x, y - 1))),),
 )
-# --8<-- [end:integer_pow]
 
 
 @operation
@@ -276,24 +160,4 @@ def square(x: Any) -> Any:
     return integer_pow(x, 2)
 
 
-__all__ = [
-    "add",
-    "cos",
-    "div",
-    "eq",
-    "exp",
-    "ge",
-    "gt",
-    "integer_pow",
-    "le",
-    "log",
-    "lt",
-    "mul",
-    "ne",
-    "neg",
-    "pow",
-    "reciprocal",
-    "sin",
-    "square",
-    "sub",
-]
+__all__ = ["add", "div", "integer_pow", "mul", "neg", "pow", "reciprocal", "square", "sub"]

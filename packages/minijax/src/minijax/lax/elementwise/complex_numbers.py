@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import div, eq, ge, mul, neg, where
-from minijax.lax.shapes.structural import full_like
+from minijax.lax.elementwise.arithmetic import div, mul, neg
+from minijax.lax.elementwise.comparisons import eq, ge
+from minijax.lax.elementwise.selection import where
+from minijax.lax.shapes.creation import full_like
 from minijax.primitives.declare import declare, lower_by_types, unary
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
@@ -25,7 +27,6 @@ imag_p = Primitive("imag")
 complex_p = Primitive("complex")
 
 
-# --8<-- [start:complex]
 @operation
 def real(x: Any) -> Any:
     """The real part of a complex `x`.
@@ -66,9 +67,6 @@ def conj(x: Any) -> Any:
     if typeof(x).dtype.kind != "c":
         return complex(x, full_like(x, 0))
     return complex(real(x), neg(imag(x)))
-
-
-# --8<-- [end:complex]
 
 
 def _type_of_part(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:

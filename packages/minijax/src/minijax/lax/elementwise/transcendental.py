@@ -4,25 +4,57 @@ import math
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import (
-    add,
-    div,
-    exp,
-    gt,
-    integer_pow,
-    lt,
-    mul,
-    neg,
-    square,
-    sub,
-    where,
-)
+from minijax.lax.elementwise.arithmetic import add, div, integer_pow, mul, neg, square, sub
 from minijax.lax.elementwise.bits import bitwise_and
+from minijax.lax.elementwise.comparisons import gt, lt
 from minijax.lax.elementwise.complex_numbers import abs
+from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage4 import stop_gradient
+
+
+@operation
+def sin(x: Any) -> Any:
+    """The sine of `x`.
+
+    >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
+    (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+    """
+    return stage2.sin(x)
+
+
+@operation
+def cos(x: Any) -> Any:
+    """The cosine of `x`.
+
+    >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
+    (Array(1., dtype=float32, weak_type=True), Array(-0., dtype=float32, weak_type=True))
+    """
+    return stage2.cos(x)
+
+
+@operation
+def exp(x: Any) -> Any:
+    """The exponential of `x`.
+
+    >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
+    Array([ 0.,  1., inf], dtype=float32)
+    """
+    return stage2.exp(x)
+
+
+@operation
+def log(x: Any) -> Any:
+    """The natural logarithm of `x`.
+
+    >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))
+    Array([ nan, -inf,   0.], dtype=float32)
+    """
+    return stage2.log(x)
+
 
 # --8<-- [start:unary]
 tan = unary(
@@ -236,5 +268,6 @@ atanh = unary(
     hlo="chlo.atanh",
     jvp=lambda t, out, x: div(t, _one_minus_square(x)),
 )
+
 
 set_all(globals())

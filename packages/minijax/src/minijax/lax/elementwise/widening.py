@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import lt, mul, neg, where
-from minijax.lax.elementwise.bits import bitcast_convert_type, bitwise_and
+from minijax.lax.elementwise.arithmetic import mul, neg
+from minijax.lax.elementwise.bits import bitwise_and
+from minijax.lax.elementwise.comparisons import lt
 from minijax.lax.elementwise.complex_numbers import abs
+from minijax.lax.elementwise.conversion import bitcast_convert_type
+from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Rule, lower_by_primitives
 from minijax_stage2 import typeof
 

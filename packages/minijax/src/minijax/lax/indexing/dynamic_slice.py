@@ -14,7 +14,8 @@ from minijax.lax.indexing.dimension_numbers import (
 )
 from minijax.lax.indexing.scatter import fitting, scatter_p
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
-from minijax.lax.shapes.structural import expand_dims, full, full_like, squeeze
+from minijax.lax.shapes.creation import full, full_like
+from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
@@ -81,7 +82,6 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
     return [cast(start, wide) for start in starts]
 
 
-# --8<-- [start:dynamic_slice]
 @operation(static=("slice_sizes", "allow_negative_indices"))
 def dynamic_slice(
     operand: Any,
@@ -223,10 +223,8 @@ declare(
     jvp=_jvp_dynamic_slice,
     transpose=_transpose_dynamic_slice,
 )
-# --8<-- [end:dynamic_slice]
 
 
-# --8<-- [start:dynamic_update_slice]
 @operation(static="allow_negative_indices")
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Wraps = True
@@ -330,7 +328,6 @@ declare(
     jvp=_jvp_dynamic_update_slice,
     transpose=_transpose_dynamic_update_slice,
 )
-# --8<-- [end:dynamic_update_slice]
 
 
 def _starts_along(axis: int, ndim: int, index: Any) -> list[Any]:

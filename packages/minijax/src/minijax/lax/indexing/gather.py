@@ -11,8 +11,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import add, lt, where
+from minijax.lax.elementwise.arithmetic import add
+from minijax.lax.elementwise.comparisons import lt
 from minijax.lax.elementwise.rounding import rem
+from minijax.lax.elementwise.selection import where
 from minijax.lax.indexing.dimension_numbers import (
     Dims,
     GatherDimensionNumbers,
@@ -22,7 +24,8 @@ from minijax.lax.indexing.dimension_numbers import (
     scatter_add_p,
 )
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
-from minijax.lax.shapes.structural import expand_dims, full
+from minijax.lax.shapes.creation import full
+from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
@@ -37,7 +40,6 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
 
 
-# --8<-- [start:gather]
 @operation(
     static=(
         "dimension_numbers",
@@ -365,7 +367,6 @@ declare(
     ],
     transpose=[_transpose_gather, None],
 )
-# --8<-- [end:gather]
 
 
 @operation(static="axes")

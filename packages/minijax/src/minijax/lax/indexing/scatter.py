@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import div, eq, mul, neg
+from minijax.lax.elementwise.arithmetic import div, mul, neg
+from minijax.lax.elementwise.comparisons import eq
 from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -26,15 +27,11 @@ from minijax.lax.indexing.gather import (
     is_increasing,
     wide_indices,
 )
-from minijax.lax.shapes.structural import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    full,
-    full_like,
-    reshape,
-)
-from minijax.primitives.computations import calls_host, host_call_error
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import broadcasted_iota, full, full_like
+from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
+from minijax.primitives.regions import calls_host, host_call_error
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -71,7 +68,6 @@ def window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumber
     return [min(1, x.shape[axis]) if axis in gone else next(sizes) for axis in range(x.ndim)]
 
 
-# --8<-- [start:scatter]
 def scatter_type(
     x: ShapedArray,
     indices: ShapedArray,
@@ -228,9 +224,6 @@ def bind_scatter(
         mode=GatherScatterMode.from_any(mode),
         **params,
     )
-
-
-# --8<-- [end:scatter]
 
 
 def _scatter(primitive: Primitive, doc: str, combine: str, result: str, **rules: Any) -> Any:

@@ -9,7 +9,9 @@ from typing import Any
 
 from minijax.lax.elementwise.selection import select
 from minijax.lax.reductions.standard import reduce_sum
-from minijax.lax.shapes.structural import broadcast_in_dim, full, full_like, squeeze
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import full, full_like
+from minijax.lax.shapes.reshaping import squeeze
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
@@ -34,7 +36,6 @@ Batched = tuple[list[Any], list[BatchDim]]
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
-# --8<-- [start:slice]
 @operation(static=("start_indices", "limit_indices", "strides"))
 def slice(
     operand: Any,
@@ -175,10 +176,8 @@ declare(
     jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
     transpose=[_unslice],
 )
-# --8<-- [end:slice]
 
 
-# --8<-- [start:pad]
 @operation(static="padding_config")
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     """`operand` with `padding_value` before, after and between its elements.
@@ -289,10 +288,8 @@ declare(
     transpose=[_unpad, _sum_of_padding],
     jointly=True,
 )
-# --8<-- [end:pad]
 
 
-# --8<-- [start:concatenate]
 @operation(static="dimension")
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """The operands one after the other along an axis.
@@ -380,6 +377,5 @@ declare(
     jvp=_jvp_concatenate,
     transpose=_transpose_concatenate,
 )
-# --8<-- [end:concatenate]
 
 set_all(globals())

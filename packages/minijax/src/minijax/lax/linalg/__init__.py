@@ -33,7 +33,6 @@ def _of_floats(function: _Function, count: int = 1, kinds: str = "fc") -> _Funct
     return _checked(function, check)
 
 
-# --8<-- [start:strict]
 cholesky_update = _of_floats(_promoting.cholesky_update, 2, "f")
 eig = _of_floats(_promoting.eig)
 geqrf = _of_floats(_promoting.geqrf)
@@ -47,7 +46,6 @@ symmetric_product = _of_floats(_promoting.symmetric_product, 2, "f")
 triangular_solve = _of_floats(_promoting.triangular_solve, 2)
 tridiagonal = _of_floats(_promoting.tridiagonal)
 tridiagonal_solve = _of_floats(_promoting.tridiagonal_solve, 4)
-# --8<-- [end:strict]
 
 if not _TYPE_CHECKING:  # for which a module with this function has every attribute
 

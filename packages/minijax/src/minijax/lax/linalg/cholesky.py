@@ -1,4 +1,4 @@
-"""Triangular matrices: Cholesky's decomposition, and the systems of equations it leads to."""
+"""Cholesky's decomposition, its update, and symmetric products."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import minijax.primitives.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.lax.control_flow.scan import scan
-from minijax.lax.elementwise.arithmetic import eq, mul, where
+from minijax.lax.elementwise.arithmetic import mul
+from minijax.lax.elementwise.comparisons import eq
 from minijax.lax.elementwise.complex_numbers import abs as absolute
-from minijax.lax.elementwise.complex_numbers import conj
-from minijax.lax.elementwise.selection import max as maximum
+from minijax.lax.elementwise.extremes import max as maximum
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import rsqrt
 from minijax.lax.indexing.dynamic_slice import dynamic_index_in_dim
 from minijax.lax.linalg.matrices import (
-    DTYPES_OF_XLA,
     check_matrices,
     eye_like,
     is_complex,
@@ -22,157 +22,20 @@ from minijax.lax.linalg.matrices import (
     mH,
     mT,
     tril,
-    triu,
 )
-from minijax.lax.shapes.structural import iota
-from minijax.primitives.composition import leading_batch
+from minijax.lax.linalg.triangular_solve import triangular_solve
+from minijax.lax.shapes.creation import iota
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax_stage2 import Primitive, ShapedArray, bind1, neg, sub, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, sub, typeof
 from minijax_stage2.promotion import cast
-from minijax_stage3.lowering import FunctionBuilder, Value, signature
-from minijax_stage4 import UndefPrimal
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 cholesky_p = Primitive("cholesky")
-triangular_solve_p = Primitive("triangular_solve")
 
 
-# --8<-- [start:triangular_solve]
-@operation(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
-def triangular_solve(
-    a: Any,
-    b: Any,
-    *,
-    left_side: bool = False,
-    lower: bool = False,
-    transpose_a: bool = False,
-    conjugate_a: bool = False,
-    unit_diagonal: bool = False,
-) -> Any:
-    """The solutions x of `op(a) @ x = b`, or of `x @ op(a) = b`, for triangular matrices a.
-
-    Arguments:
-        a: the matrices, of which only one triangle is looked at.
-        b: right-hand sides, or one of them, a vector, where `b` has an axis less than `a`.
-        left_side: whether `a` stands at the left of x.
-        lower: whether the triangle is the lower one.
-        transpose_a, conjugate_a: what `op` does.
-        unit_diagonal: whether the diagonal of `a` is taken to be ones.
-
-    Raises:
-        TypeError, ValueError: shapes or dtypes do not fit.
-
-    >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([[2.0], [9.0]])
-    >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
-    Array([[1.],
-           [2.]], dtype=float32)
-    """
-    meeting = result_type(typeof(a), typeof(b))
-    a = matrices_of("triangular_solve", cast(a, meeting), True, DTYPES_OF_XLA)
-    b = cast(b, typeof(a))
-    is_vector = typeof(b).ndim == typeof(a).ndim - 1
-    if is_vector:
-        b = stage2.reshape(b, (*typeof(b).shape, 1) if left_side else _as_row(typeof(b).shape))
-    out = bind1(
-        triangular_solve_p,
-        a,
-        b,
-        left_side=left_side,
-        lower=lower,
-        transpose_a=transpose_a,
-        conjugate_a=conjugate_a and is_complex(a),
-        unit_diagonal=unit_diagonal,
-    )
-    if is_vector:
-        shape = typeof(out).shape
-        out = stage2.reshape(out, shape[:-1] if left_side else (*shape[:-2], shape[-1]))
-    return out
-
-
-def _as_row(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:-1], 1, shape[-1])
-
-
-def _type_of_solution(a: ShapedArray, b: ShapedArray, **params: bool) -> list[ShapedArray]:
-    check_matrices("triangular_solve", a, True, DTYPES_OF_XLA)
-    contracted = -2 if params["left_side"] else -1
-    if a.dtype != b.dtype:
-        raise TypeError(f"triangular_solve: dtypes differ: {a} and {b}")
-    if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[contracted]:
-        raise TypeError(f"triangular_solve: the right-hand sides {b} do not fit the matrices {a}")
-    return [b]
-
-
-def _lower_triangular_solve(
-    builder: FunctionBuilder,
-    out_avals: Sequence[ShapedArray],
-    a: Value,
-    b: Value,
-    *,
-    left_side: bool,
-    lower: bool,
-    transpose_a: bool,
-    conjugate_a: bool,
-    unit_diagonal: bool,
-) -> list[Value]:
-    """By BLAS, which compiles and runs in a fraction of the time of what XLA makes of
-    `stablehlo.triangular_solve`; that remains for the dtypes that BLAS has no routine for."""
-    if conjugate_a and not transpose_a:
-        a = _conjugate(builder, a)
-    if lapack.has_routines(a.aval.dtype):
-        attributes = {
-            "side": "L" if left_side else "R",
-            "uplo": "L" if lower else "U",
-            "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
-            "diag": "U" if unit_diagonal else "N",
-        }
-        batch = a.aval.ndim - 2
-        return lapack.call(builder, "trsm", [a, b], out_avals, batch, attributes, in_place={1: 0})
-    op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
-    flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
-    text = ", ".join(f"{name} = {str(flag).lower()}" for name, flag in flags.items())
-    return builder.emit(
-        f'"stablehlo.triangular_solve"({a.name}, {b.name}) '
-        f"<{{{text}, transpose_a = #stablehlo<transpose {op}>}}> : {signature([a, b], out_avals)}",
-        *out_avals,
-    )
-
-
-def _conjugate(b: FunctionBuilder, x: Value) -> Value:
-    (out,) = b.emit(f'"chlo.conj"({x.name}) : {signature([x], [x.aval])}', x.aval)
-    return out
-
-
-def _in_matrix(t: Any, x: Any, a: Any, b: Any, **params: bool) -> Any:
-    """The tangent of the solution where the matrix changes: a system with the same matrix."""
-    offset = 1 if params["unit_diagonal"] else 0
-    t = tril(t, -offset) if params["lower"] else triu(t, offset)
-    t = mT(t) if params["transpose_a"] else t
-    t = conj(t) if params["conjugate_a"] else t
-    product = matmul(t, x) if params["left_side"] else matmul(x, t)
-    return neg(bind1(triangular_solve_p, a, product, **params))
-
-
-def _transpose_in_sides(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> Any:
-    return bind1(triangular_solve_p, a, ct, **params | {"transpose_a": not params["transpose_a"]})
-
-
-declare(
-    triangular_solve_p,
-    abstract_eval=_type_of_solution,
-    lower=_lower_triangular_solve,
-    vmap=leading_batch(triangular_solve_p),
-    jvp=(
-        _in_matrix,
-        lambda t, x, a, b, **params: bind1(triangular_solve_p, a, t, **params),
-    ),
-    transpose=(None, _transpose_in_sides),
-)
-# --8<-- [end:triangular_solve]
-
-
-# --8<-- [start:cholesky]
 @operation(static="symmetrize_input")
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular matrices `l` with positive diagonals for which `l @ l^H` is `x`.
@@ -238,7 +101,6 @@ declare(
     vmap=leading_batch(cholesky_p),
     jvp=(_jvp_cholesky,),
 )
-# --8<-- [end:cholesky]
 
 
 def _real_matrices(caller: str, x: Any) -> Any:
@@ -248,7 +110,6 @@ def _real_matrices(caller: str, x: Any) -> Any:
     return x
 
 
-# --8<-- [start:symmetric_product]
 @operation(static="symmetrize_output")
 def symmetric_product(
     a_matrix: Any,
@@ -289,10 +150,6 @@ def symmetric_product(
     return tril(out) + mT(tril(out, -1)) if symmetrize_output else out
 
 
-# --8<-- [end:symmetric_product]
-
-
-# --8<-- [start:cholesky_update]
 @operation
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
     """The factor of `r^T @ r + w w^T`, from the factor of the first term.
@@ -347,12 +204,4 @@ def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
     return where(on_axis, 1, x * by_radius), where(on_axis, 0, y * by_radius)
 
 
-# --8<-- [end:cholesky_update]
-
-
-__all__ = [
-    "cholesky",
-    "cholesky_update",
-    "symmetric_product",
-    "triangular_solve",
-]
+__all__ = ["cholesky", "cholesky_update", "symmetric_product"]

@@ -21,9 +21,9 @@ from minijax.lax.linalg.matrices import (
     real_part,
     times_columns,
 )
-from minijax.lax.shapes.structural import broadcast_in_dim
-from minijax.primitives.composition import leading_batch
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.shown import shown
@@ -37,7 +37,6 @@ schur_p = Primitive("schur")
 Avals = Sequence[ShapedArray]
 
 
-# --8<-- [start:eigh]
 @operation(
     static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation")
 )
@@ -131,10 +130,8 @@ declare(
     vmap=leading_batch(eigh_p),
     jvp=_jvp_eigh,
 )
-# --8<-- [end:eigh]
 
 
-# --8<-- [start:eig]
 @operation(
     static=(
         "compute_left_eigenvectors",
@@ -256,10 +253,8 @@ declare(
     vmap=leading_batch(eig_p),
     jvp=_jvp_eig,
 )
-# --8<-- [end:eig]
 
 
-# --8<-- [start:schur]
 @operation(static=("compute_schur_vectors", "sort_eig_vals", "select_callable"))
 def schur(
     x: Any,
@@ -318,7 +313,6 @@ declare(
     vmap=leading_batch(schur_p),
     jvp=_jvp_schur,
 )
-# --8<-- [end:schur]
 
 __all__ = [
     "eig",

@@ -5,8 +5,8 @@ from typing import Any
 
 import minijax.primitives.lapack as lapack
 from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype
-from minijax.primitives.composition import leading_batch
 from minijax.primitives.declare import Rule, declare
+from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax.settings.public_names import set_all
@@ -28,7 +28,6 @@ def _no_derivative(name: str) -> Rule:
     return rule
 
 
-# --8<-- [start:hessenberg]
 @operation
 def hessenberg(a: Any) -> tuple[Any, Any]:
     """Hessenberg's form of square matrices: zeros below the first subdiagonal.
@@ -77,10 +76,8 @@ declare(
     vmap=leading_batch(hessenberg_p),
     jvp=_no_derivative("hessenberg"),
 )
-# --8<-- [end:hessenberg]
 
 
-# --8<-- [start:tridiagonal]
 @operation(static="lower")
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """The tridiagonal form of symmetric (Hermitian) matrices.
@@ -131,10 +128,8 @@ declare(
     vmap=leading_batch(tridiagonal_p),
     jvp=_no_derivative("tridiagonal"),
 )
-# --8<-- [end:tridiagonal]
 
 
-# --8<-- [start:ormqr]
 @operation(static=("left", "transpose"))
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
     """Matrices `c` multiplied by those that a product of reflections is.
@@ -197,6 +192,5 @@ declare(
     vmap=leading_batch(ormqr_p),
     jvp=_no_derivative("ormqr"),
 )
-# --8<-- [end:ormqr]
 
 set_all(globals())

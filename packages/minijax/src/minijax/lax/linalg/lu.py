@@ -8,7 +8,6 @@ import numpy as np
 import minijax.primitives.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
-from minijax.lax.linalg.cholesky import triangular_solve
 from minijax.lax.linalg.matrices import (
     check_matrices,
     eye,
@@ -20,10 +19,11 @@ from minijax.lax.linalg.matrices import (
     tril,
     triu,
 )
-from minijax.lax.shapes.structural import full
+from minijax.lax.linalg.triangular_solve import triangular_solve
+from minijax.lax.shapes.creation import full
 from minijax.lax.stop_gradient import stop_gradient
-from minijax.primitives.composition import leading_batch, lower_by
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
 from minijax_stage2.tangent import instantiate
@@ -35,7 +35,6 @@ lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 lu_solve_p = Primitive("lu_solve")
 
 
-# --8<-- [start:lu]
 @operation
 def lu(x: Any) -> tuple[Any, Any, Any]:
     """The decomposition of matrices `x` into `l @ u`, once their rows are permuted.
@@ -124,10 +123,8 @@ declare(
     vmap=leading_batch(lu_p),
     jvp=_jvp_lu,
 )
-# --8<-- [end:lu]
 
 
-# --8<-- [start:permutation]
 @operation(static="permutation_size")
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     """The permutation that comes of exchanging row i with row `pivots[i]`, for one i after another.
@@ -212,10 +209,8 @@ declare(
     lower=_lower_permutation,
     vmap=leading_batch(lu_pivots_to_permutation_p),
 )
-# --8<-- [end:permutation]
 
 
-# --8<-- [start:solve]
 @operation
 def solve(a: Any, b: Any) -> Any:
     """The solutions x of `a @ x = b`, for square matrices `a` and matrices `b` of as many rows.
@@ -280,7 +275,6 @@ declare(
     ),
     transpose=(None, None, None, _transpose_in_sides),
 )
-# --8<-- [end:solve]
 
 __all__ = [
     "lu",

@@ -6,20 +6,17 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import ge, mul
+from minijax.lax.elementwise.arithmetic import mul
+from minijax.lax.elementwise.comparisons import ge
 from minijax.lax.elementwise.complex_numbers import conj, real
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from minijax.lax.indexing.gather import gather
 from minijax.lax.reductions.standard import reduce_sum
-from minijax.lax.shapes.structural import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    convert_element_type,
-    expand_dims,
-    full_like,
-    reshape,
-)
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import broadcasted_iota, full_like
+from minijax.lax.shapes.reshaping import expand_dims, reshape
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
 

@@ -10,6 +10,7 @@ from minijax.lax.linalg.householder import *
 from minijax.lax.linalg.lu import *
 from minijax.lax.linalg.qr import *
 from minijax.lax.linalg.svd import *
+from minijax.lax.linalg.triangular_solve import *
 from minijax.lax.linalg.tridiagonal_solve import *
 from minijax.settings.public_names import gathered_names as _gathered_names
 

@@ -7,8 +7,8 @@ import numpy as np
 
 import minijax.primitives.lapack as lapack
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, pad, slice
-from minijax.lax.linalg.cholesky import triangular_solve
 from minijax.lax.linalg.lu import solve
 from minijax.lax.linalg.matrices import (
     check_matrices,
@@ -21,9 +21,10 @@ from minijax.lax.linalg.matrices import (
     tril,
     triu,
 )
-from minijax.lax.shapes.structural import convert_element_type, full
-from minijax.primitives.composition import leading_batch, lower_by
+from minijax.lax.linalg.triangular_solve import triangular_solve
+from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
@@ -38,7 +39,6 @@ qr_p = Primitive("qr")
 Avals = Sequence[ShapedArray]
 
 
-# --8<-- [start:qr]
 @operation(static=("pivoting", "full_matrices", "use_magma"))
 def qr(
     x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
@@ -108,9 +108,6 @@ def _unpacked(packed: Any, taus: Any, full_matrices: bool) -> tuple[Any, Any]:
     q = bind1(householder_product_p, wide, taus)
     r = triu(slice(packed, [*zeros, 0, 0], [*lead, columns, n]))
     return q, r
-
-
-# --8<-- [end:qr]
 
 
 def _taus_type(x: ShapedArray) -> ShapedArray:
@@ -189,7 +186,6 @@ def _no_derivative(name: str) -> Any:
     raise NotImplementedError(f"{name} has no derivative; that of qr without pivoting is there")
 
 
-# --8<-- [start:derivative]
 def _factors(x: Any, *, full_matrices: bool) -> list[Any]:
     packed, taus = bind(geqrf_p, x)
     return list(_unpacked(packed, taus, full_matrices))
@@ -277,6 +273,5 @@ declare(
     vmap=leading_batch(qr_p),
     jvp=_jvp_qr,
 )
-# --8<-- [end:derivative]
 
 set_all(globals())

@@ -5,7 +5,9 @@ from typing import Any
 
 import minijax.primitives.lapack as lapack
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import div, eq, mul, where
+from minijax.lax.elementwise.arithmetic import div, mul
+from minijax.lax.elementwise.comparisons import eq
+from minijax.lax.elementwise.selection import where
 from minijax.lax.indexing.slice_pad_concatenate import slice
 from minijax.lax.linalg.matrices import (
     check_matrices,
@@ -21,9 +23,10 @@ from minijax.lax.linalg.matrices import (
     times_columns,
     times_rows,
 )
-from minijax.lax.shapes.structural import broadcast_in_dim, full
-from minijax.primitives.composition import leading_batch
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
@@ -32,7 +35,6 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 svd_p = Primitive("svd")
 
 
-# --8<-- [start:svd]
 @operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
 def svd(
     x: Any,
@@ -118,10 +120,6 @@ def _lower_svd(
     return lapack.nan_unless_done(b, failed, factors[: len(out_avals)])
 
 
-# --8<-- [end:svd]
-
-
-# --8<-- [start:derivative]
 def _jvp_svd(
     primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool
 ) -> tuple[list[Any], list[Any]]:
@@ -171,8 +169,6 @@ def _gaps(s: Any, like: Any) -> Any:
     squares = mul(sub(columns, rows), add(columns, rows))
     return sub(stage2.reciprocal(add(squares, unit)), unit)
 
-
-# --8<-- [end:derivative]
 
 declare(
     svd_p,

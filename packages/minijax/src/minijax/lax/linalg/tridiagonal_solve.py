@@ -9,9 +9,9 @@ import minijax.primitives.lapack as lapack
 from minijax.lax.elementwise.arithmetic import add, mul, neg
 from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.linalg.matrices import check_matrices, matrices_of
-from minijax.lax.shapes.structural import expand_dims
-from minijax.primitives.composition import leading_batch
+from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax.settings.public_names import set_all
@@ -23,7 +23,6 @@ from minijax_stage4 import UndefPrimal
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
-# --8<-- [start:tridiagonal_solve]
 @operation(static="perturb_singular")
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
     """The solutions x of `a @ x = b`, for matrices `a` of three diagonals.
@@ -59,9 +58,6 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     return bind1(tridiagonal_solve_p, dl, d, du, b, perturb_singular=perturb_singular)
 
 
-# --8<-- [end:tridiagonal_solve]
-
-
 def _type_of_solution(
     dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
 ) -> list[ShapedArray]:
@@ -94,7 +90,6 @@ def _lower(
     return lapack.nan_unless_done(builder, failed, [x])
 
 
-# --8<-- [start:derivative]
 def _shifted(x: Any, axis: int, by: int) -> Any:
     """`x` moved along an axis, counted from the end; zeros take the place of what comes from none.
 
@@ -134,6 +129,5 @@ declare(
     jvp=_jvp,
     transpose=(None, None, None, _transpose_in_sides),
 )
-# --8<-- [end:derivative]
 
 set_all(globals())

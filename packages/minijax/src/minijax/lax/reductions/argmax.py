@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import eq, gt, lt, ne
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_or
+from minijax.lax.elementwise.comparisons import eq, gt, lt, ne
 from minijax.lax.elementwise.selection import select
-from minijax.lax.reductions.generic import reduce
+from minijax.lax.reductions.reduce import reduce
 from minijax.lax.reductions.standard import largest, smallest
-from minijax.lax.shapes.structural import broadcasted_iota, full_like
-from minijax.primitives.computations import lower_as
+from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.primitives.declare import declare
+from minijax.primitives.regions import lower_as
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof

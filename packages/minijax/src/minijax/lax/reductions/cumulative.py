@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from minijax.lax.control_flow.scan import scan
-from minijax.lax.elementwise.arithmetic import add, eq, exp, ge, mul, neg, sub
+from minijax.lax.elementwise.arithmetic import add, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_or
-from minijax.lax.elementwise.selection import max as maximum
-from minijax.lax.elementwise.selection import min as minimum
+from minijax.lax.elementwise.comparisons import eq, ge
+from minijax.lax.elementwise.extremes import max as maximum
+from minijax.lax.elementwise.extremes import min as minimum
 from minijax.lax.elementwise.selection import select
-from minijax.lax.elementwise.transcendental import log1p
+from minijax.lax.elementwise.transcendental import exp, log1p
 from minijax.lax.indexing.dynamic_slice import dynamic_slice_in_dim
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, pad, slice
 from minijax.lax.reductions.standard import largest, smallest
 from minijax.lax.reductions.windows import lower_window
-from minijax.lax.shapes.structural import broadcasted_iota, full_like
-from minijax.primitives.computations import stage_computation
+from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.primitives.declare import declare
+from minijax.primitives.regions import stage_computation
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import (
@@ -47,7 +48,6 @@ Combine = Callable[[list[Any], list[Any]], list[Any]]
 MOST_WRITTEN_OUT = 64
 
 
-# --8<-- [start:associative_scan]
 @evaluated_by_library
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
@@ -127,9 +127,6 @@ def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
 
 
-# --8<-- [end:associative_scan]
-
-
 def scan_by_doubling(
     combine: Callable[[Any, Any], Any], x: Any, neutral: Any, axis: int, reverse: bool
 ) -> Any:
@@ -180,7 +177,6 @@ def _interleave(x: Any, y: Any, axis: int) -> Any:
     return join(spread(x, 0, 0 if size_x > size_y else 1), spread(y, 1, size_x - size_y))
 
 
-# --8<-- [start:cumulative]
 def _cumulative(
     name: str,
     doc: str,
@@ -355,7 +351,6 @@ cumlogsumexp = _cumulative(
     "fc",
     ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
 )
-# --8<-- [end:cumulative]
 
 __all__ = [
     "associative_scan",

@@ -6,12 +6,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import minijax.lax.elementwise.selection as choice
+import minijax.lax.elementwise.extremes as extremes
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import div, eq, mul
-from minijax.lax.shapes.structural import broadcast_in_dim
-from minijax.primitives.computations import reduce_text, stage_computation
+from minijax.lax.elementwise.arithmetic import div, mul
+from minijax.lax.elementwise.comparisons import eq
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import Rule, lower_reduction, reduction
+from minijax.primitives.regions import reduce_text, stage_computation
 from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, tree_flatten, typeof
 from minijax_stage2.promotion import is_inexact
@@ -95,7 +96,7 @@ reduce_max = reduction(
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
     """,
-    hlo=_lower_extreme("maximum", smallest, choice.max),
+    hlo=_lower_extreme("maximum", smallest, extremes.max),
     init=smallest,
     kinds="biufc",
     jvp=_shared_among_ties,
@@ -109,7 +110,7 @@ reduce_min = reduction(
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)
     """,
-    hlo=_lower_extreme("minimum", largest, choice.min),
+    hlo=_lower_extreme("minimum", largest, extremes.min),
     init=largest,
     kinds="biufc",
     jvp=_shared_among_ties,

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.lax.elementwise.arithmetic as elementwise
-import minijax.lax.elementwise.selection as choice
+import minijax.lax.elementwise.extremes as extremes
+import minijax.lax.elementwise.selection as selection
 import minijax.lax.reductions.standard as reductions
+from minijax.lax.elementwise.comparisons import ge, le
 from minijax.lax.reductions.windows import (
     declare_known,
     declare_window,
@@ -20,9 +22,9 @@ from minijax.lax.reductions.windows import (
     pad_or_crop,
     windowed_shape,
 )
-from minijax.lax.shapes.structural import full
-from minijax.primitives.computations import region, stage_computation
+from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
+from minijax.primitives.regions import region, stage_computation
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -38,12 +40,11 @@ Values = Sequence[Any]
 
 # By the name of the comparison that selects: the comparison, and the number never selected.
 SELECTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "ge": (elementwise.ge, reductions.smallest),
-    "le": (elementwise.le, reductions.largest),
+    "ge": (ge, reductions.smallest),
+    "le": (le, reductions.largest),
 }
 
 
-# --8<-- [start:gather]
 def _gather(tangents: Any, operand: Any, select: str, **window: Any) -> Any:
     """The tangents of those elements that a comparison selects in each window of `operand`."""
     return bind1(select_and_gather_add_p, tangents, operand, select=select, **window)
@@ -68,7 +69,7 @@ def _lower_gather(
 
     def computation(x: Any, t: Any, y: Any, u: Any) -> list[Any]:
         which = compare(x, y)
-        return [choice.select(which, x, y), choice.select(which, t, u)]
+        return [selection.select(which, x, y), selection.select(which, t, u)]
 
     jaxpr = trace_to_jaxpr(computation, [scalar] * 4, "lowering", None).jaxpr
     inits = [b.constant(never(out.dtype), scalar), b.constant(0, scalar)]
@@ -115,10 +116,8 @@ declare(
     ],
     transpose=[_scatter_back, None],
 )
-# --8<-- [end:gather]
 
 
-# --8<-- [start:scatter]
 def _scatter(
     source: Any,
     operand: Any,
@@ -212,18 +211,17 @@ declare(
         None,
     ],
 )
-# --8<-- [end:scatter]
 
 reduce_window_max = declare_window(
     "reduce_window_max",
-    choice.max,
+    extremes.max,
     reductions.smallest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _gather(t, x, "ge", **window),
 )
 reduce_window_min = declare_window(
     "reduce_window_min",
-    choice.min,
+    extremes.min,
     reductions.largest,
     kinds="biuf",
     jvp=lambda t, out, x, **window: _gather(t, x, "le", **window),

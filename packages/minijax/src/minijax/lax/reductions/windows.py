@@ -11,16 +11,17 @@ import minijax.lax.elementwise.arithmetic as elementwise
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
-from minijax.lax.reductions.generic import (
+from minijax.lax.reductions.reduce import (
     check_inits,
     declare_computation,
     halves,
     is_number,
     vectorised,
 )
-from minijax.lax.shapes.structural import broadcast_in_dim, full
-from minijax.primitives.computations import operation_of, region, stage_computation
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
+from minijax.primitives.regions import operation_of, region, stage_computation
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
     Primitive,
@@ -47,7 +48,6 @@ Values = Sequence[Any]
 Window = dict[str, Any]  # the parameters that say which elements a window holds, and where it goes
 
 
-# --8<-- [start:padding]
 @hiding_frames
 @checking_arguments
 def padtype_to_pads(
@@ -92,9 +92,6 @@ def padtype_to_pads(
     return pads
 
 
-# --8<-- [end:padding]
-
-
 def dilated(size: int, dilation: int) -> int:
     """The size of an axis with gaps between its elements."""
     return max((size - 1) * dilation + 1, 0)
@@ -116,7 +113,6 @@ def windowed_shape(shape: Shape, window: Window) -> Shape:
     )
 
 
-# --8<-- [start:reduce_window]
 @evaluated_by_library
 def reduce_window(
     operand: Any,
@@ -175,9 +171,6 @@ def reduce_window(
     return tree_unflatten(tree, bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **window))
 
 
-# --8<-- [end:reduce_window]
-
-
 def _window(
     shape: Shape, dimensions: Any, strides: Any, padding: Any, base: Any, dilation: Any
 ) -> Window:
@@ -223,7 +216,6 @@ def for_examples(window: Window) -> Window:
     return {name: (one.get(name, 1), *value) for name, value in window.items()}
 
 
-# --8<-- [start:lower]
 def lower_window(
     b: FunctionBuilder, out_avals: Avals, operands: Sequence[Value], jaxpr: Jaxpr, window: Window
 ) -> list[Value]:
@@ -247,9 +239,6 @@ def int_array(sizes: Sequence[int]) -> str:
 def int_pairs(pairs: Sequence[Sequence[int]]) -> str:
     rows = ", ".join(f"[{low}, {high}]" for low, high in pairs)
     return f"dense<{f'[{rows}]' if pairs else ''}> : tensor<{len(pairs)}x2xi64>"
-
-
-# --8<-- [end:lower]
 
 
 def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
@@ -325,7 +314,6 @@ def _jvp(
 declare_computation(reduce_window_p, _abstract_eval, _lower, _vmap, _jvp)
 
 
-# --8<-- [start:known]
 def declare_window(
     name: str,
     combine: Callable[[Any, Any], Any],
@@ -401,7 +389,6 @@ reduce_window_sum: Callable[..., Any] = declare_window(
     jvp=lambda t, out, x, **window: reduce_window_sum(t, **window),
     transpose=_spread_over_windows,
 )
-# --8<-- [end:known]
 
 # The reductions by one operation, by its name, with the number that changes nothing.
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {

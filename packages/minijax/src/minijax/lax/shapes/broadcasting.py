@@ -5,11 +5,12 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax.shapes.structural import broadcast_in_dim
+from minijax.lax.shapes.reshaping import reshape
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import promotion, typeof
 from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import Shape
 
 
 @hiding_frames
@@ -59,6 +60,42 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     (1, 1, 2, 3)
     """
     return broadcast(x, (1,) * (rank - typeof(x).ndim))
+
+
+@operation(static=("shape", "broadcast_dimensions"))
+def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
+    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`.
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
+    sizes = ints("broadcast_in_dim: shape", shape)
+    axes = ints("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
+    return stage2.broadcast_in_dim(operand, sizes, axes)
+
+
+@operation(static="reps")
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """`operand` side by side with itself along each axis, as often as `reps` says.
+
+    Raises:
+        TypeError: `reps` has not one number for each axis.
+        ValueError: one of them is negative.
+
+    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
+    aval = typeof(operand)
+    reps = ints("tile: reps", reps)
+    if len(reps) != aval.ndim:
+        raise TypeError(f"tile: reps must have a number for each axis of {aval}, found {reps}")
+    if any(count < 0 for count in reps):
+        raise ValueError(f"tile: reps must not be negative, found {reps}")
+    pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
+    spread = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
+    return reshape(spread, [n * size for n, size in zip(reps, aval.shape, strict=True)])
 
 
 set_all(globals())

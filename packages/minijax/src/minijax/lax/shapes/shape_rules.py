@@ -54,7 +54,6 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     return np.array(sizes, np.int32)
 
 
-# --8<-- [start:windows]
 @hiding_frames
 @checking_arguments
 def reduce_window_shape_tuple(
@@ -170,7 +169,5 @@ def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:
     closed = trace_to_jaxpr(lambda *xs: [function(*xs)], avals, "shape", function)
     return closed.out_avals[0].shape
 
-
-# --8<-- [end:windows]
 
 set_all(globals())

@@ -7,27 +7,15 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import (
-    add,
-    div,
-    eq,
-    exp,
-    ge,
-    gt,
-    log,
-    lt,
-    mul,
-    ne,
-    neg,
-    sub,
-    where,
-)
+from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
+from minijax.lax.elementwise.comparisons import eq, ge, gt, lt, ne
 from minijax.lax.elementwise.complex_numbers import abs
-from minijax.lax.elementwise.selection import max, min
-from minijax.lax.elementwise.transcendental import log1p
+from minijax.lax.elementwise.extremes import max, min
+from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise.transcendental import exp, log, log1p
+from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.series import converge
-from minijax.lax.special.special import lgamma
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
@@ -38,7 +26,6 @@ from minijax_stage3.abstract_eval import arithmetic
 MOST_STEPS = 1000
 
 
-# --8<-- [start:fraction]
 def _fraction(a: Any, b: Any, x: Any, is_active: Any) -> Any:
     """`1 / (1 + d(1) / (1 + d(2) / (1 + ...)))` by Lentz' method, two terms at a time.
 
@@ -70,9 +57,6 @@ def _fraction(a: Any, b: Any, x: Any, is_active: Any) -> Any:
 
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
     return converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
-
-
-# --8<-- [end:fraction]
 
 
 def _log_beta(a: Any, b: Any) -> Any:

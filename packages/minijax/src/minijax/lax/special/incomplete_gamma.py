@@ -12,27 +12,15 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import (
-    add,
-    div,
-    eq,
-    exp,
-    ge,
-    gt,
-    le,
-    log,
-    lt,
-    mul,
-    ne,
-    neg,
-    sub,
-    where,
-)
+from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
+from minijax.lax.elementwise.comparisons import eq, ge, gt, le, lt, ne
 from minijax.lax.elementwise.complex_numbers import abs
+from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise.transcendental import exp, log
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.lax.special.gamma_functions import digamma, lgamma
 from minijax.lax.special.series import converge
-from minijax.lax.special.special import digamma, lgamma
 from minijax.primitives.declare import Binary, binary, no_derivative
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -52,7 +40,6 @@ def _any(*conditions: Any) -> Any:
     return out
 
 
-# --8<-- [start:series]
 def _series(a: Any, x: Any, is_active: Any) -> Any:
     """The sum of `x**n / ((a + 1) ... (a + n))` over n = 0, 1, 2, ... ."""
 
@@ -87,10 +74,6 @@ def _series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     return total, total_dot
 
 
-# --8<-- [end:series]
-
-
-# --8<-- [start:fraction]
 def _first_steps(a: Any, x: Any) -> Any:
     return sub(add(x, 1.0), a)
 
@@ -156,9 +139,6 @@ def _fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     return out[2], out[5]
 
 
-# --8<-- [end:fraction]
-
-
 def _log_weight(a: Any, x: Any) -> Any:
     return sub(sub(mul(a, log(x)), x), lgamma(a))
 
@@ -200,7 +180,6 @@ def _igammac(a: Any, x: Any) -> Any:
     return where(is_outside, math.nan, out)
 
 
-# --8<-- [start:slopes]
 def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
     """Combine the derivatives of the logarithms of P and Q by `a`."""
 
@@ -235,7 +214,6 @@ _sample_slope = _slope(
     lambda weight, a, x, upper: mul(x, upper),
     has_weight=False,
 )
-# --8<-- [end:slopes]
 
 
 def _log_density(a: Any, x: Any) -> Any:

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import add, div, eq, lt, mul, sub, where
-from minijax.lax.elementwise.bits import (
-    bitcast_convert_type,
-    bitwise_and,
-    bitwise_or,
-    shift_right_logical,
-)
+from minijax.lax.elementwise.arithmetic import add, div, mul, sub
+from minijax.lax.elementwise.bits import bitwise_and, bitwise_or, shift_right_logical
+from minijax.lax.elementwise.comparisons import eq, lt
 from minijax.lax.elementwise.complex_numbers import abs
+from minijax.lax.elementwise.conversion import bitcast_convert_type
 from minijax.lax.elementwise.rounding import RoundingMethod, round
+from minijax.lax.elementwise.selection import where
 from minijax.lax.special.polynomials import polynomial
 
 # Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from minijax.lax.control_flow.while_loop import while_loop
-from minijax.lax.elementwise.arithmetic import add, lt, where
+from minijax.lax.elementwise.arithmetic import add
 from minijax.lax.elementwise.bits import bitwise_and
+from minijax.lax.elementwise.comparisons import lt
+from minijax.lax.elementwise.selection import where
 from minijax.lax.reductions.standard import reduce_or
 from minijax_stage2 import typeof
 
 State = Sequence[Any]
 
 
-# --8<-- [start:converge]
 def converge(
     step: Callable[..., State],
     start: State,
@@ -52,6 +53,3 @@ def converge(
 
     _, _, state = while_loop(goes_on, body, (n, is_active, list(start)))
     return list(state)
-
-
-# --8<-- [end:converge]

@@ -50,7 +50,6 @@ class _IndexUpdateHelper:
         return f"{type(self).__name__}({self.array!r})"
 
 
-# --8<-- [start:ref]
 class _IndexUpdateRef:
     """The value of `x.at[index]`. Each method returns an array like `x`, with some elements
     changed.
@@ -158,8 +157,6 @@ class _IndexUpdateRef:
         return _update(func, self.array, self.index, 0, **options)
 
 
-# --8<-- [end:ref]
-
 SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
     "set": (lambda old, new: new, lax.scatter),
     "add": (lax.add, lax.scatter_add),
@@ -171,7 +168,6 @@ SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
 Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
 
 
-# --8<-- [start:update]
 def _update(
     kind: Kind,
     x: Any,
@@ -278,9 +274,6 @@ def _scattered(
         return lax.scatter(x, indices, cast(updates, aval), numbers, **options)
     out = SCATTERS[kind][1](cast(x, typeof(updates)), indices, updates, numbers, **options)
     return cast(out, aval)
-
-
-# --8<-- [end:update]
 
 
 def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]) -> Any:

@@ -37,7 +37,6 @@ from minijax_stage2.shaped_array import Shape, no_numbers
 from minijax_stage3.array import new_buffer
 
 
-# --8<-- [start:getitem]
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`."""
     evaluating = is_evaluating()
@@ -92,9 +91,6 @@ def get(
     )
 
 
-# --8<-- [end:getitem]
-
-
 def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
     """Elements chosen by booleans, whose number is known: no program has to be made for it."""
     shape = x.shape[: mask.ndim]
@@ -108,7 +104,6 @@ def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
     return Array(new_buffer(chosen, aval), aval)
 
 
-# --8<-- [start:cut_out]
 @operation(static="pattern")
 def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
     """The elements of an index without arrays: a slice, whose axes of ints are left out."""
@@ -165,10 +160,6 @@ def reverse(x: Any, axes: Sequence[int]) -> Any:
     return lax.rev(x, axes) if axes else x
 
 
-# --8<-- [end:cut_out]
-
-
-# --8<-- [start:gathered]
 @operation(
     static=("pattern", "mode", "fill_value", "wraps", "unique_indices", "indices_are_sorted")
 )
@@ -200,10 +191,6 @@ def _gathered(
     return lax.reshape(reverse(x, plan.reversed_axes), plan.shape)
 
 
-# --8<-- [end:gathered]
-
-
-# --8<-- [start:iterate]
 def iterate(x: Any) -> Iterator[Any]:
     """The elements of `x` along its first axis, one by one.
 
@@ -228,7 +215,5 @@ def _rows(x: Any, start: Any, count: int) -> list[Any]:
     x = lax.dynamic_slice_in_dim(x, start, count, allow_negative_indices=False)
     return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]
 
-
-# --8<-- [end:iterate]
 
 __all__: list[str] = []

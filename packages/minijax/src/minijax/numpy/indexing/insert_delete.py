@@ -22,7 +22,6 @@ from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import counted
 
 
-# --8<-- [start:delete]
 @evaluated_by_library
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
@@ -76,9 +75,6 @@ def _stays(indices: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
     return stays
 
 
-# --8<-- [end:delete]
-
-
 def _require_indices(caller: str, obj: Any) -> None:
     aval = typeof_named(f"{caller}: obj", obj)
     if aval.dtype.kind not in "iub" or (aval.dtype.kind == "b" and not aval.ndim):
@@ -88,7 +84,6 @@ def _require_indices(caller: str, obj: Any) -> None:
         )
 
 
-# --8<-- [start:insert]
 @evaluated_by_library
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """`arr` with `values` before the elements at some indices of an axis.
@@ -178,7 +173,5 @@ def _order_of_traced(size: int, indices: Any, count: int) -> Any:
     places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]
 
-
-# --8<-- [end:insert]
 
 set_all(globals())

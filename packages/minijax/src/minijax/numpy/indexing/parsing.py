@@ -88,7 +88,6 @@ def pattern_of(entries: tuple[Entry, ...]) -> Pattern:
     return Pattern(entries)
 
 
-# --8<-- [start:parse]
 def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
     """Takes `index` apart.
 
@@ -133,9 +132,6 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
             operands.append(part)
             axis += 1
     return x, entries, operands
-
-
-# --8<-- [end:parse]
 
 
 def _parts_of(index: Any) -> list[Any]:
@@ -282,7 +278,6 @@ def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
             bounded(entry, size)
 
 
-# --8<-- [start:as_operands]
 def ints_as_operands(
     entries: Sequence[Entry], operands: Sequence[Any]
 ) -> tuple[list[Entry], list[Any]]:
@@ -328,6 +323,3 @@ def starts_as_operands(
             if isinstance(entry, Operand):
                 known.append(next(given))
     return moved, known
-
-
-# --8<-- [end:as_operands]

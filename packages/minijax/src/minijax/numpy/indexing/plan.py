@@ -50,7 +50,6 @@ class IndexPlan(NamedTuple):
     is_unique: bool
 
 
-# --8<-- [start:plan]
 @lru_cache(maxsize=4096)
 def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexPlan:
     """Plan how to gather an index of this pattern from an array of this shape.
@@ -114,9 +113,6 @@ def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexP
         full_shape,
         pattern.is_basic,
     )
-
-
-# --8<-- [end:plan]
 
 
 def _is_window(part: Any) -> bool:

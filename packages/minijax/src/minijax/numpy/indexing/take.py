@@ -38,7 +38,6 @@ def _index_array(name: str, indices: Any) -> Any:
     return cast(indices, index_dtype(indices))
 
 
-# --8<-- [start:take]
 @operation(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
     a: Any,
@@ -101,16 +100,12 @@ def take(
     )
 
 
-# --8<-- [end:take]
-
-
 def remainder(x: Any, size: int) -> Any:
     """The remainder of integers when divided by `size`, from 0 on."""
     rest = lax.sub(x, lax.mul(lax.div(x, size), size))
     return stage2.where(lax.lt(rest, 0), lax.add(rest, size), rest)
 
 
-# --8<-- [start:take_along_axis]
 @operation(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: Any,
@@ -175,9 +170,6 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, in
     arr = broadcast_to(arr, common)
     common[along] = count
     return arr, broadcast_to(indices, common), along
-
-
-# --8<-- [end:take_along_axis]
 
 
 @operation(static=("axis", "inplace", "mode"))
@@ -261,7 +253,6 @@ def _repeated_to(values: Any, count: int) -> Any:
     return lax.slice_in_dim(row, 0, count)
 
 
-# --8<-- [start:ravel_index]
 @operation(static="shape")
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """The indices along each axis of an array of `shape`, of elements counted in a row.
@@ -346,8 +337,6 @@ def _raveled(
         total = lax.add(*promote(lax.mul(total, size), index))
     return total if dtype is None else lax.convert_element_type(total, dtype)
 
-
-# --8<-- [end:ravel_index]
 
 __all__ = [
     "put",

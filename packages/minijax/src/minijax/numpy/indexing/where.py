@@ -9,7 +9,7 @@ import minijax_stage2 as stage2
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import arithmetic as elementwise
+from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import (
@@ -35,7 +35,6 @@ from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
 
 
-# --8<-- [start:where]
 def where(
     condition: Any,
     x: Any = None,
@@ -68,13 +67,9 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return elementwise.where(condition, x, y)
+    return selection.where(condition, x, y)
 
 
-# --8<-- [end:where]
-
-
-# --8<-- [start:nonzero]
 @evaluated_by_library
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
     """The indices along each axis where `a` is not zero.
@@ -147,9 +142,6 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     )
 
 
-# --8<-- [end:nonzero]
-
-
 @hiding_frames
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The indices where the row of all elements of `a` is not zero; see `nonzero`.
@@ -174,7 +166,6 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
 
-# --8<-- [start:compress]
 @hiding_frames
 def compress(
     condition: Any,
@@ -228,9 +219,6 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     Array([2, 4], dtype=int32)
     """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
-
-
-# --8<-- [end:compress]
 
 
 @operation

@@ -24,8 +24,8 @@ from minijax.lax.linalg.matrices import (
 )
 from minijax.lax.linalg.svd import svd as svd_of
 from minijax.numpy.products import meet
-from minijax.primitives.composition import leading_batch, lower_by, types_by
 from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
 from minijax_stage2.functions import ints, one_int
@@ -84,7 +84,6 @@ def inv(a: Any) -> Any:
     return solve_matrices(a, eye_like(a))
 
 
-# --8<-- [start:slogdet]
 slogdet_p = Primitive("slogdet")
 
 
@@ -146,9 +145,6 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     return SlogdetResult(*bind(slogdet_p, matrices_of("slogdet", a, square=True)))
 
 
-# --8<-- [end:slogdet]
-
-# --8<-- [start:det]
 det_p = Primitive("det")
 
 
@@ -203,9 +199,6 @@ def det(a: Any) -> Any:
     return lax.add(lax.add(minors[0], minors[1]), minors[2])
 
 
-# --8<-- [end:det]
-
-# --8<-- [start:pinv]
 pinv_p = Primitive("pinv")
 
 
@@ -267,9 +260,6 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     if not m or not n:
         return lax.full((*lead, n, m), 0, typeof(a).dtype)
     return bind1(pinv_p, a, broadcast_to(lax.convert_element_type(rtol, dtype), tuple(lead)))
-
-
-# --8<-- [end:pinv]
 
 
 @operation(static="numpy_resid")

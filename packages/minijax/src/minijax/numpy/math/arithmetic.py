@@ -6,7 +6,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import typeof

@@ -51,7 +51,6 @@ def bitwise_count(x: Any) -> Any:
     return stage2.astype(lax.population_count(abs(numeric(x))), np.uint8)
 
 
-# --8<-- [start:packbits]
 @operation(static=("axis", "bitorder"))
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     """Bytes, each made of eight elements of `a` along an axis, bits that are 1 unless zero.
@@ -112,9 +111,6 @@ def unpackbits(
         bits = lax.slice_in_dim(bits, 0, kept, axis=-1)
         bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * len(lead) + [(0, max(count - kept, 0), 0)])
     return moveaxis(bits, -1, along)
-
-
-# --8<-- [end:packbits]
 
 
 def _values_of_bits(caller: str, bitorder: str) -> np.ndarray[Any, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
+from minijax.lax.elementwise.selection import where as select
 from minijax.numpy.math.comparisons import greater, less
 from minijax.numpy.math.floating_point import isnan
 from minijax.runtime.operation import operation

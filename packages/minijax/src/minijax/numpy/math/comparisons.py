@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.math.arithmetic import abs
 from minijax.numpy.math.floating_point import isfinite, isnan

@@ -8,7 +8,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import finfo

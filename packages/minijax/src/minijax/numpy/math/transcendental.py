@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.dtypes import default_float
@@ -147,7 +147,6 @@ def hypot(x1: Any, x2: Any) -> Any:
     return _hypot_of(*real_floats("hypot", x1, x2))
 
 
-# --8<-- [start:logaddexp]
 def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
     difference = lax.sub(x, y)
     ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
@@ -198,7 +197,6 @@ def _logaddexp_of(name: str, base: float) -> Binary:
 
 _logaddexp = _logaddexp_of("logaddexp", math.e)
 _logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
-# --8<-- [end:logaddexp]
 
 
 @operation
@@ -234,7 +232,6 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
 
 
-# --8<-- [start:sinc]
 def _nearest_whole(x: Any) -> tuple[Any, Any]:
     """Return the exact remainder to the nearest integer, and its sign: 1 if it is even."""
     whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -294,7 +291,6 @@ _sinc_of: Unary = unary(
     hlo=in_32_bits_at_least(_sinc),
     jvp=lambda t, out, x: lax.mul(t, _sinc_slope_of(x)),
 )
-# --8<-- [end:sinc]
 
 
 @operation

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where as select
-from minijax.lax.shapes.structural import broadcast_to
+from minijax.lax.elementwise.selection import where as select
+from minijax.lax.shapes.creation import broadcast_to
 from minijax.numpy.creation import asarray
 from minijax.numpy.cumulative import cumprod, cumsum
 from minijax.numpy.indexing.take import take
@@ -36,7 +36,6 @@ from minijax_stage2.functions import canonical_axes, canonical_axis, ints, movea
 from minijax_stage2.promotion import cast, to_inexact
 
 
-# --8<-- [start:ufunc]
 class ufunc(Operation):
     """A function of arrays, element by element, with methods that go through those of one array.
 
@@ -94,8 +93,6 @@ class ufunc(Operation):
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
-
-    # --8<-- [end:ufunc]
 
     @evaluated_by_library
     def reduce(
@@ -256,7 +253,6 @@ def _dtype_of_result(function: Callable[..., Any], *args: Any) -> np.dtype[Any]:
     return eval_shape(function, *scalars).dtype  # type: ignore[no-any-return]
 
 
-# --8<-- [start:reduce]
 @operation(static=("function", "axis", "dtype", "keepdims"))
 def _reduce(
     function: ufunc,
@@ -300,9 +296,6 @@ def _rows(x: Any, axis: int | None) -> Any:
     return lax.reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
 
 
-# --8<-- [end:reduce]
-
-
 @operation(static=("function", "axis", "dtype"))
 def _accumulate(function: ufunc, a: Any, *, axis: int, dtype: Any) -> Any:
     along = canonical_axis(f"{function.__name__}.accumulate", axis, typeof(a).ndim)
@@ -341,7 +334,6 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
     return moveaxis(totals, 0, along)
 
 
-# --8<-- [start:at]
 def _at(function: ufunc, a: Any, indices: Any, *others: Any) -> Any:
     dtype = _dtype_of_result(function, a, *others)
     a = lax.convert_element_type(a, dtype)
@@ -368,9 +360,6 @@ def _at_places(function: ufunc, a: Any, places: Any, b: Any) -> Any:
     return lax.reshape(out, typeof(a).shape)
 
 
-# --8<-- [end:at]
-
-
 @operation(static="function")
 def _outer(function: ufunc, a: Any, b: Any) -> Any:
     wide = (*typeof(a).shape, *[1] * typeof(b).ndim)
@@ -384,7 +373,6 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-# --8<-- [start:reduce_bits]
 OF_BITS = {
     "and": (lax.bitwise_and, lax.reduce_and, -1),
     "or": (lax.bitwise_or, lax.reduce_or, 0),
@@ -425,9 +413,6 @@ def _reduce_of_truths(kind: str) -> Callable[..., Any]:
     return reduce
 
 
-# --8<-- [end:reduce_bits]
-
-
 def _reduce_of_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
     @operation(static=OPTIONS)
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
@@ -462,7 +447,6 @@ def _log2_of_total(a: Any, *, dtype: Any, initial: Any, **options: Any) -> Any:
     return _in_dtype(lax.div(total, math.log(2)), dtype)
 
 
-# --8<-- [start:at]
 def _add_at(a: Any, indices: Any, b: Any) -> Any:
     if typeof(a).dtype == np.bool_:
         return logical_or.at(a, indices, b, inplace=False)
@@ -479,14 +463,10 @@ def _subtract_at(a: Any, indices: Any, b: Any) -> Any:
     return a.at[indices].subtract(b)
 
 
-# --8<-- [end:at]
-
-
 def _of_two(name: str, function: Callable[..., Any], identity: Any = None, **methods: Any) -> ufunc:
     return ufunc(function, 2, 1, name=name, identity=identity, call=function, **methods)
 
 
-# --8<-- [start:ufuncs]
 negative = ufunc(lax.neg, 1, 1, name="negative", call=lax.neg)
 add = _of_two("add", lax.add, 0, reduce=sum, accumulate=cumsum, at=_add_at)
 subtract = _of_two("subtract", lax.sub, at=_subtract_at)
@@ -501,7 +481,6 @@ bitwise_xor = _of_two("bitwise_xor", lax.bitwise_xor, 0, reduce=_reduce_of_bits(
 logical_and = _of_two("logical_and", are_both, True, reduce=_reduce_of_truths("and"))
 logical_or = _of_two("logical_or", is_either, False, reduce=_reduce_of_truths("or"))
 logical_xor = _of_two("logical_xor", is_one, False, reduce=_reduce_of_truths("xor"))
-# --8<-- [end:ufuncs]
 
 
 __all__ = [

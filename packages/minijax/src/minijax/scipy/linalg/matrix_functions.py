@@ -35,7 +35,6 @@ def _product(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
-# --8<-- [start:pade]
 def _coefficients(order: int) -> list[float]:
     """The coefficients of the numerator of Pade's approximant of the exponential; the last one is
     1.
@@ -74,9 +73,6 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
         return _product(a, odd), even
 
     return parts
-
-
-# --8<-- [end:pade]
 
 
 def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
@@ -167,7 +163,6 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (out, slope) if compute_expm else slope
 
 
-# --8<-- [start:sqrtm]
 def _root_of_triangle(t: Any) -> Any:
     """The square root of an upper triangular matrix, column by column.
 
@@ -213,10 +208,6 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     return _product(_product(z, _root_of_triangle(t)), jnp.conj(z.T))
 
 
-# --8<-- [end:sqrtm]
-
-
-# --8<-- [start:funm]
 @operation(static=("func", "disp"))
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix: what a function of numbers is for its eigenvalues.
@@ -267,7 +258,5 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     error = jnp.clip(error, eps, 1)
     return out, jnp.where(jnp.all(jnp.isfinite(f)), error, jnp.inf)
 
-
-# --8<-- [end:funm]
 
 set_all(globals())

@@ -28,7 +28,6 @@ def _largest_square(b: Any, tol: Any, atol: Any) -> Any:
     return jnp.maximum(jnp.square(tol) * vdot_real(b, b), jnp.square(atol))
 
 
-# --8<-- [start:cg]
 def _cg(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Matvec) -> Any:
     limit = _largest_square(b, tol, atol)
 
@@ -54,9 +53,6 @@ def _cg(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: M
     gamma = vdot_real(residual, direction).astype(dtype)
     x, *_ = lax.while_loop(goes_on, step, (x0, residual, gamma, direction, 0))
     return x
-
-
-# --8<-- [end:cg]
 
 
 def _bicgstab(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Matvec) -> Any:

@@ -38,7 +38,6 @@ def _epsilon(x: Any) -> float:
     return float(np.finfo(dtype_of(x)).eps)
 
 
-# --8<-- [start:arnoldi]
 def _combined(basis: Any, numbers: Any) -> Any:
     """The sum of the vectors of the basis, which lie along the last axis, times numbers."""
     return tree_map(lambda leaf: jnp.dot(leaf, numbers, precision=HIGHEST), basis)
@@ -77,9 +76,6 @@ def _extended(k: Any, matvec: Matvec, M: Matvec, basis: Any, rows: Any) -> tuple
     return basis, rows.at[k, :].set(parts), new_length == 0
 
 
-# --8<-- [end:arnoldi]
-
-
 def _first_basis(unit: Any, restart: int) -> Any:
     return tree_map(
         lambda leaf: jnp.pad(leaf[..., None], [(0, 0)] * leaf.ndim + [(0, restart)]), unit
@@ -109,7 +105,6 @@ def _after_batch(
     return add(x, _combined(tree_map(lambda leaf: leaf[..., :-1], basis), numbers))
 
 
-# --8<-- [start:givens]
 def _rotation(a: Any, b: Any) -> Any:
     """The rotation that makes the second of two numbers zero."""
     is_larger = jnp.abs(a) < jnp.abs(b)
@@ -125,9 +120,6 @@ def _rotated(row: Any, i: Any, rotation: Any) -> Any:
     x, y = row[i], row[i + 1]
     row = row.at[i].set(cosine.conj() * x - sine.conj() * y)
     return row.at[i + 1].set(sine * x + cosine * y)
-
-
-# --8<-- [end:givens]
 
 
 def _step_by_step(

@@ -1,12 +1,10 @@
 """Special functions, by the names of `jax.scipy.special`."""
 
 # ruff: noqa: F403
-from minijax.nn.exponentials import logsumexp as logsumexp
+from minijax.nn.softmax import logsumexp as logsumexp
 from minijax.numpy.math.transcendental import i0 as i0
 from minijax.scipy.special.bessel import *
 from minijax.scipy.special.beta_functions import *
-from minijax.scipy.special.bivariate_normal import *
-from minijax.scipy.special.dilogarithm import *
 from minijax.scipy.special.entropies import *
 from minijax.scipy.special.error_functions import *
 from minijax.scipy.special.exponential_integrals import *
@@ -14,7 +12,9 @@ from minijax.scipy.special.fresnel_integrals import *
 from minijax.scipy.special.gamma_functions import *
 from minijax.scipy.special.logistic import *
 from minijax.scipy.special.normal_distribution import *
+from minijax.scipy.special.owens_t import *
 from minijax.scipy.special.sine_integrals import *
+from minijax.scipy.special.spence import *
 from minijax.scipy.special.spherical_harmonics import *
 from minijax.settings.public_names import gathered_names as _gathered_names
 

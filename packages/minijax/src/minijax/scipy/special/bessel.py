@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import steps_of
+from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import computation_dtype
 from minijax.numpy.math.operands import real_arrays
 from minijax.numpy.math.transcendental import real_floats

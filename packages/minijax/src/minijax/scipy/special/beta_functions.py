@@ -6,7 +6,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.lax.special.polynomials import polynomial
@@ -29,7 +29,6 @@ _STIRLING = (
 _LOG_OF_REST = tuple(2.0 / (2 * k + 1) for k in range(17, -1, -1))
 
 
-# --8<-- [start:betaln]
 def _beyond_stirling(x: Any) -> Any:
     inverse = lax.div(1.0, x)
     square, series = lax.square(inverse), 0.0
@@ -170,7 +169,6 @@ _betaln_of = binary(
         lambda t, out, a, b: lax.neg(lax.mul(t, _growth_of_digamma_of(b, a))),
     ),
 )
-# --8<-- [end:betaln]
 
 
 @operation

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
+from minijax.lax.special.error_functions import exp_of_square
 from minijax.lax.special.polynomials import polynomial
-from minijax.lax.special.special import exp_of_square
 from minijax.numpy.math.operands import strong_floats
 from minijax.numpy.math.transcendental import real_floats
 from minijax.primitives.declare import Unary, unary
@@ -68,7 +68,6 @@ _SLOPE = (
 )  # fmt: skip
 
 
-# --8<-- [start:erfcx]
 def _place(x: Any) -> Any:
     return lax.sub(lax.div(7.0, lax.add(x, 3.0)), 1.0)
 
@@ -106,7 +105,6 @@ _erfcx_of: Unary = unary(
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, _erfcx_slope_of(x)),
 )
-# --8<-- [end:erfcx]
 
 
 @operation

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.incomplete_gamma import fraction
 from minijax.lax.special.polynomials import polynomial
@@ -49,7 +49,6 @@ def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
     return converge(step, start, is_active, is_unconverged, MOST_TERMS)[1]
 
 
-# --8<-- [start:expn]
 def _expn(n: Any, x: Any) -> Any:
     is_small = lax.bitwise_and(lax.le(x, 0.7), lax.gt(x, 0.0))
     is_inside = lax.bitwise_and(lax.gt(x, 0.0), lax.gt(n, 0.0))
@@ -91,10 +90,8 @@ _expn_of = binary(
     kinds="f",
     jvp=(no_derivative("expn", "n"), _expn_tangent),
 )
-# --8<-- [end:expn]
 
 
-# --8<-- [start:expi]
 # E1(x) * x * exp(x) from 1 on, in 6 / (x + 2) - 1, highest degree first.
 _E1_BEYOND = (
     1.6653605630210352e-09, -2.2833791588047637e-09, -8.884869602603872e-09,
@@ -178,7 +175,6 @@ _expi_of = unary(
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
 )
-# --8<-- [end:expi]
 
 
 @operation

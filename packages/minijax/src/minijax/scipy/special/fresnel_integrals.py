@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, unary
@@ -39,7 +39,6 @@ def fresnel(x: Any) -> tuple[Any, Any]:
     return _of_sine(x), _of_cosine(x)
 
 
-# --8<-- [start:waves]
 def _quarter_turns(x: Any) -> Any:
     """`x**2`, of whole turns, of which 4 are one, nothing.
 
@@ -69,9 +68,6 @@ def _wave(x: Any, phase: int) -> Any:
     is_odd = lax.eq(lax.rem(which, 2.0), 1.0)
     out = where(is_odd, lax.cos(angle), lax.sin(angle))
     return where(lax.eq(x, x), where(lax.ge(which, 2.0), lax.neg(out), out), math.nan)
-
-
-# --8<-- [end:waves]
 
 
 def _near(x: Any, which: int) -> Any:

@@ -7,8 +7,8 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
-from minijax.lax.shapes.structural import steps_of
+from minijax.lax.elementwise.selection import where
+from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import strong_floats
 from minijax.numpy.math.transcendental import real_floats

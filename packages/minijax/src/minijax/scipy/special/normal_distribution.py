@@ -8,7 +8,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
@@ -46,7 +46,6 @@ _G = (
 _TERMS = 20  # of the power series, that are seen below 4
 
 
-# --8<-- [start:sici]
 def _power_series(x: Any, first: int) -> Any:
     """The sum of (-1)**k * x**n / (n * n!) for every second n, from `first` on."""
     orders = range(first + 2 * _TERMS - 2, first - 2, -2)
@@ -106,7 +105,6 @@ _ci_of = unary(
     kinds="f",
     jvp=lambda t, out, x: lax.mul(t, lax.div(lax.cos(x), x)),
 )
-# --8<-- [end:sici]
 
 
 @operation

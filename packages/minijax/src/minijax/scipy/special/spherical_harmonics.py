@@ -8,7 +8,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.structural import steps_of
+from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all

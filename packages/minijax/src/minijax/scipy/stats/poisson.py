@@ -48,7 +48,6 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return jnp.where(x < 0, 0, gammaincc(jnp.floor(1 + x), mu))
 
 
-# --8<-- [start:entropy]
 def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
     """The sum over all numbers below `last`, which is at most `most`."""
     k = jnp.arange(most, dtype=typeof(mu).dtype)
@@ -70,9 +69,6 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     many = 0.5 * jnp.log(2 * math.pi * math.e * mu) - 1 / (12 * mu)
     out = jnp.where(mu < 10, few, jnp.where(mu < 100, more, many))
     return jnp.broadcast_to(jnp.where(mu == 0, 0, out), shape)
-
-
-# --8<-- [end:entropy]
 
 
 set_all(globals())

@@ -23,7 +23,6 @@ from minijax_stage2.tree import (
 )
 
 
-# --8<-- [start:function]
 class CustomFunction(ABC):
     """Shared parts of `custom_jvp` and `custom_vjp`: a function, and which arguments vary."""
 
@@ -121,9 +120,6 @@ class Call:
                 f"the function: {explain_mismatch(expected, tree, name='result')}"
             )
         self.rule_tree = tree
-
-
-# --8<-- [end:function]
 
 
 def _parameters(fun: Callable[..., Any]) -> list[str]:

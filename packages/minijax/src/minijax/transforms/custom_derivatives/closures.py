@@ -24,7 +24,6 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4.partial_eval import merge, partition
 
 
-# --8<-- [start:closures]
 class _Closure:
     """A staged function: its program, and the values that it closes over, which are a pytree."""
 
@@ -139,6 +138,3 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
     return converted, [
         x for x, is_hoisted in zip(closure.consts, hoisted, strict=True) if is_hoisted
     ]
-
-
-# --8<-- [end:closures]

@@ -24,7 +24,6 @@ from minijax_stage2.tree import (
 )
 
 
-# --8<-- [start:custom_jvp]
 class custom_jvp(CustomFunction):
     """Decorator: a function with a derivative of its own, from which all modes follow.
 
@@ -127,6 +126,3 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
         ]
 
     return JvpRule(jvp)
-
-
-# --8<-- [end:custom_jvp]

@@ -31,7 +31,6 @@ from minijax_stage2.tree import (
 )
 
 
-# --8<-- [start:custom_vjp]
 class custom_vjp(CustomFunction):
     """Decorator: a function with a derivative of its own, in reverse mode.
 
@@ -214,6 +213,3 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
         and len(parts) == len(children)
         and all(_fill(child, part, leaves) for child, part in zip(children, parts, strict=True))
     )
-
-
-# --8<-- [end:custom_vjp]

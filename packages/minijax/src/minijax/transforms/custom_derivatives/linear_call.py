@@ -34,7 +34,6 @@ Flat = Callable[..., list[Any]]  # a function of arrays that returns a list of t
 custom_linear_p = Primitive("custom_linear", higher_order=True)
 
 
-# --8<-- [start:linear]
 def linear_call(
     pull_back: Callable[[Values, Values], list[Any]],
     push_forward: Flat | None,
@@ -201,4 +200,3 @@ declare_program(
     keys=lambda keys_of, count, *, forward, **params: keys_of(_known(forward)),
     steps=None,
 )
-# --8<-- [end:linear]

@@ -51,7 +51,6 @@ from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
 custom_call_p = Primitive("custom_call", higher_order=True)
 
 
-# --8<-- [start:rules]
 class JvpRule:
     """A derivative in forward mode.
 
@@ -182,10 +181,6 @@ def _push_forward(
     return found
 
 
-# --8<-- [end:rules]
-
-
-# --8<-- [start:call]
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
     """Calls `fun`, whose derivative is `rule`."""
     trace = current_trace()
@@ -220,10 +215,6 @@ def _below_vmap(trace: Trace) -> Trace:
     return trace
 
 
-# --8<-- [end:call]
-
-
-# --8<-- [start:interpret]
 def _jvp(
     primals: Values,
     tangents: Values,
@@ -289,4 +280,3 @@ declare_program(
     keys=keys_of_program,
     steps=run_program,
 )
-# --8<-- [end:interpret]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.primitives.composition import decompositions, results_of
+from minijax.primitives.decomposition import decompositions, results_of
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
@@ -30,7 +30,6 @@ host_calls: set[Primitive] = set()
 _staged: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
-# --8<-- [start:computation]
 def stage_computation(
     caller: str, computation: Callable[..., Any], avals: Avals, tree: Any
 ) -> Jaxpr:
@@ -127,10 +126,6 @@ def operation_of(jaxpr: Jaxpr) -> Primitive | None:
     return eqn.primitive if is_plain else None
 
 
-# --8<-- [end:computation]
-
-
-# --8<-- [start:region]
 def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
     """A computation as a region inside of the operation that is written next."""
     inside = FunctionBuilder(b.module)
@@ -149,9 +144,6 @@ def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
     return "{\n" + "\n".join(lines) + f"\n{b.indent}}}"
 
 
-# --8<-- [end:region]
-
-
 def reduce_text(
     b: FunctionBuilder, out_avals: Avals, operands: Sequence[Value], jaxpr: Jaxpr, axes: Shape
 ) -> list[Value]:
@@ -165,7 +157,6 @@ def reduce_text(
     )
 
 
-# --8<-- [start:lower_as]
 def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
     """The rule that writes a primitive as the function of arrays that it stands for.
 
@@ -194,6 +185,3 @@ def _program(
         return results_of(function)(*operands, **dict(params))
 
     return trace_to_jaxpr(flat, in_avals, "lowering", function).jaxpr
-
-
-# --8<-- [end:lower_as]

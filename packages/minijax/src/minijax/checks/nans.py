@@ -30,7 +30,6 @@ def looks_for_invalid_numbers() -> bool:
 _only_move = {convert_element_type_p, broadcast_in_dim_p, reshape_p, transpose_p}
 
 
-# --8<-- [start:check]
 def check_numbers(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
@@ -82,6 +81,3 @@ def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, An
     rule = step_rules.of(primitive)
     if rule is not None:
         rule(args, **params)
-
-
-# --8<-- [end:check]

@@ -15,7 +15,6 @@ from minijax_stage2.promotion import to_inexact
 Axes = int | Sequence[int] | None
 
 
-# --8<-- [start:logsumexp]
 @operation(static=("axis", "keepdims", "return_sign"))
 def logsumexp(
     a: Any,
@@ -62,9 +61,6 @@ def logsumexp(
     if b is not None and typeof(out).dtype.kind != "c":
         return jnp.where(jnp.less(sign, 0), math.nan, out)
     return out
-
-
-# --8<-- [end:logsumexp]
 
 
 def _largest(x: Any, axis: Axes, where: Any) -> Any:

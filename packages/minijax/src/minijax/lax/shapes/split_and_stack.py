@@ -1,18 +1,10 @@
-"""Arrays joined, taken apart, repeated, and with axes collapsed into one."""
+"""Arrays taken apart along an axis, and stacked along a new one."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
-from minijax.lax.shapes.structural import (
-    broadcast_in_dim,
-    expand_dims,
-    full,
-    reshape,
-    sizes_of,
-    squeeze,
-)
+from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -23,7 +15,6 @@ from minijax_stage2.tangent import instantiate
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
-# --8<-- [start:split]
 split_p = Primitive("split")
 
 
@@ -133,69 +124,6 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     axis = canonical_axis("unstack", axis, typeof(x).ndim)
     parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
     return tuple([squeeze(part, (axis,)) for part in parts])
-
-
-# --8<-- [end:split]
-
-
-# --8<-- [start:tile]
-@operation(static="reps")
-def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """`operand` side by side with itself along each axis, as often as `reps` says.
-
-    Raises:
-        TypeError: `reps` has not one number for each axis.
-        ValueError: one of them is negative.
-
-    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
-    Array([[1, 2, 1, 2],
-           [1, 2, 1, 2]], dtype=int32)
-    """
-    aval = typeof(operand)
-    reps = ints("tile: reps", reps)
-    if len(reps) != aval.ndim:
-        raise TypeError(f"tile: reps must have a number for each axis of {aval}, found {reps}")
-    if any(count < 0 for count in reps):
-        raise ValueError(f"tile: reps must not be negative, found {reps}")
-    pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
-    spread = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
-    return reshape(spread, [n * size for n, size in zip(reps, aval.shape, strict=True)])
-
-
-# --8<-- [end:tile]
-
-
-@operation(static=("start_dimension", "stop_dimension"))
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """`operand` with the axes from `start_dimension` up to `stop_dimension`, exclusive, as one.
-
-    The numbers count as those of Python's slices do.
-
-    Raises:
-        ValueError: the second comes before the first.
-
-    >>> lax.collapse(jnp.zeros((2, 3, 4)), 1, 3).shape
-    (2, 12)
-    """
-    shape = typeof(operand).shape
-    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
-    if stop < start:
-        raise ValueError(
-            f"collapse: there are no axes from {start_dimension} to {stop_dimension} of {shape}"
-        )
-    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
-
-
-@operation(static=("shape", "dtype", "out_sharding"))
-def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
-    """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None.
-
-    >>> lax.empty((2, 3), jnp.float32).shape
-    (2, 3)
-    """
-    if out_sharding is not None:
-        raise NotImplementedError("empty: out_sharding must be None: the result is on one device")
-    return full(sizes_of("empty", shape), 0, dtype)
 
 
 set_all(globals())

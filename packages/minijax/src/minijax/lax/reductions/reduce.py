@@ -12,15 +12,16 @@ import numpy as np
 
 import minijax.lax.elementwise.arithmetic as elementwise
 import minijax.lax.elementwise.bits as bits
-import minijax.lax.elementwise.selection as choice
+import minijax.lax.elementwise.extremes as extremes
 import minijax.lax.reductions.standard as reductions
 from minijax.lax.elementwise.arithmetic import mul
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
-from minijax.lax.shapes.structural import broadcast_in_dim, reshape, transpose
+from minijax.lax.shapes.broadcasting import broadcast_in_dim
+from minijax.lax.shapes.reshaping import reshape, transpose
 from minijax.primitives.calls import keys_of_program
-from minijax.primitives.computations import operation_of, reduce_text, stage_computation
 from minijax.primitives.declare import reduction
 from minijax.primitives.declare_program import Rule, declare_program
+from minijax.primitives.regions import operation_of, reduce_text, stage_computation
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -69,7 +70,6 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     return combine
 
 
-# --8<-- [start:halving]
 def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[Any]:
     """Reduces arrays that have elements by a function that combines arrays element by element.
 
@@ -98,9 +98,6 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
 def _rows(x: Any, start: int, limit: int) -> Any:
     shape = typeof(x).shape
     return slice(x, (start, *[0] * (len(shape) - 1)), (limit, *shape[1:]))
-
-
-# --8<-- [end:halving]
 
 
 def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
@@ -132,15 +129,14 @@ reduce_prod = reduction(
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "add": (reductions.reduce_sum, lambda dtype: 0, elementwise.add),
     "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
-    "max": (reductions.reduce_max, reductions.smallest, choice.max),
-    "min": (reductions.reduce_min, reductions.largest, choice.min),
+    "max": (reductions.reduce_max, reductions.smallest, extremes.max),
+    "min": (reductions.reduce_min, reductions.largest, extremes.min),
     "and": (reductions.reduce_and, reductions.all_bits, bits.bitwise_and),
     "or": (reductions.reduce_or, lambda dtype: 0, bits.bitwise_or),
     "xor": (reductions.reduce_xor, lambda dtype: 0, bits.bitwise_xor),
 }
 
 
-# --8<-- [start:reduce]
 @evaluated_by_library
 def reduce(
     operands: Any,
@@ -191,9 +187,6 @@ def reduce(
         check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
         outs = bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes)
     return tree_unflatten(tree, outs)
-
-
-# --8<-- [end:reduce]
 
 
 def is_number(x: Any, number: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Functions that make arrays, or move elements about without computing with them."""
+"""Arrays made of a number, and of indices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from minijax.runtime.conversion import type_of
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.functions import canonical_axes, ints, one_int
+from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import (
     Shape,
@@ -22,7 +22,6 @@ from minijax_stage2.shaped_array import (
     python_scalars,
 )
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
@@ -109,7 +108,6 @@ def steps_of(role: str, given: Any) -> int:
     return count
 
 
-# --8<-- [start:iota]
 iota_p = Primitive("iota")
 
 
@@ -163,138 +161,16 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-# --8<-- [end:iota]
+@operation(static=("shape", "dtype", "out_sharding"))
+def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
+    """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None.
 
-
-@operation(static="new_dtype")
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` with another dtype.
-
-    >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
-    Array([ 1, -1], dtype=int32)
+    >>> lax.empty((2, 3), jnp.float32).shape
+    (2, 3)
     """
-    return stage2.astype(operand, new_dtype)
+    if out_sharding is not None:
+        raise NotImplementedError("empty: out_sharding must be None: the result is on one device")
+    return full(sizes_of("empty", shape), 0, dtype)
 
 
-@operation(static="new_sizes")
-def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
-    """`operand` with another shape of the same size.
-
-    >>> lax.reshape(jnp.arange(6), (2, 3))
-    Array([[0, 1, 2],
-           [3, 4, 5]], dtype=int32)
-    """
-    return stage2.reshape(operand, new_sizes)
-
-
-@operation(static="permutation")
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """`operand` with its axes permuted.
-
-    >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
-    """
-    return stage2.transpose(operand, permutation)
-
-
-@operation(static=("shape", "broadcast_dimensions"))
-def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
-    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`.
-
-    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
-    Array([[1, 1, 1],
-           [2, 2, 2]], dtype=int32)
-    """
-    sizes = ints("broadcast_in_dim: shape", shape)
-    axes = ints("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
-    return stage2.broadcast_in_dim(operand, sizes, axes)
-
-
-@operation(static="dimensions")
-def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
-    """`array` with axes of size 1, where `dimensions` says they stand in the result.
-
-    >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
-    (1, 2, 3, 1)
-    """
-    shape = typeof(array).shape
-    given = ints("expand_dims: dimensions", dimensions)
-    ndim = len(shape) + len(given)
-    new = canonical_axes("expand_dims", given, ndim)
-    sizes = iter(shape)
-    return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
-
-
-@operation(static="dimensions")
-def squeeze(array: Any, dimensions: int | Sequence[int]) -> Any:
-    """`array` without the axes `dimensions`, which must have size 1.
-
-    >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
-    (3, 1)
-    """
-    shape = typeof(array).shape
-    gone = canonical_axes("squeeze", dimensions, len(shape))
-    if any(shape[axis] != 1 for axis in gone):
-        raise ValueError(f"squeeze: axes {gone} of shape {shape} are not all of size 1")
-    return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
-
-
-# --8<-- [start:rev]
-rev_p = Primitive("rev")
-
-
-def _rev_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
-    if len(set(dimensions)) != len(dimensions) or not all(0 <= d < x.ndim for d in dimensions):
-        raise TypeError(f"rev: {dimensions} are not distinct axes of {x}")
-    return [x]
-
-
-def _lower_rev(
-    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, dimensions: Shape
-) -> list[Value]:
-    (out,) = out_avals
-    return b.emit(f"stablehlo.reverse {x.name}, dims = {list(dimensions)} : {mlir_type(out)}", out)
-
-
-def _vmap_rev(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
-) -> tuple[list[Any], list[BatchDim]]:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
-    return [rev(x, [axis + 1 for axis in dimensions])], [0]
-
-
-@operation(static="dimensions")
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """`operand` with its elements in reverse order along the axes `dimensions`.
-
-    >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
-    Array([[2, 1],
-           [4, 3]], dtype=int32)
-    """
-    return bind1(rev_p, operand, dimensions=ints("rev: dimensions", dimensions))
-
-
-declare(
-    rev_p,
-    abstract_eval=_rev_type,
-    lower=_lower_rev,
-    vmap=_vmap_rev,
-    jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
-    transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
-)
-# --8<-- [end:rev]
-
-
-__all__ = [
-    "broadcast_in_dim",
-    "broadcasted_iota",
-    "convert_element_type",
-    "expand_dims",
-    "full",
-    "full_like",
-    "iota",
-    "reshape",
-    "rev",
-    "squeeze",
-    "transpose",
-]
+__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]

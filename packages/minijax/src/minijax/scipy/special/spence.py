@@ -7,7 +7,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.arithmetic import where
+from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
@@ -24,7 +24,6 @@ _BERNOULLI = (
 )  # fmt: skip
 
 
-# --8<-- [start:spence]
 def _spence(x: Any) -> Any:
     """By 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
 
@@ -65,7 +64,6 @@ def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 _spence_of = unary("spence", "", hlo=in_64_bits(_spence), kinds="f", jvp=_spence_tangent)
-# --8<-- [end:spence]
 
 
 @operation

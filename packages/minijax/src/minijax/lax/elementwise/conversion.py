@@ -1,0 +1,105 @@
+"""Numbers converted to another dtype, and their bits read as one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.primitives.declare import declare
+from minijax.runtime.operation import operation
+from minijax.settings.number_types import bits_of
+from minijax.settings.public_names import set_all
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+
+@operation(static="new_dtype")
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` with another dtype.
+
+    >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
+    return stage2.astype(operand, new_dtype)
+
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+@operation(static="new_dtype")
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of `operand`, read as another dtype.
+
+    Where the new dtype is narrower, the parts of each number stand along a new last axis, the
+    lowest bits first; where it is wider, the last axis holds the parts, and goes.
+
+    Raises:
+        TypeError: a dtype is boolean or complex.
+        ValueError: the last axis does not hold the parts.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint32) == 0x3F800000
+    Array(True, dtype=bool)
+    >>> lax.bitcast_convert_type(jnp.uint32(0x01020304), jnp.uint8)
+    Array([4, 3, 2, 1], dtype=uint8)
+    """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: new_dtype must not be None")
+    if typeof(operand).dtype.names:
+        raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
+    dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
+    if typeof(operand).dtype == dtype:
+        return operand
+    return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)
+
+
+def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[ShapedArray]:
+    if x.dtype.kind in "bc" or new_dtype.kind in "bc":
+        raise TypeError(
+            f"bitcast_convert_type: expected dtypes that are neither boolean nor complex, found "
+            f"{x.dtype} and {new_dtype}"
+        )
+    old, new = bits_of(x.dtype), bits_of(new_dtype)
+    if old == new:
+        shape = x.shape
+    elif old > new:
+        shape = (*x.shape, old // new)
+    elif x.shape and x.shape[-1] * old == new:
+        shape = x.shape[:-1]
+    else:
+        raise ValueError(
+            f"bitcast_convert_type: a {new_dtype} is made of {new // old} {x.dtype}, which must "
+            f"stand along the last axis, found {x}"
+        )
+    return [ShapedArray(shape, new_dtype)]
+
+
+def _vmap_bitcast(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, new_dtype: np.dtype[Any]
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    return [bind1(bitcast_convert_type_p, x, new_dtype=new_dtype)], [0]
+
+
+def _lower_bitcast(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    new_dtype: np.dtype[Any],
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.bitcast_convert {x.name} : {signature([x], out_avals)}", out)
+
+
+declare(
+    bitcast_convert_type_p,
+    abstract_eval=_type_of_bitcast,
+    lower=_lower_bitcast,
+    vmap=_vmap_bitcast,
+)
+
+
+set_all(globals())
