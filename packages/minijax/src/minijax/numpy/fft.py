@@ -24,6 +24,7 @@ from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
+Sizes = Sequence[int] | None
 OF_ONE = ("n", "axis", "norm")
 OF_SEVERAL = ("s", "axes", "norm")
 
@@ -127,162 +128,145 @@ def _scaled(out: Any, kind: FftType, count: int, norm: str | None) -> Any:
     return stage2.mul(out, stage2.full_like(out, factor))
 
 
-def _of_one(name: str, kind: FftType, doc: str) -> Any:
-    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        if not isinstance(axis, int | np.integer):
-            raise ValueError(f"{name}: axis must be an int, found {axis!r}")
-        return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
-
-    return _named(function, name, doc, OF_ONE)
-
-
-def _of_two(name: str, kind: FftType, doc: str) -> Any:
-    def function(
-        a: Any,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] = (-2, -1),
-        norm: str | None = None,
-    ) -> Any:
-        if len(axes) != 2:
-            raise ValueError(f"{name}: takes two axes, found {axes}")
-        return _transformed(name, kind, a, s, axes, norm)
-
-    return _named(function, name, doc, OF_SEVERAL)
+def _along_one(
+    caller: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None
+) -> Any:
+    if not isinstance(axis, int | np.integer):
+        raise ValueError(f"{caller}: axis must be an int, found {axis!r}")
+    return _transformed(caller, kind, a, None if n is None else (n,), (axis,), norm)
 
 
-def _of_several(name: str, kind: FftType, doc: str) -> Any:
-    def function(
-        a: Any,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
-        norm: str | None = None,
-    ) -> Any:
-        return _transformed(name, kind, a, s, axes, norm)
-
-    return _named(function, name, doc, OF_SEVERAL)
+def _along_two(
+    caller: str, kind: FftType, a: Any, s: Any, axes: Sequence[int], norm: str | None
+) -> Any:
+    if len(axes) != 2:
+        raise ValueError(f"{caller}: takes two axes, found {axes}")
+    return _transformed(caller, kind, a, s, axes, norm)
 
 
-def _named(function: Any, name: str, doc: str, static: tuple[str, ...]) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return operation(static=static)(function)
-
-
-fft = _of_one(
-    "fft",
-    FftType.FFT,
+@operation(static=OF_ONE)
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """Fourier's transform along one axis.
 
     >>> jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
-    """,
-)
-ifft = _of_one(
-    "ifft",
-    FftType.IFFT,
+    """
+    return _along_one("fft", FftType.FFT, a, n, axis, norm)
+
+
+@operation(static=OF_ONE)
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """The inverse of `fft`.
 
     >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))).real
     Array([ 1.,  0., -1.,  0.], dtype=float32)
-    """,
-)
-rfft = _of_one(
-    "rfft",
-    FftType.RFFT,
+    """
+    return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
+
+
+@operation(static=OF_ONE)
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """`fft` of real numbers, of which the first half is kept.
 
     >>> jnp.fft.rfft(jnp.array([1.0, 0.0, -1.0, 0.0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
-    """,
-)
-irfft = _of_one(
-    "irfft",
-    FftType.IRFFT,
+    """
+    return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
+
+
+@operation(static=OF_ONE)
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """The inverse of `rfft`; `n` is the size of the result.
 
     >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])))
     Array([1., 2., 3., 4.], dtype=float32)
-    """,
-)
+    """
+    return _along_one("irfft", FftType.IRFFT, a, n, axis, norm)
 
-fft2 = _of_two(
-    "fft2",
-    FftType.FFT,
+
+@operation(static=OF_SEVERAL)
+def fft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
     """Fourier's transform along two axes.
 
     >>> jnp.fft.fft2(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
-    """,
-)
-ifft2 = _of_two(
-    "ifft2",
-    FftType.IFFT,
+    """
+    return _along_two("fft2", FftType.FFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def ifft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
     """The inverse of `fft2`.
 
     >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
-    """,
-)
-rfft2 = _of_two(
-    "rfft2",
-    FftType.RFFT,
+    """
+    return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def rfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
     """`fft2` of real numbers: half of the last axis is kept.
 
     >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
     (2, 3)
-    """,
-)
-irfft2 = _of_two(
-    "irfft2",
-    FftType.IRFFT,
+    """
+    return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def irfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
     """The inverse of `rfft2`; `s` are sizes of the result.
 
     >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
-    """,
-)
+    """
+    return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
 
-fftn = _of_several(
-    "fftn",
-    FftType.FFT,
+
+@operation(static=OF_SEVERAL)
+def fftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
     """Fourier's transform along several axes, or all.
 
     >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 1)).shape
     (2, 2, 2)
-    """,
-)
-ifftn = _of_several(
-    "ifftn",
-    FftType.IFFT,
+    """
+    return _transformed("fftn", FftType.FFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def ifftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
     """The inverse of `fftn`.
 
     >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
-    """,
-)
-rfftn = _of_several(
-    "rfftn",
-    FftType.RFFT,
+    """
+    return _transformed("ifftn", FftType.IFFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def rfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
     """`fftn` of real numbers: half of the last is kept.
 
     >>> jnp.fft.rfftn(jnp.ones((2, 3, 4))).shape
     (2, 3, 3)
-    """,
-)
-irfftn = _of_several(
-    "irfftn",
-    FftType.IRFFT,
+    """
+    return _transformed("rfftn", FftType.RFFT, a, s, axes, norm)
+
+
+@operation(static=OF_SEVERAL)
+def irfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
     """The inverse of `rfftn`; `s` are of the result.
 
     >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
-    """,
-)
+    """
+    return _transformed("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
 @operation(static=OF_ONE)

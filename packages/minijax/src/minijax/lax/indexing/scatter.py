@@ -226,7 +226,7 @@ def bind_scatter(
     )
 
 
-def _scatter(primitive: Primitive, doc: str, combine: str, result: str, **rules: Any) -> Any:
+def _scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
     """Declare a scatter, and return the function that users call."""
     declare(
         primitive,
@@ -235,17 +235,16 @@ def _scatter(primitive: Primitive, doc: str, combine: str, result: str, **rules:
         vmap=vmap_scatter(primitive),
         **rules,
     )
-    return _function(primitive.name, doc, primitive, result)
+    return _function(primitive.name, doc, primitive)
 
 
 def _function(
     name: str,
     doc: str,
     primitive: Primitive,
-    result: str,
     prepare: Callable[[Any], Any] = lambda updates: updates,
 ) -> Any:
-    """The function that scatters what `prepare` makes of the updates; its example has `result`."""
+    """The function `name` that scatters what `prepare` makes of the updates."""
 
     def function(
         operand: Any,
@@ -269,26 +268,7 @@ def _function(
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc}
-
-    Arguments:
-        operand: the array.
-        scatter_indices: integers; along their last axis stands where one update begins.
-        updates: the updates, of a dtype that promotes to that of `operand`.
-        dimension_numbers: a `ScatterDimensionNumbers`.
-        indices_are_sorted: a promise that the indices are in order.
-        unique_indices: a promise that no two updates overlap.
-        mode: a `GatherScatterMode` or its name; "drop" by default.
-
-    Raises:
-        TypeError: numbers, shapes and dtypes do not fit.
-        ValueError: indices are no integers.
-
-    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
-    >>> lax.{name}(x, indices, jnp.array([10.0, 2.0]), numbers)
-    Array({result}, dtype=float32)
-    """
+    function.__doc__ = doc
     return operation(static=STATIC)(function)
 
 
@@ -352,17 +332,42 @@ def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
 scatter_p = Primitive("scatter")
 scatter = _scatter(
     scatter_p,
-    "`operand` with updates put in. Where several meet, one of them stays.",
+    """`operand` with updates put in. Where several meet, one of them stays.
+
+    Arguments:
+        operand: the array.
+        scatter_indices: integers; along their last axis stands where one update begins.
+        updates: the updates, of a dtype that promotes to that of `operand`.
+        dimension_numbers: a `ScatterDimensionNumbers`.
+        indices_are_sorted: a promise that the indices are in order.
+        unique_indices: a promise that no two updates overlap.
+        mode: a `GatherScatterMode` or its name; "drop" by default.
+
+    Raises:
+        TypeError: numbers, shapes and dtypes do not fit.
+        ValueError: indices are no integers.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([10.,  4.,  2.], dtype=float32)
+    """,
     "",
-    "[10.,  4.,  2.]",
     jvp=_jvp_of_linear(scatter_p),
     transpose=_transpose_scatter,
 )
 scatter_add = _scatter(
     scatter_add_p,
-    "`operand` with updates added.",
+    """`operand` with updates added.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_add(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([13.,  4.,  7.], dtype=float32)
+    """,
     "add",
-    "[13.,  4.,  7.]",
     jvp=_jvp_of_linear(scatter_add_p),
     transpose=[
         lambda ct, x, indices, updates, **params: ct,
@@ -387,9 +392,16 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
 scatter_mul_p = Primitive("scatter_mul")
 scatter_mul = _scatter(
     scatter_mul_p,
-    "`operand` multiplied by updates.",
+    """`operand` multiplied by updates.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_mul(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([30.,  4., 10.], dtype=float32)
+    """,
     "multiply",
-    "[30.,  4., 10.]",
     jvp=[
         lambda t, out, x, indices, updates, **params: mul(
             t, bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
@@ -429,29 +441,44 @@ def _extremal_of_updates(
 scatter_min_p = Primitive("scatter_min")
 scatter_min = _scatter(
     scatter_min_p,
-    "The smaller of each element of `operand` and the updates for it.",
+    """The smaller of each element of `operand` and the updates for it.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_min(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([3., 4., 2.], dtype=float32)
+    """,
     "minimum",
-    "[3., 4., 2.]",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
 scatter_max_p = Primitive("scatter_max")
 scatter_max = _scatter(
     scatter_max_p,
-    "The larger of each element of `operand` and the updates for it.",
+    """The larger of each element of `operand` and the updates for it.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_max(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([10.,  4.,  5.], dtype=float32)
+    """,
     "maximum",
-    "[10.,  4.,  5.]",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
 scatter_sub = _function(
     "scatter_sub",
     """`operand` with updates subtracted.
 
+    The arguments are those of `scatter`.
+
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.ones(3), numbers)
     Array([-1.,  0., -2.], dtype=float32)
     """,
     scatter_add_p,
-    "[-7.,  4.,  3.]",
     neg,
 )
 

@@ -79,40 +79,6 @@ def truth(x: Any) -> Any:
 
 
 @operation
-def logical_and(x: Any, y: Any) -> Any:
-    """Test element by element if both `x` and `y` are true; numbers are true unless they are zero.
-
-    >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
-    Array([False,  True, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return lax.bitwise_and(truth(x), truth(y))
-
-
-@operation
-def logical_or(x: Any, y: Any) -> Any:
-    """Test element by element if `x` or `y` is true; numbers are true unless they are zero.
-
-    >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
-    Array([ True,  True, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return lax.bitwise_or(truth(x), truth(y))
-
-
-@operation
-def logical_xor(x: Any, y: Any) -> Any:
-    """Test element by element if exactly one of `x` and `y` is true; numbers are true unless they
-    are zero.
-
-    >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
-    Array([ True, False, False], dtype=bool)
-    """
-    require_meeting(x, y)
-    return lax.bitwise_xor(truth(x), truth(y))
-
-
-@operation
 def logical_not(x: Any) -> Any:
     """Negate `x` element by element; numbers are true unless they are zero.
 

@@ -11,7 +11,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.arithmetic import mod
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import promote, weak_if_all_are
+from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -145,91 +145,6 @@ def hypot(x1: Any, x2: Any) -> Any:
     (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
     """
     return _hypot_of(*real_floats("hypot", x1, x2))
-
-
-def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
-    difference = lax.sub(x, y)
-    ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
-    smaller_part = lax.mul(1 / math.log(base), lax.log1p(ratio))
-    is_nan = lax.ne(difference, difference)  # also where both are infinite
-    return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
-
-
-_part_of_sum: Unary = unary(
-    "part_of_sum",
-    "",
-    hlo="logistic",
-    kinds="f",
-    # 1 minus a number of nearly 1 would say less of the other part.
-    jvp=lambda t, out, x: lax.mul(t, lax.mul(out, _part_of_sum(lax.neg(x)))),
-)
-
-
-def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
-    """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
-
-    `out` is rounded: of large numbers, only their difference says more.
-    """
-    is_finite = lax.is_finite(out)
-    difference = where(is_finite, lax.sub(x, other), 0)
-    ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
-    apart = where(is_finite, 0, lax.sub(*ends))
-    near, far = (lax.mul(math.log(base), d) for d in (difference, apart))
-    return where(is_finite, _part_of_sum(near), lax.exp(far))
-
-
-def _is_infinite(x: Any) -> Any:
-    return lax.eq(x, math.inf)
-
-
-def _logaddexp_of(name: str, base: float) -> Binary:
-    return binary(
-        name,
-        "",
-        hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
-        kinds="f",
-        jvp=(
-            lambda t, out, x, y: lax.mul(t, _share(x, y, out, base)),
-            lambda t, out, x, y: lax.mul(t, _share(y, x, out, base)),
-        ),
-    )
-
-
-_logaddexp = _logaddexp_of("logaddexp", math.e)
-_logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
-
-
-@operation
-def logaddexp(x1: Any, x2: Any) -> Any:
-    """`log(exp(x1) + exp(x2))`, without overflow on the way.
-
-    >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
-    (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
-    """
-    x1, x2 = promote(x1, x2, inexact=True)
-    if typeof(x1).dtype.kind == "c":
-        return _log_of_complex_sum(x1, x2)
-    return _logaddexp(x1, x2)
-
-
-def _log_of_complex_sum(x: Any, y: Any) -> Any:
-    is_first_larger = lax.gt(lax.real(x), lax.real(y))
-    larger, smaller = where(is_first_larger, x, y), where(is_first_larger, y, x)
-    return lax.add(larger, lax.log1p(lax.exp(lax.sub(smaller, larger))))
-
-
-@operation
-def logaddexp2(x1: Any, x2: Any) -> Any:
-    """`log2(2**x1 + 2**x2)`, without overflow on the way.
-
-    >>> jnp.logaddexp2(1000.0, 1000.0)
-    Array(1001., dtype=float32, weak_type=True)
-    """
-    x, y = promote(x1, x2, inexact=True)
-    if typeof(x).dtype.kind != "c":
-        return weak_if_all_are(_logaddexp2(x, y), x1, x2)
-    scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
-    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
 
 
 def _nearest_whole(x: Any) -> tuple[Any, Any]:

@@ -12,23 +12,24 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise import selection
+from minijax.lax.elementwise.selection import where
 from minijax.lax.shapes.creation import broadcast_to
 from minijax.numpy.creation import asarray
 from minijax.numpy.cumulative import cumprod, cumsum
 from minijax.numpy.indexing.take import take
-from minijax.numpy.math.comparisons import logical_and as are_both
-from minijax.numpy.math.comparisons import logical_or as is_either
-from minijax.numpy.math.comparisons import logical_xor as is_one
-from minijax.numpy.math.transcendental import logaddexp as log_of_two
-from minijax.numpy.math.transcendental import logaddexp2 as log2_of_two
+from minijax.numpy.math.comparisons import truth
 from minijax.numpy.reductions import max, min, prod, sum
 from minijax.numpy.vectorize import vectorize
+from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
+from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
+from minijax.settings.public_names import set_all
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.flat_function import require_function
@@ -80,11 +81,7 @@ class ufunc(Operation):
         if isinstance(of_arrays, Operation):  # whose function need not be wrapped twice
             of_arrays = of_arrays._fun
         super().__init__(of_arrays, ())
-        own_name = name_of(func) if name is None else name
-        # Also in its examples, if they are those of a function of `lax`.
-        called = f"lax.{self._fun.__name__}("
-        self.__doc__ = (self.__doc__ or "").replace(called, f"jnp.{own_name}(")
-        self.__name__ = own_name
+        self.__name__ = name_of(func) if name is None else name
         self.identity = identity
         self._reduce = reduce or functools.partial(_reduce, self)
         self._accumulate = accumulate or functools.partial(_accumulate, self)
@@ -286,7 +283,7 @@ def _reduce(
     def step(total: Any, element: Any) -> Any:
         x, is_part = element
         new = lax.convert_element_type(function(total, x), dtype)
-        return new if is_part is None else select(is_part, new, total), None
+        return new if is_part is None else selection.where(is_part, new, total), None
 
     total, _ = lax.scan(step, start, (rows, takes_part))
     return lax.expand_dims(total, axes) if keepdims else total
@@ -328,7 +325,7 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
         is_inside = lax.bitwise_and(lax.gt(place, indices), lax.lt(place, ends))
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
-        return select(is_inside, new, totals), None
+        return selection.where(is_inside, new, totals), None
 
     totals, _ = lax.scan(step, start, (lax.iota(typeof(indices).dtype, size), rows))
     return moveaxis(totals, 0, along)
@@ -366,14 +363,14 @@ def _outer(function: ufunc, a: Any, b: Any) -> Any:
     return function(lax.reshape(a, wide), b)
 
 
-OPTIONS = ("axis", "dtype", "keepdims")
+_OPTIONS = ("axis", "dtype", "keepdims")
 
 
 def _in_dtype(x: Any, dtype: Any) -> Any:
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-OF_BITS = {
+_OF_BITS = {
     "and": (lax.bitwise_and, lax.reduce_and, -1),
     "or": (lax.bitwise_or, lax.reduce_or, 0),
     "xor": (lax.bitwise_xor, lax.reduce_xor, 0),
@@ -382,15 +379,15 @@ OF_BITS = {
 
 def _reduce_of_bits(kind: str) -> Callable[..., Any]:
     """The method `reduce` of a function of bits."""
-    combine, reduction, neutral = OF_BITS[kind]
+    combine, reduction, neutral = _OF_BITS[kind]
 
-    @operation(static=OPTIONS)
+    @operation(static=_OPTIONS)
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         of_a = typeof(a).dtype
         if of_a.kind not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
-            a = select(where, a, np.asarray(neutral).astype(of_a)[()])
+            a = selection.where(where, a, np.asarray(neutral).astype(of_a)[()])
         axes = canonical_axes("reduce", axis, typeof(a).ndim)
         total = reduction(a, axes)
         total = lax.expand_dims(total, axes) if keepdims else total
@@ -405,7 +402,7 @@ def _reduce_of_truths(kind: str) -> Callable[..., Any]:
     """The method `reduce` of a function of truths; numbers hold unless they are zero."""
     of_booleans = _reduce_of_bits(kind)
 
-    @operation(static=OPTIONS)
+    @operation(static=_OPTIONS)
     def reduce(a: Any, *, initial: Any, **options: Any) -> Any:
         initial = None if initial is None else lax.ne(initial, 0)
         return of_booleans(lax.ne(a, 0), initial=initial, **options)
@@ -414,14 +411,14 @@ def _reduce_of_truths(kind: str) -> Callable[..., Any]:
 
 
 def _reduce_of_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
-    @operation(static=OPTIONS)
+    @operation(static=_OPTIONS)
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         return _in_dtype(extreme(a, axis, None, keepdims, initial, where), dtype)
 
     return reduce
 
 
-@operation(static=OPTIONS)
+@operation(static=_OPTIONS)
 def _log_of_total(
     a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
@@ -429,17 +426,17 @@ def _log_of_total(
     a = to_inexact(a)
     real = lax.real(a) if typeof(a).dtype.kind == "c" else a
     largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
-    largest = lax.stop_gradient(select(lax.is_finite(largest), largest, 0))
+    largest = lax.stop_gradient(selection.where(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
     total = sum(lax.exp(lax.sub(a, offset)), axis, keepdims=True, where=where)
     out = lax.add(lax.log(total), offset)
     if not keepdims:
         out = lax.squeeze(out, canonical_axes("reduce", axis, typeof(a).ndim))
-    out = out if initial is None else log_of_two(initial, out)
+    out = out if initial is None else logaddexp(initial, out)
     return _in_dtype(out, dtype)
 
 
-@operation(static=OPTIONS)
+@operation(static=_OPTIONS)
 def _log2_of_total(a: Any, *, dtype: Any, initial: Any, **options: Any) -> Any:
     initial = None if initial is None else lax.mul(initial, math.log(2))
     scaled = lax.mul(to_inexact(a), math.log(2))
@@ -463,41 +460,229 @@ def _subtract_at(a: Any, indices: Any, b: Any) -> Any:
     return a.at[indices].subtract(b)
 
 
-def _of_two(name: str, function: Callable[..., Any], identity: Any = None, **methods: Any) -> ufunc:
-    return ufunc(function, 2, 1, name=name, identity=identity, call=function, **methods)
+def _as_ufunc(
+    nin: int, identity: Any = None, **methods: Any
+) -> Callable[[Callable[..., Any]], ufunc]:
+    """Decorator: makes a function of `nin` arrays a `ufunc` with these methods."""
+    return lambda call: ufunc(call, nin, 1, identity=identity, call=call, **methods)
 
 
-negative = ufunc(lax.neg, 1, 1, name="negative", call=lax.neg)
-add = _of_two("add", lax.add, 0, reduce=sum, accumulate=cumsum, at=_add_at)
-subtract = _of_two("subtract", lax.sub, at=_subtract_at)
-multiply = _of_two("multiply", lax.mul, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
-maximum = _of_two("maximum", lax.max, reduce=_reduce_of_extreme(max))
-minimum = _of_two("minimum", lax.min, reduce=_reduce_of_extreme(min))
-logaddexp = _of_two("logaddexp", log_of_two, -math.inf, reduce=_log_of_total)
-logaddexp2 = _of_two("logaddexp2", log2_of_two, -math.inf, reduce=_log2_of_total)
-bitwise_and = _of_two("bitwise_and", lax.bitwise_and, -1, reduce=_reduce_of_bits("and"))
-bitwise_or = _of_two("bitwise_or", lax.bitwise_or, 0, reduce=_reduce_of_bits("or"))
-bitwise_xor = _of_two("bitwise_xor", lax.bitwise_xor, 0, reduce=_reduce_of_bits("xor"))
-logical_and = _of_two("logical_and", are_both, True, reduce=_reduce_of_truths("and"))
-logical_or = _of_two("logical_or", is_either, False, reduce=_reduce_of_truths("or"))
-logical_xor = _of_two("logical_xor", is_one, False, reduce=_reduce_of_truths("xor"))
+@_as_ufunc(1)
+def negative(x: Any) -> Any:
+    """`-x`.
+
+    >>> jnp.negative(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """
+    return stage2.neg(x)
 
 
-__all__ = [
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "frompyfunc",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "subtract",
-    "ufunc",
-]
+@_as_ufunc(2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
+def add(x: Any, y: Any) -> Any:
+    """`x + y`.
+
+    >>> jnp.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
+    Array([[11, 21],
+           [12, 22]], dtype=int32)
+    """
+    require_meeting(x, y)
+    return stage2.add(x, y)
+
+
+@_as_ufunc(2, at=_subtract_at)
+def subtract(x: Any, y: Any) -> Any:
+    """`x - y`.
+
+    >>> jnp.subtract(jnp.array([5, 7]), 2)
+    Array([3, 5], dtype=int32)
+    """
+    require_meeting(x, y)
+    return stage2.sub(x, y)
+
+
+@_as_ufunc(2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
+def multiply(x: Any, y: Any) -> Any:
+    """`x * y`.
+
+    >>> jnp.multiply(jnp.array([1.0, 2.0]), 2.5)
+    Array([2.5, 5. ], dtype=float32)
+    """
+    require_meeting(x, y)
+    return stage2.mul(x, y)
+
+
+@_as_ufunc(2, reduce=_reduce_of_extreme(max))
+def maximum(x: Any, y: Any) -> Any:
+    """The larger of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> jnp.maximum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 3.,  5., nan], dtype=float32)
+    """
+    return lax.max(x, y)
+
+
+@_as_ufunc(2, reduce=_reduce_of_extreme(min))
+def minimum(x: Any, y: Any) -> Any:
+    """The smaller of `x` and `y`; not a number where one of them is not.
+
+    Complex numbers are ordered by their real parts, and where these are equal by the others.
+
+    >>> jnp.minimum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
+    Array([ 1.,  2., nan], dtype=float32)
+    """
+    return lax.min(x, y)
+
+
+@_as_ufunc(2, -1, reduce=_reduce_of_bits("and"))
+def bitwise_and(x: Any, y: Any) -> Any:
+    """`x & y`, bit by bit.
+
+    >>> jnp.bitwise_and(jnp.array([0b1100, 0b1111]), 0b1010)
+    Array([ 8, 10], dtype=int32)
+    """
+    return lax.bitwise_and(x, y)
+
+
+@_as_ufunc(2, 0, reduce=_reduce_of_bits("or"))
+def bitwise_or(x: Any, y: Any) -> Any:
+    """`x | y`, bit by bit.
+
+    >>> jnp.bitwise_or(jnp.array([0b1100, 0b0001]), 0b1010)
+    Array([14, 11], dtype=int32)
+    """
+    return lax.bitwise_or(x, y)
+
+
+@_as_ufunc(2, 0, reduce=_reduce_of_bits("xor"))
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """`x ^ y`, bit by bit.
+
+    >>> jnp.bitwise_xor(jnp.array([0b1100, 0b0001]), 0b1010)
+    Array([ 6, 11], dtype=int32)
+    """
+    return lax.bitwise_xor(x, y)
+
+
+def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
+    difference = lax.sub(x, y)
+    ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
+    smaller_part = lax.mul(1 / math.log(base), lax.log1p(ratio))
+    is_nan = lax.ne(difference, difference)  # also where both are infinite
+    return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
+
+
+def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
+    """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
+
+    `out` is rounded: of large numbers, only their difference says more.
+    """
+    is_finite = lax.is_finite(out)
+    difference = where(is_finite, lax.sub(x, other), 0)
+    ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
+    apart = where(is_finite, 0, lax.sub(*ends))
+    near, far = (lax.mul(math.log(base), d) for d in (difference, apart))
+    return where(is_finite, _part_of_sum(near), lax.exp(far))
+
+
+def _is_infinite(x: Any) -> Any:
+    return lax.eq(x, math.inf)
+
+
+_part_of_sum: Unary = unary(
+    "part_of_sum",
+    "",
+    hlo="logistic",
+    kinds="f",
+    # 1 minus a number of nearly 1 would say less of the other part.
+    jvp=lambda t, out, x: lax.mul(t, lax.mul(out, _part_of_sum(lax.neg(x)))),
+)
+
+
+def _logaddexp_of(name: str, base: float) -> Binary:
+    return binary(
+        name,
+        "",
+        hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
+        kinds="f",
+        jvp=(
+            lambda t, out, x, y: lax.mul(t, _share(x, y, out, base)),
+            lambda t, out, x, y: lax.mul(t, _share(y, x, out, base)),
+        ),
+    )
+
+
+_logaddexp = _logaddexp_of("logaddexp", math.e)
+
+_logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
+
+
+@_as_ufunc(2, -math.inf, reduce=_log_of_total)
+def logaddexp(x1: Any, x2: Any) -> Any:
+    """`log(exp(x1) + exp(x2))`, without overflow on the way.
+
+    >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
+    (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
+    """
+    x1, x2 = promote(x1, x2, inexact=True)
+    if typeof(x1).dtype.kind == "c":
+        return _log_of_complex_sum(x1, x2)
+    return _logaddexp(x1, x2)
+
+
+def _log_of_complex_sum(x: Any, y: Any) -> Any:
+    is_first_larger = lax.gt(lax.real(x), lax.real(y))
+    larger, smaller = where(is_first_larger, x, y), where(is_first_larger, y, x)
+    return lax.add(larger, lax.log1p(lax.exp(lax.sub(smaller, larger))))
+
+
+@_as_ufunc(2, -math.inf, reduce=_log2_of_total)
+def logaddexp2(x1: Any, x2: Any) -> Any:
+    """`log2(2**x1 + 2**x2)`, without overflow on the way.
+
+    >>> jnp.logaddexp2(1000.0, 1000.0)
+    Array(1001., dtype=float32, weak_type=True)
+    """
+    x, y = promote(x1, x2, inexact=True)
+    if typeof(x).dtype.kind != "c":
+        return weak_if_all_are(_logaddexp2(x, y), x1, x2)
+    scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
+    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
+
+
+@_as_ufunc(2, True, reduce=_reduce_of_truths("and"))
+def logical_and(x: Any, y: Any) -> Any:
+    """Test element by element if both `x` and `y` are true; numbers are true unless they are zero.
+
+    >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
+    Array([False,  True, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_and(truth(x), truth(y))
+
+
+@_as_ufunc(2, False, reduce=_reduce_of_truths("or"))
+def logical_or(x: Any, y: Any) -> Any:
+    """Test element by element if `x` or `y` is true; numbers are true unless they are zero.
+
+    >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True,  True, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_or(truth(x), truth(y))
+
+
+@_as_ufunc(2, False, reduce=_reduce_of_truths("xor"))
+def logical_xor(x: Any, y: Any) -> Any:
+    """Test element by element if exactly one of `x` and `y` is true; numbers are true unless they
+    are zero.
+
+    >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
+    Array([ True, False, False], dtype=bool)
+    """
+    require_meeting(x, y)
+    return lax.bitwise_xor(truth(x), truth(y))
+
+
+set_all(globals())

@@ -105,8 +105,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
     full = {axis: sum(sizes[axis]) - 1 for axis in chosen}
     is_complex = typeof(x).dtype.kind == "c"
     forward, back = (jnp.fft.fftn, jnp.fft.ifftn) if is_complex else (jnp.fft.rfftn, jnp.fft.irfftn)
-    how = {"s": tuple(full.values()), "axes": tuple(chosen)}
-    out = back(forward(x, **how) * forward(y, **how), **how)
+    sizes_of_sums, axes = tuple(full.values()), tuple(chosen)
+    product = forward(x, sizes_of_sums, axes) * forward(y, sizes_of_sums, axes)
+    out = back(product, sizes_of_sums, axes)
     for axis, size in full.items():
         m, n = sizes[axis]
         kept = {"full": size, "same": m, "valid": m - n + 1}[mode]
