@@ -4,10 +4,8 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import xlog1py, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
@@ -15,49 +13,44 @@ def _is_probability(p: Any) -> Any:
     return (p >= 0) & (p <= 1)
 
 
-@operation
+@of_reals
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.logpmf(1, 0.3):.3f}"
     '-1.204'
     """
-    k, p, loc = real_arrays("bernoulli.logpmf", k, p, loc)
     x = k - loc
     return jnp.where((x < 0) | (x > 1), -math.inf, xlogy(x, p) + xlog1py(1 - x, -p))
 
 
-@operation
+@exp_of(logpmf)
 def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.pmf(1, 0.3):.3f}"
     '0.300'
     """
-    require_meeting(k, p, loc)
-    return jnp.exp(logpmf(k, p, loc))
 
 
-@operation
+@of_reals
 def cdf(k: Any, p: Any) -> Any:
     """The probability of numbers up to `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.cdf(1, 0.3):.3f}"
     '1.000'
     """
-    k, p = real_arrays("bernoulli.cdf", k, p)
     is_bad = jnp.isnan(k) | ~_is_probability(p)
     return jnp.where(is_bad, math.nan, jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1)))
 
 
-@operation
+@of_reals
 def ppf(q: Any, p: Any) -> Any:
     """The smallest number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.bernoulli.ppf(0.25, 0.3):.3f}"
     '0.000'
     """
-    q, p = real_arrays("bernoulli.ppf", q, p)
     out = jnp.where(q <= 1 - p, jnp.zeros_like(q), 1)
     return jnp.where(_is_probability(p) & _is_probability(q), out, math.nan)
 

@@ -8,80 +8,69 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import betainc, betaln, xlog1py, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.beta.logpdf(0.25, 2.0, 3.0):.3f}"
     '0.523'
     """
-    x, a, b, loc, scale = real_arrays("beta.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     logs = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - jnp.log(scale)
     out = jnp.where((x > loc + scale) | (x < loc), -math.inf, logs)
     return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), math.nan, out)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.beta.pdf(0.25, 2.0, 3.0):.3f}"
     '1.688'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
-@operation
+@of_reals
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.beta.cdf(0.25, 2.0, 3.0):.3f}"
     '0.262'
     """
-    x, a, b, loc, scale = real_arrays("beta.cdf", x, a, b, loc, scale)
     return betainc(a, b, lax.clamp(0.0, (x - loc) / scale, 1.0))
 
 
-@operation
+@log_of(cdf)
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.beta.logcdf(0.25, 2.0, 3.0):.3f}"
     '-1.340'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.log(cdf(x, a, b, loc, scale))
 
 
-@operation
+@of_reals
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.beta.sf(0.25, 2.0, 3.0):.3f}"
     '0.738'
     """
-    x, a, b, loc, scale = real_arrays("beta.sf", x, a, b, loc, scale)
     return betainc(b, a, 1 - lax.clamp(0.0, (x - loc) / scale, 1.0))
 
 
-@operation
+@log_of(sf)
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.beta.logsf(0.25, 2.0, 3.0):.3f}"
     '-0.303'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.log(sf(x, a, b, loc, scale))
 
 
 set_all(globals())

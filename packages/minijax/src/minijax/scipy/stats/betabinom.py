@@ -4,21 +4,18 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import betaln
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.betabinom.logpmf(2, 5, 2.0, 3.0):.3f}"
     '-1.435'
     """
-    k, n, a, b, loc = real_arrays("betabinom.logpmf", k, n, a, b, loc)
     y = jnp.floor(k) - loc
     ways = -(jnp.log1p(n) + betaln(n - y + 1, y + 1))
     out = ways + (betaln(y + a, n - y + b) - betaln(a, b))
@@ -27,15 +24,13 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     return jnp.where((n < 0) | (a <= 0) | (b <= 0), math.nan, out)
 
 
-@operation
+@exp_of(logpmf)
 def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.betabinom.pmf(2, 5, 2.0, 3.0):.3f}"
     '0.238'
     """
-    require_meeting(k, n, a, b, loc)
-    return jnp.exp(logpmf(k, n, a, b, loc))
 
 
 set_all(globals())

@@ -4,21 +4,18 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlog1py, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.binom.logpmf(2, 5, 0.4):.3f}"
     '-1.062'
     """
-    k, n, p, loc = real_arrays("binom.logpmf", k, n, p, loc)
     y = k - loc
     ways = gammaln(n + 1) - (gammaln(y + 1) + gammaln(n - y + 1))
     logs = xlogy(y, p) + xlog1py(n - y, -p)
@@ -27,15 +24,13 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     return jnp.where((k >= loc) & (k < loc + n + 1), out, -math.inf)
 
 
-@operation
+@exp_of(logpmf)
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.binom.pmf(2, 5, 0.4):.3f}"
     '0.346'
     """
-    require_meeting(k, n, p, loc)
-    return jnp.exp(logpmf(k, n, p, loc))
 
 
 set_all(globals())

@@ -8,80 +8,69 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import gammainc, gammaincc
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.chi2.logpdf(2.0, 3.0):.3f}"
     '-1.572'
     """
-    x, df, loc, scale = real_arrays("chi2.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
     kernel = (df / 2 - 1) * jnp.log(y) - y / 2
     log_normaliser = lax.lgamma(df / 2) + math.log(2) * df / 2
     return jnp.where(x < loc, -math.inf, kernel - log_normaliser - jnp.log(scale))
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.chi2.pdf(2.0, 3.0):.3f}"
     '0.208'
     """
-    require_meeting(x, df, loc, scale)
-    return jnp.exp(logpdf(x, df, loc, scale))
 
 
-@operation
+@of_reals
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.chi2.cdf(2.0, 3.0):.3f}"
     '0.428'
     """
-    x, df, loc, scale = real_arrays("chi2.cdf", x, df, loc, scale)
     return gammainc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
 
 
-@operation
+@log_of(cdf)
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.chi2.logcdf(2.0, 3.0):.3f}"
     '-0.850'
     """
-    require_meeting(x, df, loc, scale)
-    return jnp.log(cdf(x, df, loc, scale))
 
 
-@operation
+@of_reals
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.chi2.sf(2.0, 3.0):.3f}"
     '0.572'
     """
-    x, df, loc, scale = real_arrays("chi2.sf", x, df, loc, scale)
     return gammaincc(df / 2, lax.clamp(0.0, (x - loc) / (scale * 2), math.inf))
 
 
-@operation
+@log_of(sf)
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.chi2.logsf(2.0, 3.0):.3f}"
     '-0.558'
     """
-    require_meeting(x, df, loc, scale)
-    return jnp.log(sf(x, df, loc, scale))
 
 
 set_all(globals())

@@ -8,80 +8,69 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.gamma.logpdf(2.0, 3.0):.3f}"
     '-1.307'
     """
-    x, a, loc, scale = real_arrays("gamma.logpdf", x, a, loc, scale)
     y = jnp.where(x >= loc, (x - loc) / scale, 1)
     logs = xlogy(a - 1, y) - y - (gammaln(a) + jnp.log(scale))
     return jnp.where(x >= loc, logs, -math.inf)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.gamma.pdf(2.0, 3.0):.3f}"
     '0.271'
     """
-    require_meeting(x, a, loc, scale)
-    return jnp.exp(logpdf(x, a, loc, scale))
 
 
-@operation
+@of_reals
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.gamma.cdf(2.0, 3.0):.3f}"
     '0.323'
     """
-    x, a, loc, scale = real_arrays("gamma.cdf", x, a, loc, scale)
     return gammainc(a, lax.clamp(0.0, (x - loc) / scale, math.inf))
 
 
-@operation
+@log_of(cdf)
 def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.gamma.logcdf(2.0, 3.0):.3f}"
     '-1.129'
     """
-    require_meeting(x, a, loc, scale)
-    return jnp.log(cdf(x, a, loc, scale))
 
 
-@operation
+@of_reals
 def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.gamma.sf(2.0, 3.0):.3f}"
     '0.677'
     """
-    x, a, loc, scale = real_arrays("gamma.sf", x, a, loc, scale)
     y = (x - loc) / scale
     return jnp.where(y < 0, 1, gammaincc(a, y))
 
 
-@operation
+@log_of(sf)
 def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.gamma.logsf(2.0, 3.0):.3f}"
     '-0.391'
     """
-    require_meeting(x, a, loc, scale)
-    return jnp.log(sf(x, a, loc, scale))
 
 
 set_all(globals())

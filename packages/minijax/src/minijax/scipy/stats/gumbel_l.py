@@ -7,91 +7,77 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    x, loc, scale = real_arrays(caller, x, loc, scale)
-    return (x - loc) / scale, scale
-
-
-@operation
+@of_reals
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.logpdf(0.5):.3f}"
     '-1.149'
     """
-    z, scale = _standard("gumbel_l.logpdf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, z - jnp.exp(z) - jnp.log(scale), math.nan)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.pdf(0.5):.3f}"
     '0.317'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logpdf(x, loc, scale))
 
 
-@operation
+@of_reals
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.logcdf(0.5):.3f}"
     '-0.214'
     """
-    z, scale = _standard("gumbel_l.logcdf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, jnp.log(-jnp.expm1(-jnp.exp(z))), math.nan)
 
 
-@operation
+@exp_of(logcdf)
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.cdf(0.5):.3f}"
     '0.808'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logcdf(x, loc, scale))
 
 
-@operation
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of numbers above `x`.
-
-    >>> f"{minijax.scipy.stats.gumbel_l.sf(0.5):.3f}"
-    '0.192'
-    """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logsf(x, loc, scale))
-
-
-@operation
+@of_reals
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.logsf(0.5):.3f}"
     '-1.649'
     """
-    z, scale = _standard("gumbel_l.logsf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, -jnp.exp(z), math.nan)
 
 
-@operation
+@exp_of(logsf)
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of numbers above `x`.
+
+    >>> f"{minijax.scipy.stats.gumbel_l.sf(0.5):.3f}"
+    '0.192'
+    """
+
+
+@of_reals
 def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The number that is not exceeded with probability `p`.
 
     >>> f"{minijax.scipy.stats.gumbel_l.ppf(0.25):.3f}"
     '-1.246'
     """
-    p, loc, scale = real_arrays("gumbel_l.ppf", p, loc, scale)
     return jnp.where((p > 0) & (p < 1), loc + scale * jnp.log(-jnp.log1p(-p)), math.nan)
 
 

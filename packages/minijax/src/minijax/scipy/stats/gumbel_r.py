@@ -8,91 +8,79 @@ from typing import Any
 
 from minijax import nn
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-def _standard(caller: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    x, loc, scale = real_arrays(caller, x, loc, scale)
-    return (x - loc) / scale, scale
-
-
-@operation
+@of_reals
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logpdf(0.5):.3f}"
     '-1.107'
     """
-    z, scale = _standard("gumbel_r.logpdf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, -(z + jnp.exp(-z)) - jnp.log(scale), math.nan)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.pdf(0.5):.3f}"
     '0.331'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logpdf(x, loc, scale))
 
 
-@operation
+@of_reals
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logcdf(0.5):.3f}"
     '-0.607'
     """
-    z, scale = _standard("gumbel_r.logcdf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, -jnp.exp(-z), math.nan)
 
 
-@operation
+@exp_of(logcdf)
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.cdf(0.5):.3f}"
     '0.545'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logcdf(x, loc, scale))
 
 
-@operation
+@of_reals
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.sf(0.5):.3f}"
     '0.455'
     """
-    z, scale = _standard("gumbel_r.sf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, 1 - jnp.exp(-jnp.exp(-z)), math.nan)
 
 
-@operation
+@of_reals
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logsf(0.5):.3f}"
     '-0.788'
     """
-    z, scale = _standard("gumbel_r.logsf", x, loc, scale)
+    z = (x - loc) / scale
     return jnp.where(scale > 0, nn.log1mexp(jnp.exp(-z)), math.nan)
 
 
-@operation
+@of_reals
 def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The number that is not exceeded with probability `p`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.ppf(0.25):.3f}"
     '-0.327'
     """
-    p, loc, scale = real_arrays("gumbel_r.ppf", p, loc, scale)
     return jnp.where((p > 0) & (p < 1), loc - scale * jnp.log(-jnp.log(p)), math.nan)
 
 

@@ -6,42 +6,36 @@ In each function `loc` moves the distribution and `scale` stretches it.
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.laplace.logpdf(1.0):.3f}"
     '-1.693'
     """
-    x, loc, scale = real_arrays("laplace.logpdf", x, loc, scale)
     return -(jnp.abs(x - loc) / scale + jnp.log(2 * scale))
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.laplace.pdf(1.0):.3f}"
     '0.184'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logpdf(x, loc, scale))
 
 
-@operation
+@of_reals
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.laplace.cdf(1.0):.3f}"
     '0.816'
     """
-    x, loc, scale = real_arrays("laplace.cdf", x, loc, scale)
     distance = (x - loc) / scale
     is_below = distance <= 0
     # Of the tail alone, for the other one is infinite far out, and its derivative, too.

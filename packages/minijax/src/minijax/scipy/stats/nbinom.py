@@ -4,35 +4,30 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of `k`; that of 1 is `p` each time.
 
     >>> f"{minijax.scipy.stats.nbinom.logpmf(2, 3, 0.4):.3f}"
     '-1.979'
     """
-    k, n, p, loc = real_arrays("nbinom.logpmf", k, n, p, loc)
     y = k - loc
     ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
     return jnp.where(k < loc, -math.inf, ways + (xlogy(n, p) + xlogy(y, 1 - p)))
 
 
-@operation
+@exp_of(logpmf)
 def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.nbinom.pmf(2, 3, 0.4):.3f}"
     '0.138'
     """
-    require_meeting(k, n, p, loc)
-    return jnp.exp(logpmf(k, n, p, loc))
 
 
 set_all(globals())

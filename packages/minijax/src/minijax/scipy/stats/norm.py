@@ -9,7 +9,8 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
-from minijax.settings.promotion import promote, require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of
+from minijax.settings.promotion import promote
 from minijax.settings.public_names import set_all
 from minijax_stage2.promotion import to_inexact
 
@@ -34,15 +35,13 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return lax.div(lax.add(log_normaliser, quadratic), -2.0)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.norm.pdf(1.0):.3f}"
     '0.242'
     """
-    require_meeting(x, loc, scale)
-    return lax.exp(logpdf(x, loc, scale))
 
 
 @operation

@@ -4,46 +4,42 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import inexact_arrays, real_arrays
+from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
-@operation
+@of_reals
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.poisson.logpmf(2, 3.0):.3f}"
     '-1.496'
     """
-    k, mu, loc = real_arrays("poisson.logpmf", k, mu, loc)
     x = k - loc
     logs = xlogy(x, mu) - gammaln(x + 1) - mu
     return jnp.where((x < 0) | (jnp.round(k) != k), -math.inf, logs)
 
 
-@operation
+@exp_of(logpmf)
 def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.poisson.pmf(2, 3.0):.3f}"
     '0.224'
     """
-    require_meeting(k, mu, loc)
-    return jnp.exp(logpmf(k, mu, loc))
 
 
-@operation
+@of_reals
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of numbers up to `k`.
 
     >>> f"{minijax.scipy.stats.poisson.cdf(2, 3.0):.3f}"
     '0.423'
     """
-    k, mu, loc = real_arrays("poisson.cdf", k, mu, loc)
     x = k - loc
     return jnp.where(x < 0, 0, gammaincc(jnp.floor(1 + x), mu))
 

@@ -8,20 +8,17 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.t.logpdf(1.0, 4.0):.3f}"
     '-1.539'
     """
-    x, df, loc, scale = real_arrays("t.logpdf", x, df, loc, scale)
     distance = (x - loc) / scale
     half = df / 2
     log_normaliser = jnp.log(scale * scale * math.pi * df) / 2
@@ -29,15 +26,13 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return -(log_normaliser + (half + 0.5) * jnp.log1p(distance * distance / df))
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.t.pdf(1.0, 4.0):.3f}"
     '0.215'
     """
-    require_meeting(x, df, loc, scale)
-    return jnp.exp(logpdf(x, df, loc, scale))
 
 
 set_all(globals())

@@ -7,11 +7,9 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
-from minijax.settings.promotion import require_meeting
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
@@ -32,39 +30,35 @@ def _log_mass(a: Any, b: Any) -> Any:
     return jnp.where(is_central, jnp.log1p(-ndtr(a) - ndtr(-b)), tail)
 
 
-@operation
+@of_reals
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logpdf(0.5, -1.0, 2.0):.3f}"
     '-0.844'
     """
-    x, a, b, loc, scale = real_arrays("truncnorm.logpdf", x, a, b, loc, scale)
     out = logpdf_of_normal(x, loc, scale) - _log_mass(a, b)
     distance = (x - loc) / scale
     out = jnp.where((distance < a) | (distance > b), -math.inf, out)
     return jnp.where(a >= b, math.nan, out)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.pdf(0.5, -1.0, 2.0):.3f}"
     '0.430'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
-@operation
+@of_reals
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logcdf(0.5, -1.0, 2.0):.3f}"
     '-0.429'
     """
-    x, a, b, loc, scale = real_arrays("truncnorm.logcdf", x, a, b, loc, scale)
     x, a, b = jnp.broadcast_arrays(x, a, b)
     x = (x - loc) / scale
     a, b = (jnp.broadcast_to(end, typeof(x).shape) for end in (a, b))
@@ -76,37 +70,32 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(a >= b, math.nan, out)
 
 
-@operation
+@exp_of(logcdf)
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.cdf(0.5, -1.0, 2.0):.3f}"
     '0.651'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.exp(logcdf(x, a, b, loc, scale))
 
 
-@operation
+@of_reals
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logsf(0.5, -1.0, 2.0):.3f}"
     '-1.052'
     """
-    x, a, b, loc, scale = real_arrays("truncnorm.logsf", x, a, b, loc, scale)
     return logcdf(-x, -b, -a, -loc, scale)
 
 
-@operation
+@exp_of(logsf)
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.sf(0.5, -1.0, 2.0):.3f}"
     '0.349'
     """
-    require_meeting(x, a, b, loc, scale)
-    return jnp.exp(logsf(x, a, b, loc, scale))
 
 
 set_all(globals())

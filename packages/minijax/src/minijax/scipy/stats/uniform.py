@@ -4,54 +4,47 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.uniform.logpdf(0.5, 0.0, 4.0):.3f}"
     '-1.386'
     """
-    x, loc, scale = real_arrays("uniform.logpdf", x, loc, scale)
     inside = jnp.where(jnp.isnan(x), math.nan, -jnp.log(scale))
     return jnp.where((x > loc + scale) | (x < loc), -math.inf, inside)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.uniform.pdf(0.5, 0.0, 4.0):.3f}"
     '0.250'
     """
-    require_meeting(x, loc, scale)
-    return jnp.exp(logpdf(x, loc, scale))
 
 
-@operation
+@of_reals
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.uniform.cdf(0.5, 0.0, 4.0):.3f}"
     '0.125'
     """
-    x, loc, scale = real_arrays("uniform.cdf", x, loc, scale)
     return jnp.minimum(jnp.maximum((x - loc) / scale, 0), 1)
 
 
-@operation
+@of_reals
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.uniform.ppf(0.25, 0.0, 4.0):.3f}"
     '1.000'
     """
-    q, loc, scale = real_arrays("uniform.ppf", q, loc, scale)
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
 
 

@@ -4,34 +4,29 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
+from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.settings.public_names import set_all
 
 
-@operation
+@of_reals
 def logpdf(x: Any, c: Any) -> Any:
     """The logarithm of the density at `x`; `c` lies between 0 and 1.
 
     >>> f"{minijax.scipy.stats.wrapcauchy.logpdf(0.5, 0.3):.3f}"
     '-1.359'
     """
-    x, c = real_arrays("wrapcauchy.logpdf", x, c)
     logs = jnp.log(1 - c * c) - math.log(2 * math.pi) - jnp.log(1 + c * c - 2 * c * jnp.cos(x))
     inside = jnp.where((x >= 0) & (x <= 2 * math.pi), logs, -math.inf)
     return jnp.where((c > 0) & (c < 1), inside, math.nan)
 
 
-@operation
+@exp_of(logpdf)
 def pdf(x: Any, c: Any) -> Any:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.wrapcauchy.pdf(0.5, 0.3):.3f}"
     '0.257'
     """
-    require_meeting(x, c)
-    return jnp.exp(logpdf(x, c))
 
 
 set_all(globals())
