@@ -90,7 +90,16 @@ def _reduce_segments(
     return cast(meet(jnp.stack(buckets)), aval)
 
 
-def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **options: Any) -> Any:
+def _segments(
+    name: str,
+    data: Any,
+    segment_ids: Any,
+    num_segments: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    bucket_size: int | None,
+    mode: GatherScatterMode | str | None,
+) -> Any:
     data = data if hasattr(data, "shape") else jnp.asarray(data)
     ids = segment_ids if hasattr(segment_ids, "shape") else jnp.asarray(segment_ids)
     if typeof(ids).dtype.kind not in "iu" or typeof(ids).ndim != 1:
@@ -112,8 +121,16 @@ def _segments(name: str, data: Any, segment_ids: Any, num_segments: Any, **optio
     count = operator.index(num_segments)
     if count < 0:
         raise ValueError(f"{name}: num_segments must not be negative, found {num_segments}")
-    options["mode"] = GatherScatterMode.from_any(options["mode"])
-    return _reduce_segments(data, ids, name=name, num_segments=count, **options)
+    return _reduce_segments(
+        data,
+        ids,
+        name=name,
+        num_segments=count,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        bucket_size=bucket_size,
+        mode=GatherScatterMode.from_any(mode),
+    )
 
 
 @hiding_frames
@@ -148,16 +165,8 @@ def segment_sum(
     >>> segment_sum(jnp.arange(4.0), jnp.array([0, 0, 2, 2]), num_segments=3)
     Array([1., 0., 5.], dtype=float32)
     """
-    return _segments(
-        "segment_sum",
-        data,
-        segment_ids,
-        num_segments,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        bucket_size=bucket_size,
-        mode=mode,
-    )
+    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segments("segment_sum", data, segment_ids, num_segments, *options)
 
 
 @hiding_frames
@@ -177,16 +186,8 @@ def segment_prod(
     >>> minijax.ops.segment_prod(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([6., 1., 4.], dtype=float32)
     """
-    return _segments(
-        "segment_prod",
-        data,
-        segment_ids,
-        num_segments,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        bucket_size=bucket_size,
-        mode=mode,
-    )
+    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segments("segment_prod", data, segment_ids, num_segments, *options)
 
 
 @hiding_frames
@@ -206,16 +207,8 @@ def segment_max(
     >>> minijax.ops.segment_max(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([  3., -inf,   4.], dtype=float32)
     """
-    return _segments(
-        "segment_max",
-        data,
-        segment_ids,
-        num_segments,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        bucket_size=bucket_size,
-        mode=mode,
-    )
+    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segments("segment_max", data, segment_ids, num_segments, *options)
 
 
 @hiding_frames
@@ -235,16 +228,8 @@ def segment_min(
     >>> minijax.ops.segment_min(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([ 1., inf,  4.], dtype=float32)
     """
-    return _segments(
-        "segment_min",
-        data,
-        segment_ids,
-        num_segments,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        bucket_size=bucket_size,
-        mode=mode,
-    )
+    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segments("segment_min", data, segment_ids, num_segments, *options)
 
 
 set_all(globals())
