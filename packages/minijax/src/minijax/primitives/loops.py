@@ -74,6 +74,7 @@ def stage_with_carry(
     carry_tree_of: Callable[[], PyTreeDef],
     in_tree: PyTreeDef,
     init: Sequence[Any],
+    counts: bool = False,
 ) -> tuple[ClosedJaxpr, list[Any]]:
     """The program of a body, and the carry that it starts with.
 
@@ -87,6 +88,7 @@ def stage_with_carry(
         carry_tree_of: gives the structure of the carry that the body returned.
         in_tree: the structure of the carry that it is given.
         init: the leaves of the carry at the start.
+        counts: whether this is a `fori_loop`, whose user knows only the last entry of the carry.
 
     Raises:
         CarryTypeError: structure or types of the two differ.
@@ -97,7 +99,7 @@ def stage_with_carry(
         closed = stage(in_avals)
         out_tree = carry_tree_of()
         if out_tree != in_tree:
-            if is_counted(fun):
+            if counts:
                 caller = "fori_loop"
                 in_tree, out_tree = (tree.children()[-1] for tree in (in_tree, out_tree))
             raise CarryTypeError(
@@ -113,16 +115,13 @@ def stage_with_carry(
         if all(typeof(x) == aval for x, aval in zip(promoted, in_avals, strict=True)):
             break
         init = promoted
-    _check_carry(caller, fun, in_tree, in_avals, out_avals)
+    _check_carry(caller, fun, in_tree, in_avals, out_avals, counts)
     return closed, init
 
 
-def is_counted(fun: Any) -> bool:
-    """Return True for the body of a `fori_loop`, whose user knows only the end of the carry."""
-    return getattr(fun, "is_counted", False)
-
-
-def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals) -> None:
+def _check_carry(
+    caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals, counts: bool
+) -> None:
     differing = [
         i
         for i, (x, y) in enumerate(zip(in_avals, out_avals, strict=True))
@@ -130,7 +129,7 @@ def _check_carry(caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_av
     ]
     if differing:
         paths = [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, in_avals))[0]]
-        if is_counted(fun):
+        if counts:
             caller, paths = "fori_loop", [path[1:] for path in paths]
         rows = [("", "in", "out")]
         rows += [

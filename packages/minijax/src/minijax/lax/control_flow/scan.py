@@ -11,7 +11,7 @@ from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax.control_flow.disabled_jit import scan_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.control_flow.scan_primitive import scan_p
-from minijax.lax.control_flow.while_loop import while_loop
+from minijax.lax.control_flow.while_loop import repeat_while
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.primitives.loops import stage_body, stage_with_carry
 from minijax.pytrees.operations import treedef_tuple
@@ -78,6 +78,19 @@ def scan(
     >>> scan(lambda total, x: (total + x, total), jnp.float32(0), jnp.arange(4.0))
     (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
+    return _scan(f, init, xs, length, reverse, unroll)
+
+
+def _scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    unroll: int | bool,
+    counts: bool = False,
+) -> Any:
+    """`scan`, or with `counts` a `fori_loop`: of its carry users know the last entry."""
     require_function("scan", f)
     if type(reverse) is not bool:
         require_fit("scan", "reverse", reverse, bool)
@@ -102,6 +115,7 @@ def scan(
         lambda: _carry_and_result(f, body.out_tree)[0],
         carry_tree,
         carry,
+        counts,
     )
     outs = bind(
         scan_p,
@@ -232,8 +246,8 @@ def fori_loop(
             return (add(i, 1), body_fun(i, x)), None
 
         numbered.__name__ = name_of(body_fun)
-        numbered.is_counted = True  # type: ignore[attr-defined]
-        (_, out), _ = scan(numbered, (int(lower), init_val), None, length, unroll=unroll or 1)
+        start = (int(lower), init_val)
+        (_, out), _ = _scan(numbered, start, None, length, False, unroll or 1, counts=True)
         return out
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
@@ -250,9 +264,8 @@ def fori_loop(
         return add(i, 1), end, body_fun(i, x)
 
     step.__name__ = name_of(body_fun)
-    step.is_counted = True  # type: ignore[attr-defined]
-    start, stop = promote(lower, upper)
-    _, _, out = while_loop(goes_on, step, (start, stop, init_val))
+    first_round, end = promote(lower, upper)
+    _, _, out = repeat_while(goes_on, step, (first_round, end, init_val), counts=True)
     return out
 
 

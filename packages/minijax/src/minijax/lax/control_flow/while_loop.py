@@ -12,7 +12,6 @@ from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
-from minijax.settings.public_names import set_all
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -54,6 +53,13 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, jnp.int32(1))
     Array(243, dtype=int32)
     """
+    return repeat_while(cond_fun, body_fun, init_val)
+
+
+def repeat_while(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool = False
+) -> Any:
+    """`while_loop`, or with `counts` a `fori_loop`: of its carry users know the last entry."""
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
     if jit_is_disabled():
@@ -75,6 +81,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         lambda: body.out_tree,
         tree,
         init,
+        counts,
     )
     condition = FlatFunction(cond_fun, in_tree)
     closed_cond = stage_body(condition, [typeof(x) for x in init], "while_loop", cond_fun, names)
@@ -100,4 +107,4 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     return tree_unflatten(tree, map(to_array, outs))
 
 
-set_all(globals())
+__all__ = ["while_loop"]
