@@ -2,6 +2,6 @@
 
 # ruff: noqa: F403
 from minijax.numpy.ravel_pytree import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

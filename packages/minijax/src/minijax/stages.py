@@ -6,6 +6,6 @@
 
 # ruff: noqa: F403
 from minijax.runtime.ahead_of_time import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

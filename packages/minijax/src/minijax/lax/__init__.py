@@ -6,19 +6,20 @@ that promotes.
 """
 
 # ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+import typing as _typing
 
-from minijax.lax import linalg
+from minijax.lax import linalg as linalg
 from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.lax.promoting import *
-from minijax.lax.promoting import __all__ as _promoting
-from minijax.lax.strict import *
+from minijax.lax.strict import strict_functions as _strict_functions
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = [*_promoting, "linalg"]
+globals().update(_strict_functions)  # in place of those that promote
 
-if not _TYPE_CHECKING:  # for which a module with this function has every attribute
+_set_all_of_facade(globals(), "linalg")
 
-    def __getattr__(name: str) -> _Any:
+if not _typing.TYPE_CHECKING:  # for which a module with this function has every attribute
+
+    def __getattr__(name: str) -> _typing.Any:
         """The primitives, by their names and `_p`: `add_p`."""
         return _primitive_named(__name__, name)

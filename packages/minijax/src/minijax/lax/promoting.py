@@ -57,6 +57,6 @@ from minijax.lax.special.gamma_functions import *
 from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
 from minijax.lax.stop_gradient import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

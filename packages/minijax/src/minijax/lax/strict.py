@@ -7,13 +7,13 @@ count from 0.
 import builtins
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-import minijax.lax.promoting as promoting
+import minijax.lax.promoting as operations
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import require_kind
 from minijax.runtime.conversion import to_array
@@ -140,7 +140,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """
     kind = getattr(getattr(operand, "dtype", None), "kind", "c")
     if new_dtype is not None and kind != "c":
-        return promoting.convert_element_type(operand, new_dtype)
+        return operations.convert_element_type(operand, new_dtype)
     return to_array(_convert_complex(operand, new_dtype))
 
 
@@ -151,7 +151,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
     dtype = parse_dtype("convert_element_type", new_dtype)
     is_number = isinstance(operand, builtins.complex)
     if typeof(operand).dtype.kind != "c" or dtype.kind in ("bcV" if is_number else "cV"):
-        return promoting.convert_element_type(operand, new_dtype)
+        return operations.convert_element_type(operand, new_dtype)
     if is_number:
         raise TypeError(
             f"convert_element_type: {operand} is complex, and {dtype} is not. Take operand.real"
@@ -160,7 +160,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
         "convert_element_type drops the imaginary part of complex numbers; take lax.real(x) first",
         np.exceptions.ComplexWarning,
     )
-    return promoting.convert_element_type(promoting.real(operand), new_dtype)
+    return operations.convert_element_type(operations.real(operand), new_dtype)
 
 
 def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Function:
@@ -208,200 +208,67 @@ def _of_scalar(function: Function) -> Function:
     return result  # type: ignore[no-any-return]
 
 
-full = _of_scalar(promoting.full)
-full_like = _of_scalar(promoting.full_like)
-add = _of_operands(promoting.add, "iufc")
-sub = _of_operands(promoting.sub, "iufc")
-mul = _of_operands(promoting.mul, "iufc")
-div = _of_operands(promoting.div, "iufc")
-rem = _of_operands(promoting.rem, "iuf")
-max = _of_operands(promoting.max)
-min = _of_operands(promoting.min)
-eq = _of_operands(promoting.eq)
-ne = _of_operands(promoting.ne)
-lt = _of_operands(promoting.lt)
-le = _of_operands(promoting.le)
-gt = _of_operands(promoting.gt)
-ge = _of_operands(promoting.ge)
-bitwise_and = _of_operands(promoting.bitwise_and)
-bitwise_or = _of_operands(promoting.bitwise_or)
-bitwise_xor = _of_operands(promoting.bitwise_xor)
-shift_left = _of_operands(promoting.shift_left)
-shift_right_arithmetic = _of_operands(promoting.shift_right_arithmetic)
-shift_right_logical = _of_operands(promoting.shift_right_logical)
-atan2 = _of_operands(promoting.atan2, "fc")
-nextafter = _of_operands(promoting.nextafter, "f")
-complex = _of_operands(promoting.complex, "f")
-igamma = _of_operands(promoting.igamma, "f")
-igammac = _of_operands(promoting.igammac, "f")
-igamma_grad_a = _of_operands(promoting.igamma_grad_a, "f")
-random_gamma_grad = _of_operands(promoting.random_gamma_grad, "f")
-polygamma = _of_operands(promoting.polygamma, "f")
-zeta = _of_operands(promoting.zeta, "f")
-betainc = _of_operands(promoting.betainc, "f")
-pow = checked(promoting.pow, _check_pow)
-clamp = checked(promoting.clamp, _check_clamp)
-select = checked(
-    promoting.select,
-    lambda pred, on_true, on_false: _check_cases(pred, on_false, on_true),
-)
-select_n = checked(promoting.select_n, _check_cases)
-concatenate = checked(
-    promoting.concatenate,
-    lambda operands, dimension: require_one_dtype("concatenate", *operands),
-)
-dynamic_slice = checked(promoting.dynamic_slice, _check_dynamic_slice)
-dynamic_update_slice = checked(
-    promoting.dynamic_update_slice, _check_update("dynamic_update_slice")
-)
-dynamic_update_slice_in_dim = checked(
-    promoting.dynamic_update_slice_in_dim, _check_update("dynamic_update_slice_in_dim")
-)
-dynamic_update_index_in_dim = checked(
-    promoting.dynamic_update_index_in_dim, _check_update("dynamic_update_index_in_dim")
-)
+# Elementwise functions, by the kinds of dtypes that their operands must have and agree in; by ""
+# those that take any.
+_OF_KINDS = {
+    "": (
+        "bitwise_and bitwise_or bitwise_xor eq ge gt le lt max min ne shift_left "
+        "shift_right_arithmetic shift_right_logical"
+    ),
+    "iufc": "add div mul sub",
+    "iuf": "rem",
+    "fc": (
+        "acos acosh asin asinh atan atan2 atanh cos cosh exp exp2 expm1 log log1p logistic "
+        "reciprocal rsqrt sin sinh sqrt tan tanh"
+    ),
+    "f": (
+        "bessel_i0e bessel_i1e betainc cbrt ceil complex digamma erf erf_inv erfc floor "
+        "igamma igamma_grad_a igammac is_finite lgamma nextafter polygamma random_gamma_grad "
+        "zeta"
+    ),
+}
+_CHECKS: dict[str, Callable[..., None]] = {
+    "clamp": _check_clamp,
+    "concatenate": lambda operands, dimension: require_one_dtype("concatenate", *operands),
+    "dynamic_slice": _check_dynamic_slice,
+    "pow": _check_pow,
+    "select": lambda pred, on_true, on_false: _check_cases(pred, on_false, on_true),
+    "select_n": _check_cases,
+}
+_UPDATES = "dynamic_update_slice dynamic_update_slice_in_dim dynamic_update_index_in_dim"
+_SCATTERS = "scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub"
+# The parameters that are axes or sizes, and the kinds of dtypes of the array, if not all.
+_COUNTING = {
+    "index_take": ("axes", ""),
+    "argmax": ("axis", ""),
+    "argmin": ("axis", ""),
+    "cumlogsumexp": ("axis", ""),
+    "cummax": ("axis", "iufc"),
+    "cummin": ("axis", "iufc"),
+    "cumprod": ("axis", ""),
+    "cumsum": ("axis", ""),
+    "reduce_sum": ("axes", "iufc"),
+    "reshape": ("new_sizes dimensions", ""),
+    "transpose": ("permutation", ""),
+}
 
-scatter = checked(promoting.scatter, _check_scatter)
-scatter_add = checked(promoting.scatter_add, _check_scatter)
-scatter_max = checked(promoting.scatter_max, _check_scatter)
-scatter_min = checked(promoting.scatter_min, _check_scatter)
-scatter_mul = checked(promoting.scatter_mul, _check_scatter)
-scatter_sub = checked(promoting.scatter_sub, _check_scatter)
 
-acos = _of_operands(promoting.acos, "fc")
-acosh = _of_operands(promoting.acosh, "fc")
-asin = _of_operands(promoting.asin, "fc")
-asinh = _of_operands(promoting.asinh, "fc")
-atan = _of_operands(promoting.atan, "fc")
-atanh = _of_operands(promoting.atanh, "fc")
-bessel_i0e = _of_operands(promoting.bessel_i0e, "f")
-bessel_i1e = _of_operands(promoting.bessel_i1e, "f")
-cbrt = _of_operands(promoting.cbrt, "f")
-ceil = _of_operands(promoting.ceil, "f")
-cos = _of_operands(promoting.cos, "fc")
-cosh = _of_operands(promoting.cosh, "fc")
-digamma = _of_operands(promoting.digamma, "f")
-erf = _of_operands(promoting.erf, "f")
-erf_inv = _of_operands(promoting.erf_inv, "f")
-erfc = _of_operands(promoting.erfc, "f")
-exp = _of_operands(promoting.exp, "fc")
-exp2 = _of_operands(promoting.exp2, "fc")
-expm1 = _of_operands(promoting.expm1, "fc")
-floor = _of_operands(promoting.floor, "f")
-is_finite = _of_operands(promoting.is_finite, "f")
-lgamma = _of_operands(promoting.lgamma, "f")
-log = _of_operands(promoting.log, "fc")
-log1p = _of_operands(promoting.log1p, "fc")
-logistic = _of_operands(promoting.logistic, "fc")
-reciprocal = _of_operands(promoting.reciprocal, "fc")
-rsqrt = _of_operands(promoting.rsqrt, "fc")
-sin = _of_operands(promoting.sin, "fc")
-sinh = _of_operands(promoting.sinh, "fc")
-sqrt = _of_operands(promoting.sqrt, "fc")
-tan = _of_operands(promoting.tan, "fc")
-tanh = _of_operands(promoting.tanh, "fc")
+def _strict_functions() -> Iterator[tuple[str, Any]]:
+    promoting = vars(operations)
+    for kinds, names in _OF_KINDS.items():
+        for name in names.split():
+            yield name, _of_operands(promoting[name], kinds)
+    for name, check in _CHECKS.items():
+        yield name, checked(promoting[name], check)
+    for name in _UPDATES.split():
+        yield name, checked(promoting[name], _check_update(name))
+    for name in _SCATTERS.split():
+        yield name, checked(promoting[name], _check_scatter)
+    for name, (parameters, kinds) in _COUNTING.items():
+        yield name, _counted_from_0(promoting[name], *parameters.split(), kinds=kinds)
+    for name in ("full", "full_like"):
+        yield name, _of_scalar(promoting[name])
+    yield "convert_element_type", convert_element_type
 
-index_take = _counted_from_0(promoting.index_take, "axes")
-argmax = _counted_from_0(promoting.argmax, "axis")
-argmin = _counted_from_0(promoting.argmin, "axis")
-cumlogsumexp = _counted_from_0(promoting.cumlogsumexp, "axis")
-cummax = _counted_from_0(promoting.cummax, "axis", kinds="iufc")
-cummin = _counted_from_0(promoting.cummin, "axis", kinds="iufc")
-cumprod = _counted_from_0(promoting.cumprod, "axis")
-cumsum = _counted_from_0(promoting.cumsum, "axis")
-reduce_sum = _counted_from_0(promoting.reduce_sum, "axes", kinds="iufc")
-reshape = _counted_from_0(promoting.reshape, "new_sizes", "dimensions")
-transpose = _counted_from_0(promoting.transpose, "permutation")
 
-__all__ = [
-    "acos",
-    "acosh",
-    "add",
-    "argmax",
-    "argmin",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bessel_i0e",
-    "bessel_i1e",
-    "betainc",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "cbrt",
-    "ceil",
-    "clamp",
-    "complex",
-    "concatenate",
-    "convert_element_type",
-    "cos",
-    "cosh",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "digamma",
-    "div",
-    "dynamic_slice",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-    "eq",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "full",
-    "full_like",
-    "ge",
-    "gt",
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "index_take",
-    "is_finite",
-    "le",
-    "lgamma",
-    "log",
-    "log1p",
-    "logistic",
-    "lt",
-    "max",
-    "min",
-    "mul",
-    "ne",
-    "nextafter",
-    "polygamma",
-    "pow",
-    "random_gamma_grad",
-    "reciprocal",
-    "reduce_sum",
-    "rem",
-    "reshape",
-    "rsqrt",
-    "scatter",
-    "scatter_add",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-    "select",
-    "select_n",
-    "shift_left",
-    "shift_right_arithmetic",
-    "shift_right_logical",
-    "sin",
-    "sinh",
-    "sqrt",
-    "sub",
-    "tan",
-    "tanh",
-    "transpose",
-    "zeta",
-]
+strict_functions: dict[str, Any] = dict(_strict_functions())

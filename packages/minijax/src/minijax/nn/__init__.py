@@ -6,6 +6,6 @@ from minijax.nn import initializers as initializers
 from minijax.nn.activations import *
 from minijax.nn.attention import *
 from minijax.nn.softmax import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals(), "initializers")
+_set_all_of_facade(globals(), "initializers")

@@ -51,7 +51,7 @@ from minijax.numpy.vectorize import *
 from minijax.numpy.window_functions import *
 from minijax.runtime.array import Array as ndarray
 from minijax.runtime.dlpack import from_dlpack
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
 e = _np.e
 pi = _np.pi
@@ -61,4 +61,4 @@ nan = _np.nan
 newaxis = None
 ComplexWarning = _np.exceptions.ComplexWarning
 
-__all__ = _gathered_names(globals(), "fft", "linalg")
+_set_all_of_facade(globals(), "fft", "linalg")

@@ -11,6 +11,6 @@ from minijax.random.keys import *
 from minijax.random.multivariate import *
 from minijax.random.poisson import *
 from minijax.random.uniform import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

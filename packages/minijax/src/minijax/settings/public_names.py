@@ -1,4 +1,7 @@
-"""Lists of public names, `__all__`, found in the names of a module."""
+"""Lists of public names, `__all__`, found in the names of a module.
+
+Type checkers do not see these lists: to them all names without a leading underscore are public.
+"""
 
 from collections.abc import MutableMapping
 from types import ModuleType
@@ -25,14 +28,14 @@ def set_all(namespace: Namespace) -> None:
     )
 
 
-def gathered_names(namespace: Namespace, *modules: str) -> list[str]:
-    """The public names of a facade, whose names come from its modules by `from ... import *`.
+def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
+    """Set `__all__` of a facade, whose names come from modules by `from ... import *`.
 
     Arguments:
         namespace: `globals()` of the facade.
-        modules: modules that are public; others are left out, as private names are.
+        modules: modules that are public; others are not, as private names are not.
     """
-    return sorted(
+    namespace["__all__"] = sorted(
         name
         for name, value in namespace.items()
         if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))

@@ -12,6 +12,6 @@ from minijax.lax.linalg.qr import *
 from minijax.lax.linalg.svd import *
 from minijax.lax.linalg.triangular_solve import *
 from minijax.lax.linalg.tridiagonal_solve import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

@@ -5,6 +5,6 @@ from minijax.numpy.linalg.decompositions import *
 from minijax.numpy.linalg.norms import *
 from minijax.numpy.linalg.products import *
 from minijax.numpy.linalg.solve import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

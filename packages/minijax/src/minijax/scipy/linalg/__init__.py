@@ -10,6 +10,6 @@ from minijax.scipy.linalg.matrix_functions import *
 from minijax.scipy.linalg.solve import *
 from minijax.scipy.linalg.special_matrices import *
 from minijax.scipy.linalg.sylvester import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

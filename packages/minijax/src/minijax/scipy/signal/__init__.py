@@ -5,6 +5,6 @@ from minijax.scipy.signal.convolution import *
 from minijax.scipy.signal.segments import detrend as detrend
 from minijax.scipy.signal.short_time import *
 from minijax.scipy.signal.spectral_density import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

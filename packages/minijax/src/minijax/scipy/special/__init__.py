@@ -16,6 +16,6 @@ from minijax.scipy.special.owens_t import *
 from minijax.scipy.special.sine_integrals import *
 from minijax.scipy.special.spence import *
 from minijax.scipy.special.spherical_harmonics import *
-from minijax.settings.public_names import gathered_names as _gathered_names
+from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
-__all__ = _gathered_names(globals())
+_set_all_of_facade(globals())

@@ -1,0 +1,45 @@
+"""The decompositions of matrices that refuse operands which JAX's refuse: integers, above all."""
+
+import inspect
+from typing import Any
+
+import minijax.lax.linalg.promoting as promoting
+from minijax.lax.strict import Function, checked, require_one_dtype
+from minijax.primitives.declare import require_kind
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
+
+# How many arguments, the first ones, must have one dtype, and of which kinds.
+_OPERANDS = {
+    "cholesky_update": (2, "f"),
+    "eig": (1, "fc"),
+    "geqrf": (1, "fc"),
+    "hessenberg": (1, "fc"),
+    "lu": (1, "fc"),
+    "ormqr": (1, "fc"),
+    "qr": (1, "fc"),
+    "schur": (1, "fc"),
+    "svd": (1, "fc"),
+    "symmetric_product": (2, "f"),
+    "triangular_solve": (2, "fc"),
+    "tridiagonal": (1, "fc"),
+    "tridiagonal_solve": (4, "fc"),
+}
+
+
+def _of_floats(function: Function, count: int, kinds: str) -> Function:
+    name = name_of(function)
+    names = list(inspect.signature(function).parameters)[:count]
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        given = [*args[:count], *(kwargs[name] for name in names if name in kwargs)]
+        require_kind(name, kinds, *map(typeof, given))
+        require_one_dtype(name, *given)
+
+    return checked(function, check)
+
+
+strict_functions: dict[str, Any] = {
+    name: _of_floats(getattr(promoting, name), count, kinds)
+    for name, (count, kinds) in _OPERANDS.items()
+}
