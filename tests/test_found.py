@@ -4,6 +4,7 @@ Each with the smallest arguments that showed it, in the order in which they were
 """
 
 import functools
+import importlib
 
 import jax
 import jax.scipy.fft
@@ -14,6 +15,11 @@ import pytest
 from libraries import assert_alike, result_of
 
 import minijax
+
+
+def ravel_pytree(lib, tree):
+    return importlib.import_module(f"{lib.__name__}.flatten_util").ravel_pytree(tree)
+
 
 # Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
 FOUND = {
@@ -248,6 +254,67 @@ FOUND = {
     ],
     "a positive matrix of narrow floats and a wide vector": lambda n, lib: [
         lib.scipy.linalg.solve(n.eye(2, dtype="bfloat16") * 2, n.ones(2), assume_a="pos")
+    ],
+    "decompositions are weak where all of their operands are": lambda n, lib: [
+        [
+            lib.lax.linalg.qr(weak),
+            lib.lax.linalg.eigh(weak),
+            lib.lax.linalg.lu(weak),
+            lib.lax.linalg.hessenberg(weak),
+            lib.lax.linalg.triangular_solve(n.eye(2), weak),
+            lib.lax.linalg.triangular_solve(weak, weak),
+            n.linalg.solve(n.eye(2), weak),
+            n.linalg.solve(n.eye(2) + weak, weak),
+            lib.scipy.linalg.solve(n.eye(2), weak, assume_a="pos"),
+        ]
+        for weak in (n.full((2, 2), 1.0),)
+    ],
+    "solutions are as weak as the right-hand sides": lambda n, lib: [
+        lib.lax.custom_linear_solve(lambda x: 2 * x, b, lambda _, b: n.array(0.5) * b)
+        for b in (n.ones(2), n.full(2, 1.0))
+    ],
+    "reductions are weak where their operands and inits are": lambda n, lib: [
+        [
+            lib.lax.reduce_max(weak, (0,)),
+            lib.lax.reduce_prod(weak, (0,)),
+            lib.lax.cummax(weak),
+            lib.lax.reduce(weak, np.zeros((), weak.dtype), lib.lax.add, (0,)),
+            lib.lax.reduce(weak, 0.0, lib.lax.add, (0,)),
+            lib.lax.reduce_window(weak, -np.inf, lib.lax.max, (2,), (1,), "VALID"),
+            n.max(weak),
+            n.ptp(weak),
+        ]
+        for weak in (n.full((3,), 1.0),)
+    ],
+    "what holds indices or parts is not weak": lambda n, lib: [
+        n.ravel_multi_index((1, 2), (2, 3)),
+        n.ravel_multi_index((n.full(2, 1), n.full(2, 1)), (2, 3), mode="clip"),
+        n.diagonal(n.full((2, 2), 1.0)),
+        n.compress(n.array([True, False]), n.full(2, 1.0), size=1),
+    ],
+    "pytrees of numbers as a vector that holds all of them": lambda n, lib: [
+        ravel_pytree(lib, tree)[0]
+        for tree in ((300, n.ones(2, "uint8")), (1.0, n.ones(2, "float16")), (1.0, 2.0), (1, 2.0))
+    ],
+    "the discrete Fourier transform in 64 bits": lambda n, lib: lib.scipy.linalg.dft(3),
+    "a ramp of one number, at what is not a number": lambda n, lib: [
+        n.pad(n.array([1.0, n.nan]), width, "linear_ramp", end_values=end)
+        for width in (1, 2)
+        for end in (0.0, n.inf)
+    ],
+    "the step between no numbers is a scalar": lambda n, lib: [
+        n.linspace(n.ones(2), n.ones(2), num, endpoint, retstep=True)
+        for num in (0, 1, 2)
+        for endpoint in (True, False)
+    ],
+    "slogdet of two rows of narrow floats": lambda n, lib: n.linalg.slogdet(
+        n.array([[5.0, 1.0], [1.0, -5.0]], "bfloat16")
+    ),
+    "spherical harmonics of orders of a strong type": lambda n, lib: [
+        lib.scipy.special.sph_harm_y(
+            n.array([2, 5]), m, n.ones(2, "float32"), n.ones(2, "float32"), n_max=5
+        )
+        for m in (n.array([1, 1], "int32"), n.full((2,), 1))
     ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))

@@ -58,6 +58,20 @@ def has_ties(x: np.ndarray) -> bool:
     return bool(np.any(np.isnan(x)) or np.any(x[1:] == x[:-1]))
 
 
+def as_array(program: Program, ours: Any, theirs: Any) -> Any:
+    """JAX's string with our name of the class, which is shorter, so that lines begin earlier."""
+    if not (isinstance(theirs, tuple) and theirs[0] == "object"):
+        return theirs
+    return ("object", theirs[1].replace("ArrayImpl(", "Array(").replace("\\n    ", "\\n"))
+
+
+def of_mixed_widths(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+    """Whether a float64 is expected for a float32, or an error for it, in 64 bits."""
+    is_dtype = found.kind == "dtype" and "float32; expected float64" in found.detail
+    is_refused = found.kind == "accepted" and "cotangent type does not match" in found.detail
+    return program.x64 and (is_dtype or is_refused)
+
+
 OF_WEAK_ARRAYS = (
     r"jnp\.(angle|around|conj|conjugate|convolve|correlate|cross|diag|diagonal|full_like|gcd|"
     r"heaviside|imag|lcm|logaddexp|logaddexp2|poly(add|div|mul|sub)|real|rint|round|sinc|vander|"
@@ -66,8 +80,13 @@ OF_WEAK_ARRAYS = (
     r"jax\.scipy\.special\.(kl_div|logit|rel_entr)|jax\.scipy\.linalg\.(cho_factor|cholesky|"
     r"circulant|eigh|fiedler|lu_factor|qr|qr_multiply|rsf2csf|svd)|jax\.scipy\.signal\.(fft)?"
     r"(convolve|correlate)(2d)?|jax\.scipy\.signal\.detrend|jax\.scipy\.stats\..*"
+    r"|jnp\.(ndarray\.)?(argpartition|unwrap)|lax\.linalg\.(cholesky_update|svd|symmetric_product)"
+    r"|jax\.scipy\.linalg\.(eigh_tridiagonal|leslie|polar)"
 )
-REDUCTIONS_OF_WEAK_ARRAYS = r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)"
+REDUCTIONS_OF_WEAK_ARRAYS = (
+    r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)|"
+    r"jax\.scipy\.stats\.multivariate_normal\.(log)?pdf"
+)
 
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
@@ -118,6 +137,20 @@ DELIBERATE = [
         "argument; JAX's classes differ from function to function.",
         where_we_raise(
             "^NotImplementedError: .* there is no formula for its derivative", kinds=("class",)
+        ),
+    ),
+    Deliberate(
+        "So is that of `random_gamma_grad` under `disable_jit`, whose steps JAX differentiates.",
+        under(
+            where_we_raise("^NotImplementedError: random_gamma_grad: there is no formula"),
+            "disable_jit",
+        ),
+    ),
+    Deliberate(
+        "What is put where there is no element has a derivative, too, which is zero.",
+        under(
+            where_jax_raises(r"^TypeError: Slice size at index \d+ in gather op is out of range"),
+            *DIFFERENTIATE,
         ),
     ),
     Deliberate(
@@ -190,6 +223,10 @@ DELIBERATE = [
             "accepted", r"lax\.associative_scan",
             lambda fn, elems, reverse=False, axis=0: reverse and axis < 0,
         ),
+    ),
+    Deliberate(
+        "Of what is traced `unique` looks at its axis first; JAX at whether there is a size.",
+        where_we_raise("^ValueError: unique: axis -?\\d+ is out of range", kinds=("class",)),
     ),
     Deliberate(
         "Modes of `at` are checked always; JAX takes any where there is nothing to index.",
@@ -308,6 +345,17 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "A system that a function in 32 bits solves has a solution in 32 bits, also of numbers of "
+        "a weak type of 64 bits; JAX says that it has 64, or that types do not fit.",
+        narrowed(
+            in_programs_of(
+                r"jax\.scipy\.sparse\.linalg\..*|lax\.custom_linear_solve",
+                of_mixed_widths,
+            ),
+            inputs=r"^(jnp\.asarray\()?-?[\d.]|jnp\.full",
+        ),
+    ),
+    Deliberate(
         "`expn` has no formula for its derivative by the order, and says so; JAX's is 0.",
         where_we_raise("^NotImplementedError: expn: there is no formula"),
     ),
@@ -317,7 +365,7 @@ DELIBERATE = [
             r"lax\.(conv\w*_shape_tuple|reduce_window_shape_tuple|padtype_to_pads)",
             of_each_leaf(
                 lambda x, y: replace(x, values=y.values.astype(x.values.dtype))
-                if x.shape == y.shape == () and x.values is not None and y.values is not None
+                if x.shape == y.shape and x.values is not None and y.values is not None
                 else y
             ),
         ),
@@ -348,10 +396,11 @@ DELIBERATE = [
         where_we_raise("^NotImplementedError: the exported `.*` cannot be differentiated"),
     ),
     Deliberate(
-        "The method `dot` takes numbers of Python with arrays of any dtype, and `multi_dot` any "
-        "dtypes; JAX's find one dtype too narrow for another.",
+        "Products take what is of a weak type, such as numbers of Python, with arrays of any "
+        "dtype, and `multi_dot` any dtypes; JAX's find one dtype too narrow for another.",
         in_programs_of(
-            r"jnp\.ndarray\.dot|jnp\.linalg\.multi_dot",
+            r"jnp\.ndarray\.dot|jnp\.linalg\.(multi_dot|matmul|tensordot|vecdot)|"
+            r"jnp\.(dot|einsum|inner|matmul|matvec|tensordot|vdot|vecdot|vecmat)",
             where_jax_raises("`preferred_element_type` must not be narrower than"),
         ),
     ),
@@ -457,6 +506,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "The class of arrays is called `Array`, also in what `array_repr` writes.",
+        equates=where_called(r"jnp\.array_repr", as_array),
+    ),
+    Deliberate(
         "Matrices of booleans are symmetrized as the numbers 0 and 1, not weak; JAX halves them "
         "first.",
         called_with(
@@ -488,6 +541,17 @@ DELIBERATE = [
         called_with(
             "value", r"jnp\.(nonzero|flatnonzero|argwhere|where)",
             lambda a, *args, **kwargs: np.size(a) == 0 and kwargs.get("fill_value") is not None,
+        ),
+    ),
+    Deliberate(
+        "Elements of sets have the derivatives of what they were; JAX's are 0 where `size` is not "
+        "given.",
+        equates=where_called(
+            r"jnp\.(unique\w*|union1d|setxor1d|setdiff1d|intersect1d)",
+            where_under(
+                set(DIFFERENTIATE),
+                of_each_leaf(where_values(lambda x, y: y == 0)),
+            ),
         ),
     ),
     Deliberate(

@@ -71,7 +71,9 @@ def changed(library: Any, x: Any, times: float) -> Any:
     if isinstance(x, float | complex):
         return x * (1 + times * float(np.finfo(np.float32).eps))
     eps = float(library.numpy.finfo(x.dtype).eps)
-    return library.numpy.asarray(np.asarray(x) * np.asarray(1 + times * eps).astype(x.dtype))
+    # Each element by another factor: a singular matrix would stay one.
+    factors = 1 + times * eps * np.cos(np.arange(x.size)).reshape(x.shape)
+    return library.numpy.asarray((np.asarray(x) * factors).astype(x.dtype))
 
 
 def moved(library: Any, results: Any, times: float) -> Any:

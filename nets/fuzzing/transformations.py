@@ -18,7 +18,9 @@ Arguments = Sequence[Any]
 def weights(jax: Any, x: Any) -> Any:
     """An array of the type of `x`, whose elements differ."""
     x = jax.numpy.asarray(x)
-    return jax.numpy.asarray(np.cos(1.0 + np.arange(x.size)).reshape(x.shape)).astype(x.dtype)
+    values = jax.numpy.asarray(np.cos(1.0 + np.arange(x.size)).reshape(x.shape)).astype(x.dtype)
+    # A number of Python is of a weak type, as the result is that is computed of such.
+    return values.item() if jax.typeof(x).weak_type and x.shape == () else values
 
 
 def is_inexact(jax: Any, x: Any) -> bool:

@@ -147,9 +147,11 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
         return lax.full(sizes, 0, typeof(edge).dtype)
     inexact = typeof(to_inexact(edge))
     begin, goal = cast(end, inexact), cast(edge, inexact)
+    if count == 1:  # exactly, also where the edge is not a number
+        return cast(broadcast_to(begin, sizes), typeof(edge))
     index = cast(lax.broadcasted_iota(np.int32, sizes, axis), inexact)
-    step = lax.div(lax.sub(goal, begin), cast(count, inexact))
-    out = lax.add(begin, lax.mul(index, step))
+    part = lax.div(index, cast(count, inexact))
+    out = lax.add(lax.mul(begin, lax.sub(cast(1, inexact), part)), lax.mul(goal, part))
     if typeof(edge).dtype.kind in "iu":
         out = lax.floor(out)
     return cast(out, typeof(edge))

@@ -113,7 +113,7 @@ def linspace(
         inexact = np.result_type(wanted, inexact)
         start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
-    distance = lax.div(lax.sub(stop, start), gaps if gaps > 0 else np.nan)
+    distance = lax.div(lax.sub(stop, start), gaps) if gaps > 0 else inexact.type(np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
     parts = lax.div(index, max(gaps, 1))
     if inexact.itemsize == 2:  # rounded once, at the end

@@ -12,7 +12,6 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import result_type
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.promotion import cast
 from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef
 
@@ -38,8 +37,11 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     leaves, structure = tree_flatten(pytree)
     types = [typeof(leaf) for leaf in leaves]
     if leaves:
-        meeting = result_type(*types)
-        vector = lax.concatenate([lax.reshape(cast(leaf, meeting), (-1,)) for leaf in leaves], 0)
+        # Numbers of Python keep their dtype: the vector is to hold all of them.
+        if len({aval.dtype for aval in types}) > 1:
+            meeting = result_type(*[aval.strip_weak_type() for aval in types]).dtype
+            leaves = [lax.convert_element_type(leaf, meeting) for leaf in leaves]
+        vector = lax.concatenate([lax.reshape(leaf, (-1,)) for leaf in leaves], 0)
     else:
         vector = jnp.zeros(0)
     return vector, _Unravel(structure, types, typeof(vector).dtype)

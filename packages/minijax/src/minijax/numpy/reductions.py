@@ -343,7 +343,8 @@ def _extreme(
         require_elements(name, a, axis)
         if where is not None:
             raise ValueError(f"{name}: where may leave no elements to choose from; give initial")
-        return _reduce(name, reduction, a, axis, out, keepdims, None, None)
+        chosen = _reduce(name, reduction, a, axis, out, keepdims, None, None)
+        return lax.convert_element_type(chosen, typeof(a).dtype)
     initial = _initial(name, initial, a)
     return combine(initial, _reduce(name, reduction, a, axis, out, keepdims, where, initial))
 

@@ -52,6 +52,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     start = down * columns + right
     row = reshape(a, (*lead, rows * columns))
     limit = start + (count - 1) * (columns + 1) + 1
+    row = lax.convert_element_type(row, typeof(a).dtype)
     return lax.slice_in_dim(row, start, limit, columns + 1, axis=-1)
 
 

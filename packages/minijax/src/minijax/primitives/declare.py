@@ -264,7 +264,8 @@ def reduction(
         require_kind(name, kinds, x)
         if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
             raise ValueError(f"{name}: axes {axes} are not distinct axes of {x}")
-        return [ShapedArray(tuple(n for i, n in enumerate(x.shape) if i not in axes), x.dtype)]
+        shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+        return [ShapedArray(shape, x.dtype, x.weak_type and "f" in kinds)]
 
     def vmap(
         axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape

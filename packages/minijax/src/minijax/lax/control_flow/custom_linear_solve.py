@@ -214,7 +214,11 @@ def _abstract_eval(
         found = [aval.strip_weak_type() for aval in (*of_program, *b)]
         if found != expected:
             raise TypeError(f"custom_linear_solve: a program takes {expected}, found {found}")
-    return programs.solve.out_avals  # type: ignore[no-any-return]
+    solution = [
+        ShapedArray(x.shape, x.dtype, like.weak_type)
+        for x, like in zip(programs.solve.out_avals, b, strict=False)
+    ]
+    return [*solution, *programs.solve.out_avals[len(b) :]]
 
 
 def _lower(

@@ -22,6 +22,7 @@ from minijax.lax.linalg.matrices import (
     mH,
     mT,
     tril,
+    weak_together,
 )
 from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.shapes.creation import iota
@@ -96,7 +97,7 @@ def _half(x: Any) -> Any:
 
 declare(
     cholesky_p,
-    abstract_eval=_type_of_cholesky,
+    abstract_eval=weak_together(_type_of_cholesky),
     lower=_lower_cholesky,
     vmap=leading_batch(cholesky_p),
     jvp=(_jvp_cholesky,),

@@ -20,6 +20,7 @@ from minijax.lax.linalg.matrices import (
     real_dtype,
     real_part,
     times_columns,
+    weak_together,
 )
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import declare
@@ -125,7 +126,7 @@ def times_columns_of_gaps(w: Any, like: Any) -> Any:
 
 declare(
     eigh_p,
-    abstract_eval=_types_of_eigh,
+    abstract_eval=weak_together(_types_of_eigh),
     lower=_lower_eigh,
     vmap=leading_batch(eigh_p),
     jvp=_jvp_eigh,
@@ -248,7 +249,7 @@ def _jvp_eig(
 
 declare(
     eig_p,
-    abstract_eval=_types_of_eig,
+    abstract_eval=weak_together(_types_of_eig),
     lower=_lower_eig,
     vmap=leading_batch(eig_p),
     jvp=_jvp_eig,
@@ -308,7 +309,7 @@ def _jvp_schur(primals: Any, tangents: Any, **params: Any) -> Any:
 
 declare(
     schur_p,
-    abstract_eval=_types_of_schur,
+    abstract_eval=weak_together(_types_of_schur),
     lower=_lower_schur,
     vmap=leading_batch(schur_p),
     jvp=_jvp_schur,

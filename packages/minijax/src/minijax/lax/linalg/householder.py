@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.primitives.lapack as lapack
-from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype
+from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype, weak_together
 from minijax.primitives.declare import Rule, declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
@@ -71,7 +71,7 @@ def _lower_hessenberg(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Va
 
 declare(
     hessenberg_p,
-    abstract_eval=_types_of_hessenberg,
+    abstract_eval=weak_together(_types_of_hessenberg),
     lower=_lower_hessenberg,
     vmap=leading_batch(hessenberg_p),
     jvp=_no_derivative("hessenberg"),
@@ -123,7 +123,7 @@ def _lower_tridiagonal(
 
 declare(
     tridiagonal_p,
-    abstract_eval=_types_of_tridiagonal,
+    abstract_eval=weak_together(_types_of_tridiagonal),
     lower=_lower_tridiagonal,
     vmap=leading_batch(tridiagonal_p),
     jvp=_no_derivative("tridiagonal"),
@@ -187,7 +187,7 @@ def _lower_ormqr(
 
 declare(
     ormqr_p,
-    abstract_eval=_type_of_ormqr,
+    abstract_eval=weak_together(_type_of_ormqr),
     lower=_lower_ormqr,
     vmap=leading_batch(ormqr_p),
     jvp=_no_derivative("ormqr"),

@@ -18,6 +18,7 @@ from minijax.lax.linalg.matrices import (
     permute_rows,
     tril,
     triu,
+    weak_together,
 )
 from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.shapes.creation import full
@@ -118,7 +119,7 @@ def _leading_eye(shape: Sequence[int], k: int, dtype: Any) -> Any:
 
 declare(
     lu_p,
-    abstract_eval=_types_of_lu,
+    abstract_eval=weak_together(_types_of_lu),
     lower=_lower_lu,
     vmap=leading_batch(lu_p),
     jvp=_jvp_lu,
@@ -205,7 +206,7 @@ across dimensions = [{n}] : ({o}, {s}) -> {mlir_type(ShapedArray(tuple(lead), dt
 
 declare(
     lu_pivots_to_permutation_p,
-    abstract_eval=_type_of_permutation,
+    abstract_eval=weak_together(_type_of_permutation),
     lower=_lower_permutation,
     vmap=leading_batch(lu_pivots_to_permutation_p),
 )
@@ -262,7 +263,7 @@ def _transpose_in_sides(
 
 declare(
     lu_solve_p,
-    abstract_eval=_type_of_solution,
+    abstract_eval=weak_together(_type_of_solution),
     lower=lower_by(_solve_by_factors),
     vmap=leading_batch(lu_solve_p),
     jvp=(

@@ -17,6 +17,7 @@ from minijax.lax.reductions.standard import reduce_sum
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.lax.shapes.reshaping import expand_dims, reshape
+from minijax.primitives.declare import Rule
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -47,6 +48,16 @@ def check_matrices(
         raise ValueError(f"{caller}: takes square matrices, found {aval}")
     if aval.dtype.name not in dtypes:
         raise TypeError(f"{caller}: found {aval}; the dtypes it takes are {', '.join(dtypes)}")
+
+
+def weak_together(rule: Rule) -> Rule:
+    """The rule for types, with results that are weak if all operands are."""
+
+    def types(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+        is_weak = all(aval.weak_type for aval in avals)
+        return [ShapedArray(x.shape, x.dtype, is_weak) for x in rule(*avals, **params)]
+
+    return types
 
 
 def is_complex(x: Any) -> bool:

@@ -20,6 +20,7 @@ from minijax.lax.linalg.matrices import (
     real_part,
     tril,
     triu,
+    weak_together,
 )
 from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.shapes.creation import full
@@ -126,7 +127,7 @@ def _lower_geqrf(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqrf_p,
-    abstract_eval=_types_of_geqrf,
+    abstract_eval=weak_together(_types_of_geqrf),
     lower=_lower_geqrf,
     vmap=leading_batch(geqrf_p),
     jvp=lambda primals, tangents: _no_derivative("geqrf"),
@@ -147,7 +148,7 @@ def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqp3_p,
-    abstract_eval=_types_of_geqp3,
+    abstract_eval=weak_together(_types_of_geqp3),
     lower=_lower_geqp3,
     vmap=leading_batch(geqp3_p),
     jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
@@ -175,7 +176,7 @@ def _lower_product(b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value) 
 
 declare(
     householder_product_p,
-    abstract_eval=_type_of_product,
+    abstract_eval=weak_together(_type_of_product),
     lower=_lower_product,
     vmap=leading_batch(householder_product_p),
     jvp=lambda primals, tangents: _no_derivative("householder_product"),
@@ -268,7 +269,7 @@ def _columns(x: Any, start: int, stop: int) -> Any:
 
 declare(
     qr_p,
-    abstract_eval=_types_of_qr,
+    abstract_eval=weak_together(_types_of_qr),
     lower=lower_by(_factors),
     vmap=leading_batch(qr_p),
     jvp=_jvp_qr,

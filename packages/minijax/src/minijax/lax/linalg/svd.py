@@ -22,6 +22,7 @@ from minijax.lax.linalg.matrices import (
     real_part,
     times_columns,
     times_rows,
+    weak_together,
 )
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import full
@@ -172,7 +173,7 @@ def _gaps(s: Any, like: Any) -> Any:
 
 declare(
     svd_p,
-    abstract_eval=_types_of_svd,
+    abstract_eval=weak_together(_types_of_svd),
     lower=_lower_svd,
     vmap=leading_batch(svd_p),
     jvp=_jvp_svd,

@@ -15,6 +15,7 @@ from minijax.lax.linalg.matrices import (
     mT,
     tril,
     triu,
+    weak_together,
 )
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
@@ -149,7 +150,7 @@ def _transpose_in_sides(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> Any:
 
 declare(
     triangular_solve_p,
-    abstract_eval=_type_of_solution,
+    abstract_eval=weak_together(_type_of_solution),
     lower=_lower_triangular_solve,
     vmap=leading_batch(triangular_solve_p),
     jvp=(

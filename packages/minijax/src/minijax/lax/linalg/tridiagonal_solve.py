@@ -8,7 +8,7 @@ import numpy as np
 import minijax.primitives.lapack as lapack
 from minijax.lax.elementwise.arithmetic import add, mul, neg
 from minijax.lax.indexing.slice_pad_concatenate import pad
-from minijax.lax.linalg.matrices import check_matrices, matrices_of
+from minijax.lax.linalg.matrices import check_matrices, matrices_of, weak_together
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
@@ -123,7 +123,7 @@ def _transpose_in_sides(
 
 declare(
     tridiagonal_solve_p,
-    abstract_eval=_type_of_solution,
+    abstract_eval=weak_together(_type_of_solution),
     lower=_lower,
     vmap=leading_batch(tridiagonal_solve_p),
     jvp=_jvp,

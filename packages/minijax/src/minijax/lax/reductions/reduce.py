@@ -15,6 +15,7 @@ import minijax.lax.elementwise.bits as bits
 import minijax.lax.elementwise.extremes as extremes
 import minijax.lax.reductions.standard as reductions
 from minijax.lax.elementwise.arithmetic import mul
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.reshaping import reshape, transpose
@@ -179,6 +180,8 @@ def reduce(
     if known is not None:
         reduction, neutral, combine = known
         out = reduction(xs[0], axes)
+        if not typeof(inits[0]).weak_type:
+            out = convert_element_type(out, avals[0].dtype)
         if not is_number(inits[0], neutral(avals[0].dtype)):
             check_inits("reduce", avals, [typeof(x) for x in inits], exact=True)
             out = combine(inits[0], out)
@@ -219,7 +222,8 @@ def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list
     xs, inits = halves(avals)
     check_inits("reduce", xs, inits)
     shape = tuple(n for i, n in enumerate(xs[0].shape) if i not in dimensions)
-    return [ShapedArray(shape, x.dtype) for x in xs]
+    is_weak = all(aval.weak_type for aval in avals)
+    return [ShapedArray(shape, x.dtype, is_weak) for x in xs]
 
 
 def _lower(

@@ -244,7 +244,8 @@ def int_pairs(pairs: Sequence[Sequence[int]]) -> str:
 def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
     xs, inits = halves(avals)
     check_inits("reduce_window", xs, inits)
-    return [ShapedArray(windowed_shape(x.shape, window), x.dtype) for x in xs]
+    is_weak = all(aval.weak_type for aval in avals)
+    return [ShapedArray(windowed_shape(x.shape, window), x.dtype, is_weak) for x in xs]
 
 
 def _lower(
@@ -329,7 +330,7 @@ def declare_window(
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds:
             raise TypeError(f"{name}: found {x}, whose elements cannot be combined so")
-        return [ShapedArray(windowed_shape(x.shape, window), x.dtype)]
+        return [ShapedArray(windowed_shape(x.shape, window), x.dtype, x.weak_type)]
 
     def lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:
         scalar = ShapedArray((), x.aval.dtype)

@@ -335,7 +335,7 @@ def _raveled(
         elif mode == "clip":
             index = lax.max(lax.min(index, size - 1), 0)
         total = lax.add(*promote(lax.mul(total, size), index))
-    return total if dtype is None else lax.convert_element_type(total, dtype)
+    return lax.convert_element_type(total, typeof(total).dtype if dtype is None else dtype)
 
 
 __all__ = [

@@ -207,7 +207,8 @@ def compress(
     if shape(condition)[0] > count:
         condition = lax.slice_in_dim(condition, 0, count)
     (indices,) = nonzero(condition, size=size, fill_value=count)
-    return take(a, indices, axis, mode="fill", fill_value=fill_value)
+    out = take(a, indices, axis, mode="fill", fill_value=fill_value)
+    return out if size is None else lax.convert_element_type(out, typeof(a).dtype)
 
 
 @hiding_frames

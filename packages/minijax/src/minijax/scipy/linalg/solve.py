@@ -19,6 +19,7 @@ from minijax.lax.linalg.matrices import (
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import cholesky
+from minijax.settings.promotion import weak_if_all_are
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
@@ -163,7 +164,8 @@ def solve(
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
     a, b = meet(a, b)
-    return _solve_positive(matrices_of("solve", a, square=True), b, lower)
+    x = _solve_positive(matrices_of("solve", a, square=True), b, lower)
+    return weak_if_all_are(x, a, b)
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:

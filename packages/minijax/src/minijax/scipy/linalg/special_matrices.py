@@ -236,8 +236,8 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
         raise ValueError(f"dft: dtype must be complex, found {found}")
     numbers = lax.iota(np.int32, size)
     # Whole turns are left out while numbers are integers, for the others are exact then.
-    turns = jnp.outer(numbers, numbers) % max(size, 1) / max(size, 1)
-    angles = (-2 * math.pi * turns).astype(np.zeros(0, found).real.dtype)
+    steps = (jnp.outer(numbers, numbers) % max(size, 1)).astype(np.zeros(0, found).real.dtype)
+    angles = -2 * math.pi * (steps / max(size, 1))
     return lax.complex(jnp.cos(angles), jnp.sin(angles)) / max(divisors[scale], 1.0)
 
 

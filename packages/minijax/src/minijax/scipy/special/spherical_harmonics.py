@@ -9,6 +9,7 @@ from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
+from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -67,6 +68,9 @@ def sph_harm_y(
 @operation(static="n_max")
 def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     theta, phi = real_arrays("sph_harm_y", theta, phi)
+    if not typeof(m).weak_type:  # as of the phase, `1j * m`
+        wide = jnp.promote_types(theta.dtype, default_float())
+        theta, phi = theta.astype(wide), phi.astype(wide)
     shape = jnp.broadcast_shapes(*[typeof(x).shape for x in (n, m, theta, phi)])
     cos, sin = (jnp.broadcast_to(f(theta), shape) for f in (jnp.cos, jnp.sin))
     degree, order = jnp.broadcast_to(n, shape), jnp.broadcast_to(m, shape)
