@@ -1,7 +1,7 @@
 """Counts code lines: neither blank, nor comment, nor docstring.
 
 `./noxw -s lines` prints a table of the packages and of the rooms of the full library, and how many
-of the lines are imports and lists of names (`__all__`). Its numbers for the stages stand in
+of the lines are imports and lists of public names (`__all__`). Its numbers for the stages stand in
 README.md, rounded to tens; `-- --write` brings them up to date.
 """
 
@@ -42,6 +42,13 @@ def span(node: ast.AST) -> range:
     return range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
 
 
+def is_list_of_names(node: ast.AST) -> bool:
+    """Return True for an assignment to `__all__`, and for a call that sets it."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
+    return isinstance(node, ast.Expr) and "set_all" in ast.unparse(node).partition("(")[0]
+
+
 def count(file: Path) -> Count:
     """Count one file."""
     text = file.read_text(encoding="utf-8")
@@ -55,9 +62,7 @@ def count(file: Path) -> Count:
             first = node.body[0] if node.body else None
             if ast.get_docstring(node, clean=False) is not None and first is not None:
                 code.difference_update(span(first))
-        elif isinstance(node, ast.Import | ast.ImportFrom) or (
-            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        ):
+        elif isinstance(node, ast.Import | ast.ImportFrom) or is_list_of_names(node):
             imports.update(span(node))
     return Count(1, len(code), len(imports & code))
 
