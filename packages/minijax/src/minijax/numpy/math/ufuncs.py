@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
 from minijax.lax.elementwise.selection import where
@@ -467,17 +466,30 @@ def _as_ufunc(
     return lambda call: ufunc(call, nin, 1, identity=identity, call=call, **methods)
 
 
-@_as_ufunc(1)
+def _ufunc_of(
+    call: Any, nin: int, identity: Any = None, **methods: Any
+) -> Callable[[Callable[..., Any]], ufunc]:
+    """Decorator: a `ufunc` that is a function of `lax`, with the name and docstring that follow."""
+
+    def decorate(described: Callable[..., Any]) -> ufunc:
+        function = _as_ufunc(nin, identity, **methods)(call)
+        for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
+            setattr(function, attribute, getattr(described, attribute))
+        return function
+
+    return decorate
+
+
+@_ufunc_of(lax.neg, 1)
 def negative(x: Any) -> Any:
     """`-x`.
 
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
-    return stage2.neg(x)
 
 
-@_as_ufunc(2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
+@_ufunc_of(lax.add, 2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
 def add(x: Any, y: Any) -> Any:
     """`x + y`.
 
@@ -485,33 +497,27 @@ def add(x: Any, y: Any) -> Any:
     Array([[11, 21],
            [12, 22]], dtype=int32)
     """
-    require_meeting(x, y)
-    return stage2.add(x, y)
 
 
-@_as_ufunc(2, at=_subtract_at)
+@_ufunc_of(lax.sub, 2, at=_subtract_at)
 def subtract(x: Any, y: Any) -> Any:
     """`x - y`.
 
     >>> jnp.subtract(jnp.array([5, 7]), 2)
     Array([3, 5], dtype=int32)
     """
-    require_meeting(x, y)
-    return stage2.sub(x, y)
 
 
-@_as_ufunc(2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
+@_ufunc_of(lax.mul, 2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
 def multiply(x: Any, y: Any) -> Any:
     """`x * y`.
 
     >>> jnp.multiply(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """
-    require_meeting(x, y)
-    return stage2.mul(x, y)
 
 
-@_as_ufunc(2, reduce=_reduce_of_extreme(max))
+@_ufunc_of(lax.max, 2, reduce=_reduce_of_extreme(max))
 def maximum(x: Any, y: Any) -> Any:
     """The larger of `x` and `y`; not a number where one of them is not.
 
@@ -520,10 +526,9 @@ def maximum(x: Any, y: Any) -> Any:
     >>> jnp.maximum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
     """
-    return lax.max(x, y)
 
 
-@_as_ufunc(2, reduce=_reduce_of_extreme(min))
+@_ufunc_of(lax.min, 2, reduce=_reduce_of_extreme(min))
 def minimum(x: Any, y: Any) -> Any:
     """The smaller of `x` and `y`; not a number where one of them is not.
 
@@ -532,37 +537,33 @@ def minimum(x: Any, y: Any) -> Any:
     >>> jnp.minimum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
     """
-    return lax.min(x, y)
 
 
-@_as_ufunc(2, -1, reduce=_reduce_of_bits("and"))
+@_ufunc_of(lax.bitwise_and, 2, -1, reduce=_reduce_of_bits("and"))
 def bitwise_and(x: Any, y: Any) -> Any:
     """`x & y`, bit by bit.
 
     >>> jnp.bitwise_and(jnp.array([0b1100, 0b1111]), 0b1010)
     Array([ 8, 10], dtype=int32)
     """
-    return lax.bitwise_and(x, y)
 
 
-@_as_ufunc(2, 0, reduce=_reduce_of_bits("or"))
+@_ufunc_of(lax.bitwise_or, 2, 0, reduce=_reduce_of_bits("or"))
 def bitwise_or(x: Any, y: Any) -> Any:
     """`x | y`, bit by bit.
 
     >>> jnp.bitwise_or(jnp.array([0b1100, 0b0001]), 0b1010)
     Array([14, 11], dtype=int32)
     """
-    return lax.bitwise_or(x, y)
 
 
-@_as_ufunc(2, 0, reduce=_reduce_of_bits("xor"))
+@_ufunc_of(lax.bitwise_xor, 2, 0, reduce=_reduce_of_bits("xor"))
 def bitwise_xor(x: Any, y: Any) -> Any:
     """`x ^ y`, bit by bit.
 
     >>> jnp.bitwise_xor(jnp.array([0b1100, 0b0001]), 0b1010)
     Array([ 6, 11], dtype=int32)
     """
-    return lax.bitwise_xor(x, y)
 
 
 def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
