@@ -8,7 +8,6 @@ from minijax.callbacks.pure_callback import one_by_one, refuse_derivative, types
 from minijax.primitives.declare_program import declare_program
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.tree import tree_unflatten
 from minijax_stage2.vmap import BatchDim
@@ -159,4 +158,4 @@ for _primitive, _vmap, _jvp in (
         calls_host=True,
     )
 
-set_all(globals())
+__all__ = ["debug_callback", "effects_barrier", "io_callback"]

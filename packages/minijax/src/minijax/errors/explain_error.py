@@ -4,7 +4,6 @@ import re
 import sys
 from pathlib import Path
 
-from minijax.settings.public_names import set_all
 from minijax_stage1.errors import ExplainedError
 
 PAGES = Path(__file__).with_name("pages")
@@ -52,4 +51,4 @@ def _page(error: BaseException | type[BaseException] | str) -> Path:
     raise ValueError(f"explain_error: {names[0]!r} has no page; these have one: {known}")
 
 
-set_all(globals())
+__all__ = ["explain_error"]

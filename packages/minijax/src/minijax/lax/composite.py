@@ -6,7 +6,6 @@ from typing import Any
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.named_scope import named_call
-from minijax.settings.public_names import set_all
 from minijax_stage2.flat_function import require_function
 
 
@@ -39,4 +38,4 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     return evaluated_by_library(named_call(decomposition, name=name))
 
 
-set_all(globals())
+__all__ = ["composite"]

@@ -13,7 +13,6 @@ from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
@@ -142,4 +141,4 @@ declare(
     transpose=(_transpose_fft,),
 )
 
-set_all(globals())
+__all__ = ["FftType", "fft"]

@@ -20,6 +20,7 @@ from minijax.lax.convolution.conv import *
 from minijax.lax.convolution.conv_general_dilated import *
 from minijax.lax.convolution.dimension_numbers import *
 from minijax.lax.dot import *
+from minijax.lax.elementwise.abs_and_sign import *
 from minijax.lax.elementwise.arithmetic import *
 from minijax.lax.elementwise.bits import *
 from minijax.lax.elementwise.comparisons import *

@@ -11,7 +11,6 @@ from minijax.lax.indexing.slice_pad_concatenate import index_in_dim
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare, no_derivative
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -182,4 +181,4 @@ declare(
     jvp=(no_derivative("rng_uniform", "a"), no_derivative("rng_uniform", "b")),
 )
 
-set_all(globals())
+__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.public_names import set_all
 from minijax.transforms.axis_names import axis_of
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
@@ -72,4 +71,4 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
     return tree_to_arrays(x)
 
 
-set_all(globals())
+__all__ = ["pcast", "with_sharding_constraint"]

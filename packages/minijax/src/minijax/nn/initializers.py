@@ -16,8 +16,8 @@ from minijax.errors.argument_errors import fits
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.random.continuous import normal_numbers
 from minijax.random.keys import single_key
+from minijax.random.normal import normal_numbers
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints

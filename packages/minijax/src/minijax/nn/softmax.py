@@ -8,7 +8,6 @@ import minijax.numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -119,4 +118,4 @@ def softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
     return out if where is None else jnp.where(where, out, 0)
 
 
-set_all(globals())
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax"]

@@ -13,7 +13,6 @@ from minijax.numpy.math.arithmetic import remainder
 from minijax.numpy.sorting import searchsorted
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
@@ -105,4 +104,4 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, lax.concatenate([lasts[1], fp, firsts[1]], 0)
 
 
-set_all(globals())
+__all__ = ["interp"]

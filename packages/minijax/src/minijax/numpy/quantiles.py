@@ -13,7 +13,6 @@ from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_to
@@ -254,4 +253,4 @@ def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> An
     return lax.convert_element_type(lax.add(*weighted), typeof(ordered).dtype)
 
 
-set_all(globals())
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

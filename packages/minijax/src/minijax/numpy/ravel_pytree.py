@@ -10,7 +10,6 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef
@@ -95,4 +94,4 @@ class _Unravel:
         return self.structure, self.types, self.dtype
 
 
-set_all(globals())
+__all__ = ["ravel_pytree"]

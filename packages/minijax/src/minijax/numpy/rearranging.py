@@ -23,7 +23,6 @@ from minijax.numpy.shapes import (
 )
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
@@ -282,4 +281,4 @@ def resize(a: Any, new_shape: Axes) -> Any:
     return reshape(lax.slice_in_dim(tile(row, times), 0, total), sizes)
 
 
-set_all(globals())
+__all__ = ["flip", "fliplr", "flipud", "repeat", "resize", "roll", "rot90", "tile"]

@@ -16,7 +16,6 @@ from minijax.lax.indexing.dynamic_slice import index_dtype
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import shape
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, is_inexact
 
@@ -232,4 +231,4 @@ def segment_min(
     return _segments("segment_min", data, segment_ids, num_segments, *options)
 
 
-set_all(globals())
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -7,7 +7,6 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.shapes import ndim, shape
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2.functions import canonical_axis, ints
 
 Sections = int | Sequence[int]
@@ -117,4 +116,4 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
 
 
-set_all(globals())
+__all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]

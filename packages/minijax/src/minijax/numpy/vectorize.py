@@ -9,7 +9,6 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.shapes import expand_dims, ndim, shape, squeeze
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import require_one_count
-from minijax.settings.public_names import set_all
 from minijax.transforms.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
@@ -226,4 +225,4 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequenc
     return a
 
 
-set_all(globals())
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

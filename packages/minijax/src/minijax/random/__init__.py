@@ -9,6 +9,7 @@ from minijax.random.continuous import *
 from minijax.random.gamma import *
 from minijax.random.keys import *
 from minijax.random.multivariate import *
+from minijax.random.normal import *
 from minijax.random.poisson import *
 from minijax.random.uniform import *
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade

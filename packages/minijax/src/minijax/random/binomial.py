@@ -13,7 +13,6 @@ from minijax.random.keys import single_key, split
 from minijax.random.uniform import uniform_numbers
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
@@ -172,4 +171,4 @@ def multinomial(
     return jnp.moveaxis(counts, 0, -1).astype(default_float() if dtype is None else dtype)
 
 
-set_all(globals())
+__all__ = ["binomial", "multinomial"]

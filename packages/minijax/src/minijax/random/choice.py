@@ -14,7 +14,6 @@ from minijax.random.keys import single_key
 from minijax.random.uniform import randint, uniform_numbers
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -232,4 +231,4 @@ def _count(role: str, x: Any) -> int:
     return int(x)
 
 
-set_all(globals())
+__all__ = ["categorical", "choice", "permutation"]

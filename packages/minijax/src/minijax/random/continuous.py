@@ -1,4 +1,4 @@
-"""The normal distribution, and what is made of it by formulas."""
+"""Continuous distributions made of uniform and normal numbers by formulas."""
 
 from typing import Any
 
@@ -18,116 +18,12 @@ from minijax.random.arguments import (
     spread,
 )
 from minijax.random.keys import single_key
+from minijax.random.normal import normal_numbers
 from minijax.random.uniform import rademacher, uniform_numbers
 from minijax.runtime.operation import operation
+from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
-
-ONE = np.float32(1.0)
-
-
-@operation(static=("shape", "dtype"))
-def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """Numbers of the normal distribution with mean 0 and variance 1.
-
-    Arguments:
-        key: the key.
-        shape: the shape of the result.
-        dtype: a dtype of real or complex numbers; the default float if not given. Real and
-            imaginary parts of complex numbers have variance 1/2 each.
-
-    Raises:
-        TypeError: `key` is not a key.
-        ValueError: `key` is more than one, or `dtype` neither real nor complex.
-
-    >>> from minijax import random
-    >>> random.normal(random.key(0), (2,))
-    Array([1.6226422, 2.0252647], dtype=float32)
-    """
-    key, sizes = single_key("normal", key), sizes_of("normal", shape)
-    if dtype is None or dtype_of_numbers("normal", dtype).kind != "c":
-        return normal_numbers(key, sizes, float_dtype("normal", dtype))
-    dtype = dtype_of_numbers("normal", dtype)
-    part = np.finfo(dtype).dtype
-    real, imaginary = (
-        lax.convert_element_type(normal_numbers(new_key(key, i), sizes, part), dtype)
-        for i in range(2)
-    )
-    return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
-
-
-def normal_numbers(
-    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
-) -> Any:
-    """`normal` of arguments that are known to be right, times `stddev` if given.
-
-    The two factors are multiplied first, so that each number is rounded once.
-    """
-    above_minus_1 = np.nextafter(dtype.type(-1), dtype.type(0), dtype=dtype)
-    u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
-    sqrt2 = dtype.type(np.sqrt(2))
-    if stddev is None:
-        return lax.mul(sqrt2, lax.erf_inv(u))
-    return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
-
-
-@operation(static=("shape", "dtype"))
-def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
-) -> Any:
-    """Numbers of the normal distribution, of those between `lower` and `upper` only.
-
-    Arguments:
-        key: the key.
-        lower: the lower bound; a number or what broadcasts to `shape`.
-        upper: the upper bound; a number or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the bounds meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
-
-    Raises:
-        ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
-
-    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
-    >>> bool(jnp.all((x >= -1) & (x <= 2)))
-    True
-    """
-    key, dtype = single_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
-    sizes = result_shape("truncated_normal", shape, lower, upper)
-    lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
-    sqrt2 = dtype.type(np.sqrt(2))
-    u = uniform_numbers(
-        key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
-    )
-    out = lax.mul(sqrt2, lax.erf_inv(u))
-    infinity = dtype.type(np.inf)
-    above = lax.nextafter(lax.stop_gradient(lower), infinity)
-    below = lax.nextafter(lax.stop_gradient(upper), lax.neg(infinity))
-    return lax.min(lax.max(out, above), below)
-
-
-@operation(static=("shape", "dtype"))
-def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`.
-
-    Arguments:
-        key: the key.
-        sigma: the standard deviation; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
-
-    Raises:
-        TypeError: `key` is not a key.
-        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
-            not real.
-
-    >>> x = random.lognormal(random.key(0), 0.5, (1000,))
-    >>> f"{jnp.std(jnp.log(x)):.1f}"
-    '0.5'
-    """
-    sizes = result_shape("lognormal", shape, sigma)
-    numbers = normal(single_key("lognormal", key), sizes, dtype)
-    return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
 
 
 @operation(static=("shape", "dtype"))
@@ -473,21 +369,4 @@ def _tiny(dtype: np.dtype[Any]) -> Any:
     return dtype.type(finfo(dtype).tiny)
 
 
-__all__ = [
-    "cauchy",
-    "double_sided_maxwell",
-    "exponential",
-    "geometric",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "lognormal",
-    "maxwell",
-    "normal",
-    "pareto",
-    "rayleigh",
-    "triangular",
-    "truncated_normal",
-    "wald",
-    "weibull_min",
-]
+set_all(globals())

@@ -17,8 +17,9 @@ from minijax.random.arguments import (
     result_shape,
     spread,
 )
-from minijax.random.continuous import exponential, normal_numbers
+from minijax.random.continuous import exponential
 from minijax.random.keys import counts, single_key
+from minijax.random.normal import normal_numbers
 from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
 from minijax.runtime.operation import operation

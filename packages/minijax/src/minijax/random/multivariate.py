@@ -5,11 +5,10 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax.shapes.creation import sizes_of
 from minijax.random.arguments import Shape, broadcast_sizes, float_dtype
-from minijax.random.continuous import normal, normal_numbers
 from minijax.random.keys import single_key
+from minijax.random.normal import normal, normal_numbers
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
 
@@ -103,4 +102,4 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | 
     return jnp.swapaxes(q, -1, -2) if n < columns else q
 
 
-set_all(globals())
+__all__ = ["multivariate_normal", "orthogonal"]

@@ -10,7 +10,6 @@ from minijax.random.arguments import Shape, int_dtype, new_key, require_exact, r
 from minijax.random.keys import single_key
 from minijax.random.uniform import uniform_numbers
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 FLOAT = np.dtype(np.float32)
@@ -115,4 +114,4 @@ def _by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     return lax.while_loop(is_going, step, start)[1]
 
 
-set_all(globals())
+__all__ = ["poisson"]

@@ -13,7 +13,6 @@ from minijax import xla
 from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.staging import struct_of
-from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr
@@ -228,4 +227,4 @@ class Compiled(_Stage):
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
-set_all(globals())
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]

@@ -7,7 +7,6 @@ import time
 from contextlib import suppress
 
 from minijax.settings.config import config
-from minijax.settings.public_names import set_all
 from minijax_stage1.source import Source, user_source
 
 _seconds = config.declare(
@@ -133,4 +132,4 @@ def _after_fork_in_child() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
-set_all(globals())
+__all__ = ["noticed_when_slow"]

@@ -12,7 +12,6 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -180,4 +179,4 @@ def idctn(
     return _along_all("idctn", _idct, x, s, axes, norm)
 
 
-set_all(globals())
+__all__ = ["dct", "dctn", "idct", "idctn"]

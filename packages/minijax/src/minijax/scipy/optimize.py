@@ -13,7 +13,6 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.line_search import line_search
-from minijax.settings.public_names import set_all
 from minijax.transforms.transformations import value_and_grad
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
@@ -198,4 +197,4 @@ def minimize(
     return _bfgs(lambda x: fun(x, *args), x, **(options or {}))
 
 
-set_all(globals())
+__all__ = ["OptimizeResults", "minimize"]

@@ -14,7 +14,7 @@ def set_all(namespace: Namespace) -> None:
     """Set `__all__` of a module: the names of the functions and classes that it defines.
 
     A module calls this in its last line if all of them are public, apart from those with a leading
-    underscore.
+    underscore, and are too many to be listed in one line.
 
     Arguments:
         namespace: `globals()` of the module.

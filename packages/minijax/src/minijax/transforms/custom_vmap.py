@@ -19,7 +19,6 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import cut, stage_body
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.public_names import set_all
 from minijax.transforms.custom_derivatives.call import by_position
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
@@ -305,4 +304,4 @@ declare_program(
 )
 
 
-set_all(globals())
+__all__ = ["custom_vmap"]

@@ -15,7 +15,6 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.not_given import not_given
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -194,4 +193,4 @@ def _meeting_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
     return ShapedArray(avals[0].shape, meeting.dtype) if fits else None
 
 
-set_all(globals())
+__all__ = ["cond", "switch"]

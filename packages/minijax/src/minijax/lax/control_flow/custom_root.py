@@ -8,7 +8,6 @@ from minijax.primitives.loops import cut
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.public_names import set_all
 from minijax.transforms.custom_derivatives.rules import JvpRule, custom_call
 from minijax_stage2 import Zero, neg, typeof
 from minijax_stage2.argument_names import argument_names
@@ -116,4 +115,4 @@ def custom_root(
     return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
 
 
-set_all(globals())
+__all__ = ["custom_root"]

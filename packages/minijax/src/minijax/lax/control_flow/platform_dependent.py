@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax import xla
 from minijax.errors.tracebacks import hiding_frames
-from minijax.settings.public_names import set_all
 from minijax_stage2.shown import shown
 
 
@@ -45,4 +44,4 @@ def platform_dependent(
     return chosen(*args)
 
 
-set_all(globals())
+__all__ = ["platform_dependent"]

@@ -19,7 +19,6 @@ from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import promote
-from minijax.settings.public_names import set_all
 from minijax.transforms.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
@@ -341,4 +340,4 @@ def _one_by_one(f: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return step
 
 
-set_all(globals())
+__all__ = ["fori_loop", "map", "scan"]

@@ -9,7 +9,6 @@ import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -102,4 +101,4 @@ declare(
 )
 
 
-set_all(globals())
+__all__ = ["bitcast_convert_type", "convert_element_type"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax.lax.elementwise.abs_and_sign import abs, sign
 from minijax.lax.elementwise.arithmetic import div, mul, neg
-from minijax.lax.elementwise.complex_numbers import abs, sign
 from minijax.primitives.declare import binary, declare, require_kind, unary
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, integer_pow, mul, neg, square, sub
 from minijax.lax.elementwise.bits import bitwise_and
 from minijax.lax.elementwise.comparisons import gt, lt
-from minijax.lax.elementwise.complex_numbers import abs
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import mul, neg
 from minijax.lax.elementwise.bits import bitwise_and
 from minijax.lax.elementwise.comparisons import lt
-from minijax.lax.elementwise.complex_numbers import abs
 from minijax.lax.elementwise.conversion import bitcast_convert_type
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Rule, lower_by_primitives

@@ -3,7 +3,6 @@
 import enum
 from typing import NamedTuple
 
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive
 
 Dims = tuple[int, ...]
@@ -98,4 +97,4 @@ gather_p = Primitive("gather")
 scatter_add_p = Primitive("scatter_add")
 
 
-set_all(globals())
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]

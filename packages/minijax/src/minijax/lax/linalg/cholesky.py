@@ -6,9 +6,9 @@ from typing import Any
 import minijax.primitives.lapack as lapack
 import minijax_stage2 as stage2
 from minijax.lax.control_flow.scan import scan
+from minijax.lax.elementwise.abs_and_sign import abs as absolute
 from minijax.lax.elementwise.arithmetic import mul
 from minijax.lax.elementwise.comparisons import eq
-from minijax.lax.elementwise.complex_numbers import abs as absolute
 from minijax.lax.elementwise.extremes import max as maximum
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import rsqrt

@@ -9,7 +9,6 @@ from minijax.primitives.declare import Rule, declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -193,4 +192,4 @@ declare(
     jvp=_no_derivative("ormqr"),
 )
 
-set_all(globals())
+__all__ = ["hessenberg", "ormqr", "tridiagonal"]

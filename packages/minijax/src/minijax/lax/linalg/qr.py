@@ -27,7 +27,6 @@ from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -275,4 +274,4 @@ declare(
     jvp=_jvp_qr,
 )
 
-set_all(globals())
+__all__ = ["geqrf", "householder_product", "qr"]

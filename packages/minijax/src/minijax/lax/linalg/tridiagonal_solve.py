@@ -14,7 +14,6 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -130,4 +129,4 @@ declare(
     transpose=(None, None, None, _transpose_in_sides),
 )
 
-set_all(globals())
+__all__ = ["tridiagonal_solve"]

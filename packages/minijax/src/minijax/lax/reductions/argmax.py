@@ -14,7 +14,6 @@ from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import lower_as
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact
@@ -120,4 +119,4 @@ def _declare_arg(
 _declare_arg(argmax_p, gt, smallest)
 _declare_arg(argmin_p, lt, largest)
 
-set_all(globals())
+__all__ = ["argmax", "argmin"]

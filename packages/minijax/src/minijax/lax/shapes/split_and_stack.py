@@ -7,7 +7,6 @@ from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import Shape
@@ -126,4 +125,4 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple([squeeze(part, (axis,)) for part in parts])
 
 
-set_all(globals())
+__all__ = ["split", "stack", "unstack"]

@@ -6,9 +6,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from minijax.lax.elementwise.abs_and_sign import abs, sign
 from minijax.lax.elementwise.arithmetic import add, div, mul, sub
 from minijax.lax.elementwise.comparisons import gt, le
-from minijax.lax.elementwise.complex_numbers import abs, sign
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import sqrt
 from minijax.lax.elementwise.widening import in_32_bits_at_least

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
+from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, square, sub
 from minijax.lax.elementwise.comparisons import eq, lt
-from minijax.lax.elementwise.complex_numbers import abs
 from minijax.lax.elementwise.rounding import round
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp

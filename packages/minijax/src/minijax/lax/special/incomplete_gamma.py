@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
 from minijax.lax.elementwise.comparisons import eq, ge, gt, le, lt, ne
-from minijax.lax.elementwise.complex_numbers import abs
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, log
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits

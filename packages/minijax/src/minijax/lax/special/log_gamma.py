@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_or, shift_right_logical
 from minijax.lax.elementwise.comparisons import eq, lt
-from minijax.lax.elementwise.complex_numbers import abs
 from minijax.lax.elementwise.conversion import bitcast_convert_type
 from minijax.lax.elementwise.rounding import RoundingMethod, round
 from minijax.lax.elementwise.selection import where

@@ -13,7 +13,6 @@ from minijax.lax.linalg.svd import svd
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.linalg.solve import inv
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -176,4 +175,4 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     return along.sum(lax.gt(s, cutoff), -1, dtype=default_int())
 
 
-set_all(globals())
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

@@ -8,7 +8,6 @@ from minijax.numpy.math.comparisons import greater, less
 from minijax.numpy.math.floating_point import isnan
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -55,4 +54,4 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
     return arr if max is None else lax.min(max, arr)
 
 
-set_all(globals())
+__all__ = ["clip", "fmax", "fmin"]

@@ -7,7 +7,6 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 
@@ -70,4 +69,4 @@ def angle(z: Any, deg: bool = False) -> Any:
     return lax.mul(angles, 180 / math.pi) if deg else angles
 
 
-set_all(globals())
+__all__ = ["angle", "conj", "conjugate", "imag", "real"]

@@ -13,7 +13,6 @@ from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
-from minijax.settings.public_names import set_all
 from minijax.transforms.transformations import jvp
 from minijax_stage2 import typeof
 
@@ -259,4 +258,4 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return out, jnp.where(jnp.all(jnp.isfinite(f)), error, jnp.inf)
 
 
-set_all(globals())
+__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]

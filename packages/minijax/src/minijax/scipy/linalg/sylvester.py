@@ -9,7 +9,6 @@ from minijax.lax.linalg.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -81,4 +80,4 @@ def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
     return u @ jnp.linalg.solve(v.T, y.T).T
 
 
-set_all(globals())
+__all__ = ["solve_sylvester"]

@@ -14,7 +14,6 @@ from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
@@ -221,4 +220,4 @@ def correlate2d(
     return lax.slice(out, starts, stops)
 
 
-set_all(globals())
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]

@@ -18,7 +18,6 @@ from minijax.scipy.signal.segments import (
     real_dtype,
     require_frequency,
 )
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 
@@ -203,4 +202,4 @@ def _overlapped(z: Any, window: Any, segments: Segments, one_sided: bool, cut: i
     return total[..., cut : length - cut]
 
 
-set_all(globals())
+__all__ = ["istft", "stft"]

@@ -19,7 +19,6 @@ from minijax.scipy.signal.segments import (
     is_one_sided,
     real_dtype,
 )
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -222,4 +221,4 @@ def _median(powers: Any) -> Any:
     return jnp.median(powers, axis=-2) / float(bias)
 
 
-set_all(globals())
+__all__ = ["csd", "welch"]

@@ -11,7 +11,6 @@ from minijax.numpy.dtypes import computation_dtype
 from minijax.numpy.math.operands import real_arrays
 from minijax.numpy.math.transcendental import real_floats
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -97,4 +96,4 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     return jnp.where(is_zero, at_zero, wanted / total).astype(dtype)
 
 
-set_all(globals())
+__all__ = ["bessel_jn", "i0e", "i1", "i1e"]

@@ -12,7 +12,6 @@ from minijax.numpy.math.operands import strong_floats
 from minijax.numpy.math.transcendental import real_floats
 from minijax.primitives.declare import Unary, unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 
 
 @operation
@@ -117,4 +116,4 @@ def erfcx(x: Any) -> Any:
     return _erfcx_of(*strong_floats("erfcx", x))
 
 
-set_all(globals())
+__all__ = ["erf", "erfc", "erfcx", "erfinv"]

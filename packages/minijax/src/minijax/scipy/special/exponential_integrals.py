@@ -20,7 +20,6 @@ from minijax.lax.special.series import converge
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import binary, no_derivative, unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
 
@@ -209,4 +208,4 @@ def expi(x: Any) -> Any:
     return _expi_of(*strong_floats("expi", x))
 
 
-set_all(globals())
+__all__ = ["exp1", "expi", "expn"]

@@ -11,7 +11,6 @@ from minijax.lax.elementwise.widening import in_64_bits
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 
 _NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
 _TERMS = 16
@@ -134,4 +133,4 @@ _of_sine = _declare("sin", 0)
 _of_cosine = _declare("cos", 1)
 
 
-set_all(globals())
+__all__ = ["fresnel"]

@@ -14,7 +14,6 @@ from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -198,4 +197,4 @@ def ndtri(p: Any) -> Any:
     return _ndtri_of(*strong_floats("ndtri", p))
 
 
-set_all(globals())
+__all__ = ["log_ndtr", "ndtr", "ndtri"]

@@ -11,7 +11,6 @@ from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
-from minijax.settings.public_names import set_all
 
 
 @operation
@@ -46,4 +45,4 @@ def _flat_t(h: Any, a: Any) -> Any:
     return a / (4 * math.pi) * jnp.sum(jnp.asarray(weights, a.dtype) * densities, -1)
 
 
-set_all(globals())
+__all__ = ["owens_t"]

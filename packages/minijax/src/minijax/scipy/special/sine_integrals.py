@@ -16,7 +16,6 @@ from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 
 # f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
 _F = (
@@ -118,4 +117,4 @@ def sici(x: Any) -> tuple[Any, Any]:
     return _si_of(x), _ci_of(x)
 
 
-set_all(globals())
+__all__ = ["sici"]

@@ -13,7 +13,6 @@ from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import unary
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 # B(2k) / (2k + 1)! for the Bernoulli numbers B, highest k first.
@@ -81,4 +80,4 @@ def spence(x: Any) -> Any:
     return _spence_of(*strong_floats("spence", x))
 
 
-set_all(globals())
+__all__ = ["spence"]

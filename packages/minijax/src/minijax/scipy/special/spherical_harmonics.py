@@ -12,7 +12,6 @@ from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError
 
@@ -103,4 +102,4 @@ def _root(x: Any) -> Any:
     return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
 
 
-set_all(globals())
+__all__ = ["sph_harm_y"]

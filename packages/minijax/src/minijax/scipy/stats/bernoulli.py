@@ -6,7 +6,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.scipy.special import xlog1py, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 def _is_probability(p: Any) -> Any:
@@ -55,4 +54,4 @@ def ppf(q: Any, p: Any) -> Any:
     return jnp.where(_is_probability(p) & _is_probability(q), out, math.nan)
 
 
-set_all(globals())
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]

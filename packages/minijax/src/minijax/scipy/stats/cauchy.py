@@ -9,7 +9,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -99,4 +98,4 @@ def _quantile(q: Any) -> Any:
     return jnp.where(jnp.abs(q - 0.5) < 0.25, middle, jnp.where(q <= 0.5, -tail, tail))
 
 
-set_all(globals())
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -9,7 +9,6 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
 from minijax.settings.promotion import require_one_dtype
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -61,4 +60,4 @@ def pdf(x: Any, alpha: Any) -> Any:
     return jnp.exp(logpdf(x, alpha))
 
 
-set_all(globals())
+__all__ = ["logpdf", "pdf"]

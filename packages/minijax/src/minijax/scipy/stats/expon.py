@@ -8,7 +8,6 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -79,4 +78,4 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((q >= 0) & (q <= 1), loc - scale * jnp.log1p(-q), math.nan)
 
 
-set_all(globals())
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -10,7 +10,6 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.scipy.special import gammainc, gammaincc, gammaln, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -73,4 +72,4 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
 
 
-set_all(globals())
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]

@@ -5,7 +5,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -37,4 +36,4 @@ def cdf(x: Any, beta: Any) -> Any:
     return 0.5 * (1 + lax.sign(x) * lax.igamma(1 / beta, jnp.abs(x) ** beta))
 
 
-set_all(globals())
+__all__ = ["cdf", "logpdf", "pdf"]

@@ -6,7 +6,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.scipy.special import xlog1py
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -29,4 +28,4 @@ def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
     """
 
 
-set_all(globals())
+__all__ = ["logpmf", "pmf"]

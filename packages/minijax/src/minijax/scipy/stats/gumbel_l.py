@@ -8,7 +8,6 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -81,4 +80,4 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((p > 0) & (p < 1), loc + scale * jnp.log(-jnp.log1p(-p)), math.nan)
 
 
-set_all(globals())
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -7,7 +7,6 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -43,4 +42,4 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(is_below, tail, 1 - tail)
 
 
-set_all(globals())
+__all__ = ["cdf", "logpdf", "pdf"]

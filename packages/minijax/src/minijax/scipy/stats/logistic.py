@@ -8,7 +8,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.scipy.special import expit, logit
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -71,4 +70,4 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return -logit(x) * scale + loc
 
 
-set_all(globals())
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]

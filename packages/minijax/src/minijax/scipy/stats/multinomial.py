@@ -10,7 +10,6 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
 from minijax.settings.promotion import require_meeting
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
 
@@ -51,4 +50,4 @@ def pmf(x: Any, n: Any, p: Any) -> Any:
     return jnp.exp(logpmf(x, n, p))
 
 
-set_all(globals())
+__all__ = ["logpmf", "pmf"]

@@ -8,7 +8,6 @@ from minijax.lax.linalg import promoting as decompositions
 from minijax.numpy.products import meet
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -66,4 +65,4 @@ def pdf(x: Any, mean: Any, cov: Any) -> Any:
     return jnp.exp(logpdf(x, mean, cov))
 
 
-set_all(globals())
+__all__ = ["logpdf", "pdf"]

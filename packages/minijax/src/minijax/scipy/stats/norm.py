@@ -11,7 +11,6 @@ from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.distribution_functions import exp_of
 from minijax.settings.promotion import promote
-from minijax.settings.public_names import set_all
 from minijax_stage2.promotion import to_inexact
 
 
@@ -105,4 +104,4 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return ppf(lax.sub(1.0, to_inexact(q)), loc, scale)
 
 
-set_all(globals())
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -9,7 +9,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -81,4 +80,4 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((q >= 0) & (q <= 1), loc + scale * lax.pow(1 - q, -(1 / b)), math.nan)
 
 
-set_all(globals())
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -9,7 +9,6 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -35,4 +34,4 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
 
 
-set_all(globals())
+__all__ = ["logpdf", "pdf"]

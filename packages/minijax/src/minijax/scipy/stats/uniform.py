@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
-from minijax.settings.public_names import set_all
 
 
 @of_reals
@@ -48,4 +47,4 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
 
 
-set_all(globals())
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
