@@ -31,7 +31,7 @@ from minijax.callbacks import ordered_effects as _order
 from minijax.callbacks.io_callback import effects_barrier
 from minijax.callbacks.pure_callback import pure_callback
 from minijax.checks import key_reuse as _key_reuse
-from minijax.checks import nans as _invalid_numbers
+from minijax.checks import nans as _nans
 from minijax.checks.clear_caches import clear_caches
 from minijax.checks.environment import print_environment_info
 from minijax.checks.leaks import check_tracer_leaks, checking_leaks

@@ -264,15 +264,16 @@ def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
 declare(top_k_p, abstract_eval=_top_k_type, lower=_lower_top_k, vmap=_vmap_top_k, jvp=_jvp_top_k)
 
 
-@operation(
-    static=(
-        "k",
-        "reduction_dimension",
-        "recall_target",
-        "reduction_input_size_override",
-        "aggregate_to_topk",
-    )
+_HOW_TO_APPROXIMATE = (
+    "k",
+    "reduction_dimension",
+    "recall_target",
+    "reduction_input_size_override",
+    "aggregate_to_topk",
 )
+
+
+@operation(static=_HOW_TO_APPROXIMATE)
 def approx_max_k(
     operand: Any,
     k: int,
@@ -297,15 +298,7 @@ def approx_max_k(
     return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
 
 
-@operation(
-    static=(
-        "k",
-        "reduction_dimension",
-        "recall_target",
-        "reduction_input_size_override",
-        "aggregate_to_topk",
-    )
-)
+@operation(static=_HOW_TO_APPROXIMATE)
 def approx_min_k(
     operand: Any,
     k: int,
