@@ -137,12 +137,12 @@ before = repr(f(x)), hasattr(x, "sum"), type(x + 1)
 import minijax, minijax.numpy as jnp
 assert (repr(f(x)), hasattr(x, "sum"), type(x + 1)) == before
 jnp.ones(3).sum()
-minijax.jit(lambda y: y.sum() + x[0])(jnp.ones(3))
+minijax.jit(lambda y: y.sum() + jnp.take(x, 0))(jnp.ones(3))
 assert (repr(f(x)), hasattr(x, "sum"), type(x + 1)) == before
 try:
     s2.vmap(lambda x: x[0])(np.ones((2, 3)))
 except TypeError as error:
-    assert "arrays have no" in str(error)
+    assert "is not subscriptable" in str(error)
 else:
     raise SystemExit("tracers of stage 2 have what only minijax has")
 """)

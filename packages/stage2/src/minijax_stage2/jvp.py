@@ -10,7 +10,14 @@ from minijax_stage2.errors import IntegerGradientError, TangentTypeError, TreeMi
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like, ints
 from minijax_stage2.promotion import cast, is_inexact
-from minijax_stage2.shaped_array import ShapedArray, float0, python_scalars, typeof, typeof_named
+from minijax_stage2.shaped_array import (
+    ShapedArray,
+    float0,
+    number_types,
+    python_scalars,
+    typeof,
+    typeof_named,
+)
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
@@ -65,7 +72,9 @@ class JVPTrace(Trace):
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+        if type(tangent) is Zero:
+            return primal
+        return number_types().tracer_class(JVPTracer)(self, primal, tangent)
 
     def unbox(self, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """The primals of values, and their tangents."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, aval_rules, has_type, number_types
+from minijax_stage2.shaped_array import Shape, ShapedArray, aval_rules, has_type
 from minijax_stage2.shown import shown
 
 Method = Callable[[Any, Any], Any]
@@ -45,16 +45,6 @@ def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
     return operate
 
 
-def given_here(name: str, operate: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The method `name` that what is running gives to arrays; if it gives none, `operate`."""
-
-    def method(self: Any, *operands: Any, **options: Any) -> Any:
-        given = number_types().array_methods.get(name, operate)
-        return given(self, *operands, **options) if given else self._refuse_method(name)
-
-    return method
-
-
 def _reshape(x: Any, *shape: Any) -> Any:
     return f.reshape(x, shape[0] if len(shape) == 1 else shape)
 
@@ -86,39 +76,17 @@ class ArrayOperators:
     __sub__, __rsub__ = operator_of(f.sub), reflected_operator_of(f.sub)
     __mul__, __rmul__ = operator_of(f.mul), reflected_operator_of(f.mul)
     __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
-    __pow__ = given_here("__pow__", operator_of(f.power))
-    __rpow__ = given_here("__rpow__", reflected_operator_of(f.power))
+    __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
     __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
     __eq__, __ne__ = equality_of(operator_of(f.eq)), equality_of(operator_of(f.ne))
-    __lt__ = given_here("__lt__", operator_of(f.lt))
-    __le__ = given_here("__le__", operator_of(f.le))
-    __gt__ = given_here("__gt__", operator_of(f.gt))
-    __ge__ = given_here("__ge__", operator_of(f.ge))
+    __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
+    __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 
-    __abs__ = given_here("__abs__", f.abs)
-    astype, reshape = given_here("astype", f.astype), given_here("reshape", _reshape)
-
-    def __neg__(self) -> Any:
-        return f.neg(self)
+    __neg__, __abs__ = f.neg, f.abs
+    astype, reshape = f.astype, _reshape
 
     def __pos__(self) -> Any:
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        """A method or property that what is running gives to arrays."""
-        methods = number_types().array_methods
-        if name in methods:
-            return methods[name].__get__(self)
-        if not name.startswith("_"):
-            self.require_usable()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def require_usable(self) -> None:
-        """Raise an error if nothing can be done with this any more."""
-
-    def _refuse_method(self, name: str) -> NoReturn:
-        self.require_usable()
-        raise TypeError(f"{self.aval}: arrays have no `{name}` here")
 
     def transpose(self, *axes: Any) -> Any:
         """The array with its axes permuted, or in reverse order."""
@@ -150,12 +118,3 @@ class ArrayOperators:
         if not self.aval.shape:
             raise TypeError(f"len: {self.aval} is a scalar and has no length")
         return self.aval.shape[0]
-
-
-# Python looks for these in the class only, so they are there for what gives them to arrays.
-_GIVEN = (
-    "contains getitem setitem iter invert round floordiv rfloordiv mod rmod divmod rdivmod and "
-    "rand or ror xor rxor lshift rlshift rshift rrshift"
-)
-for _name in _GIVEN.split():
-    setattr(ArrayOperators, f"__{_name}__", given_here(f"__{_name}__"))

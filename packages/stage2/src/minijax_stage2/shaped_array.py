@@ -154,12 +154,9 @@ class NumberTypes:
         of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
         remedies: what messages advise where numbers have these types.
         weak_arrays: whether arrays may be weak like the numbers that they were made of.
-        array_methods: what arrays and tracers can do besides while these types hold: functions
-            and properties by their names. A later package has some; it changes nothing outside.
     """
 
     remedies = Remedies()
-    array_methods: dict[str, Any] = {}  # noqa: RUF012
     checks_meeting = False  # whether `check_meeting` has anything to say
 
     def __init__(self, bits: int, weak_arrays: bool):
@@ -170,6 +167,10 @@ class NumberTypes:
         self.of_dtype = _InMemory()
         self.weak_arrays = weak_arrays
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
+
+    def tracer_class(self, cls: type[Any]) -> type[Any]:
+        """The class of what a trace boxes as `cls`: a subclass, where tracers can do more."""
+        return cls
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
         """Return the dtype to use where `caller` was asked for `given`, by name or otherwise."""

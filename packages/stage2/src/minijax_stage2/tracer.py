@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from minijax_stage1.interpreter import Boxed, current_interpreter, leaked_value_error
+from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage1.source import user_source
 from minijax_stage2.errors import (
     ConcretizationTypeError,
@@ -12,7 +12,7 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from minijax_stage2.operators import ArrayOperators, given_here
+from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.remedies import Remedies
 from minijax_stage2.shaped_array import ShapedArray, number_types, typeof
 from minijax_stage2.trace import Primitive, Trace
@@ -71,28 +71,11 @@ class Tracer(ArrayOperators, Boxed):
     def __complex__(self) -> complex:
         self.refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
 
-    def __copy__(self) -> "Tracer":
-        return self  # for nobody writes to it
-
-    def __deepcopy__(self, memo: Any) -> "Tracer":
-        return self
-
-    __format__ = given_here("__format__", object.__format__)
-    __reduce_ex__ = given_here("__reduce_ex__", object.__reduce_ex__)
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self.refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
-    def __iter__(self) -> Any:
-        if "__iter__" in (methods := number_types().array_methods):
-            return methods["__iter__"](self)
+    def __iter__(self) -> NoReturn:
         self.refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
-
-    def require_usable(self) -> None:
-        """Raise an error if this has left the function that it is for."""
-        here = current_interpreter()
-        if self.interpreter is not here and not self.interpreter.encloses(here):
-            raise leaked_value_error(self, self.interpreter, self.source)
 
     def _need_integer(self) -> Any:
         need = "a Python integer is needed of a traced value"

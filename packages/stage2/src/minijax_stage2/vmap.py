@@ -9,7 +9,7 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
-from minijax_stage2.shaped_array import ShapedArray, typeof, typeof_named
+from minijax_stage2.shaped_array import ShapedArray, number_types, typeof, typeof_named
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
 from minijax_stage2.tracer import Tracer
@@ -65,7 +65,9 @@ class BatchTrace(Trace):
             return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
 
     def box(self, value: Any, dim: BatchDim) -> Any:
-        return value if dim is None else BatchTracer(self, value, dim)
+        if dim is None:
+            return value
+        return number_types().tracer_class(BatchTracer)(self, value, dim)
 
     def unbox(self, args: Iterable[Any]) -> tuple[list[Any], list[BatchDim]]:
         """The arrays that hold the examples of values, and their batch axes."""

@@ -11,7 +11,7 @@ from minijax_stage1.source import is_machinery, name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value, number_types
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -57,7 +57,8 @@ class JaxprTrace(Trace):
         invars = [Var(aval) for aval in avals]
         self.invars += invars
         source = user_source()
-        return [JaxprTracer(self, var, source) for var in invars]
+        tracer = number_types().tracer_class(JaxprTracer)
+        return [tracer(self, var, source) for var in invars]
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -67,18 +68,18 @@ class JaxprTrace(Trace):
             atom = self.to_atom(x)
             invars.append(atom)
             in_avals.append(atom.aval)
-        source = user_source()
+        source, tracer = user_source(), number_types().tracer_class(JaxprTracer)
         outvars, outs = [], []
         for aval in abstract_eval(primitive, tuple(in_avals), params):
             var = Var(aval)
             outvars.append(var)
-            outs.append(JaxprTracer(self, var, source))
+            outs.append(tracer(self, var, source))
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
         return outs
 
     def to_atom(self, x: Any) -> Atom:
         """Our own tracers stand for variables; numbers are literals; the rest is constants."""
-        if type(x) is JaxprTracer and x.interpreter is self:
+        if isinstance(x, JaxprTracer) and x.interpreter is self:
             return x.variable
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
             raise leaked_value_error(x, x.interpreter, x.source)

@@ -67,7 +67,7 @@ class PartialEvalTrace(JaxprTrace):
         super().__init__("partial evaluation", f)
 
     def is_unknown(self, x: Any) -> bool:
-        return type(x) is JaxprTracer and x.interpreter is self
+        return isinstance(x, JaxprTracer) and x.interpreter is self
 
     def is_literal(self, scalar: Any) -> bool:
         """An Array was computed, so it is a residual, which another call has another value of."""

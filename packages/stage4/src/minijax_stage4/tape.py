@@ -17,6 +17,7 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float, is_one
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import number_types
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer
@@ -59,9 +60,10 @@ class TapeTrace(Trace):
         super().__init__(f)
         self.length = 0
 
-    def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> TapeTracer:
+    def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> Any:
         self.length += 1
-        return TapeTracer(self, primal, Node(self.length, pull_backs))
+        node = Node(self.length, pull_backs)
+        return number_types().tracer_class(TapeTracer)(self, primal, node)
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]

@@ -12,8 +12,8 @@ from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array
 from minijax.runtime.devices import device_put
-from minijax.settings.number_types import LibraryNumberTypes
-from minijax_stage2 import functions, typeof
+from minijax.settings.number_types import methods_of_tracers
+from minijax_stage2 import Tracer, functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
 from minijax_stage2.operators import Method, equality_of, operator_of, reflected_operator_of
 from minijax_stage2.shaped_array import has_type
@@ -230,16 +230,20 @@ for name, function in OPERATORS.items():
 for name in ("__eq__", "__ne__"):
     METHODS[name] = equality_of(METHODS[name])
 
-# What Arrays have of their own.
+# What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
     "__abs__": lambda x: (jnp.abs if x.aval.dtype.kind in "bc" else functions.abs)(x),
-    "astype": lambda x, *args, **how: (jnp.astype if how else functions.astype)(x, *args, **how),
+    "__copy__": lambda x: x,  # for nobody writes to it
+    "__deepcopy__": lambda x, memo: x,
     "__format__": _format,
+    "__iter__": iterate,
     "__reduce_ex__": _reduce_ex,
+    "astype": lambda x, *args, **how: (jnp.astype if how else functions.astype)(x, *args, **how),
     "copy": jnp.copy,
     "item": _item,
     "itemsize": property(lambda x: x.dtype.itemsize),
     "nbytes": property(lambda x: x.size * x.dtype.itemsize),
+    "reshape": _reshape,
     "tolist": lambda x: np.asarray(x).tolist(),
     "weak_type": property(lambda x: x.aval.weak_type),
 }
@@ -252,6 +256,7 @@ for name in ("lt", "le", "gt", "ge"):
 OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
 OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
 
-LibraryNumberTypes.array_methods.update(METHODS | OF_TRACERS)
+methods_of_tracers.update({name: x for name, x in METHODS.items() if not hasattr(Tracer, name)})
+methods_of_tracers.update(OF_TRACERS)
 for name, function in METHODS.items():
     setattr(Array, name, function)

@@ -17,6 +17,7 @@ from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Tracer, explain_mismatch, typeof
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.shaped_array import number_types
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import eval_jaxpr
@@ -88,7 +89,7 @@ class Trace(stage2.Trace):
 
     def box(self, parts: Parts) -> Any:
         """The tracer that stands for `parts`."""
-        return PartsTracer(self, parts)
+        return number_types().tracer_class(PartsTracer)(self, parts)
 
     def unbox(self, x: Any) -> Parts:
         """The parts that a value stands for; those of a constant are `parts_of_constant`."""

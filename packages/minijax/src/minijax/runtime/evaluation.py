@@ -17,6 +17,7 @@ from minijax.runtime import hooks
 from minijax.runtime.array import Array, of_library
 from minijax.settings.config import Switch
 from minijax.settings.number_types import (
+    adopted,
     dtype_promotion,
     library_number_types,
     rank_promotion,
@@ -28,7 +29,7 @@ from minijax.settings.number_types import (
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, impl_rules, typeof
+from minijax_stage2 import Primitive, ShapedArray, impl_rules, tree_map, typeof
 from minijax_stage2.shaped_array import (
     NumberTypes,
     aval_rules,
@@ -193,6 +194,7 @@ def evaluated_by_library(function: Function) -> Function:
                 if number_types() is not numpys_types:
                     return function(*args, **kwargs)
                 with set_number_types(library_number_types()):  # in a transformation of a stage
+                    args, kwargs = tree_map(adopted, (args, kwargs))
                     return function(*args, **kwargs)
             with library_evaluation():
                 result = function(*args, **kwargs)

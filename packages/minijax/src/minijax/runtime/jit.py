@@ -26,13 +26,13 @@ from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
-from minijax.settings.number_types import set_number_types, types_here, types_in_function
+from minijax.settings.number_types import adopted, set_number_types, types_here, types_in_function
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
-from minijax_stage2 import bind, typeof
+from minijax_stage2 import bind, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import NumberTypes, number_types
+from minijax_stage2.shaped_array import NumberTypes, number_types, numpys_types
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
@@ -83,6 +83,8 @@ class JittedFunction:
                 if self.is_users or getattr(here, "in_function", None) is here:
                     return self._inside(*args, **kwargs)
                 with set_number_types(types_in_function()):
+                    if here is numpys_types:  # in a transformation of a stage
+                        args, kwargs = tree_map(adopted, (args, kwargs))
                     return self._inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.

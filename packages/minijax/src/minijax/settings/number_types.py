@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -40,6 +40,35 @@ class Settings(NamedTuple):
     enable_custom_prng: bool = False
 
 
+class _HasArrayMethods:
+    """Tracers of this library are of this class, too."""
+
+    __slots__ = ()
+
+
+# What tracers can do here that those of the stages cannot: functions and properties by their names.
+methods_of_tracers: dict[str, Any] = {}
+
+
+@cache
+def with_array_methods(cls: type[Tracer]) -> type[Tracer]:
+    """The subclass of a class of tracers that has the methods of this library's arrays."""
+    if issubclass(cls, _HasArrayMethods):
+        return cls
+    names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (_HasArrayMethods, cls), names | methods_of_tracers)
+
+
+def adopted(x: Any) -> Any:
+    """A value for functions of this library, where also tracers of a stage have these methods."""
+    if not isinstance(x, Tracer) or isinstance(x, _HasArrayMethods):
+        return x
+    same = object.__new__(with_array_methods(type(x)))
+    for name in [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ())]:
+        setattr(same, name, getattr(x, name))
+    return same
+
+
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
@@ -54,8 +83,8 @@ class LibraryNumberTypes(NumberTypes):
         in_function: the types in a function of the library that is called where these hold.
     """
 
-    array_methods: dict[str, Any] = {}  # noqa: RUF012
     checks_arguments = False
+    tracer_class = staticmethod(with_array_methods)
     in_function: "LibraryNumberTypes"
 
     remedies = Remedies(

@@ -19,7 +19,7 @@ from minijax.errors.classes import UnboundAxisError
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, BatchTrace, BatchTracer, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, vmap_flat
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def named_axes(names: Mapping[Hashable, int]) -> Any:
         names: the names, each with the size of the axis.
     """
     trace: Any = current_trace()
-    given = {name: (BatchTracer(trace, _indices(size), 0), size) for name, size in names.items()}
+    given = {name: (trace.box(_indices(size), 0), size) for name, size in names.items()}
     token = _axes.set({**_axes.get(), **given})
     try:
         yield
