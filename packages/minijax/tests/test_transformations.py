@@ -26,6 +26,7 @@ from minijax import (
     vjp,
     vmap,
 )
+from minijax.errors import UnexpectedTracerError
 
 
 def are_arrays(*results):
@@ -194,6 +195,33 @@ def test_what_is_not_differentiated_may_depend_on_outer_transformations(name):
     assert jit(f)(3.0) == 9.0
     np.testing.assert_array_equal(vmap(f)(X), X * X)
     np.testing.assert_array_equal(jit(vmap(grad(f)))(X), 2 * X)
+
+
+def test_what_is_not_differentiated_holds_no_tracers():
+    def loss(x):
+        return jnp.sum(x * x), (x, jnp.sin(x), 1, [lax.stop_gradient(x)])
+
+    gradient, aux = grad(loss, has_aux=True)(X)
+    assert not any(isinstance(leaf, core.Tracer) for leaf in tree.leaves(aux))
+    second = grad(lambda x: jnp.sum(grad(loss, has_aux=True)(x)[1][1]))(X)
+    np.testing.assert_allclose(second, np.cos(X), rtol=1e-6)
+    gradient, aux = jit(grad(loss, has_aux=True))(X)
+    np.testing.assert_allclose(aux[1], np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(gradient, 2 * X)
+
+
+def test_a_leaked_tracer_that_comes_besides_is_named():
+    leaked = []
+    grad(lambda x: leaked.append(x) or x)(1.0)
+    with pytest.raises(UnexpectedTracerError, match="which has ended"):
+        grad(lambda x: (x, leaked[0]), has_aux=True)(1.0)
+
+
+@pytest.mark.parametrize("returned", [lambda x: x, lambda x: (x, x, x), lambda x: [x, x]])
+@pytest.mark.parametrize("name", AUX)
+def test_a_function_that_does_not_return_a_pair_is_named(name, returned):
+    with pytest.raises(TypeError, match=r"`<lambda>` with has_aux=True must return a pair"):
+        AUX[name](returned)
 
 
 def test_jacobians_take_keyword_arguments():

@@ -16,7 +16,6 @@ from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4.errors import ComplexGradientError, NonScalarGradientError
-from minijax_stage4.has_aux import WithAux
 from minijax_stage4.linearize import LinearProgram, linearize_flat
 from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
 
@@ -44,18 +43,16 @@ def _of_type(aval: ShapedArray, ct: Any) -> Any:
 
 
 # --8<-- [start:vjp]
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[Any]]:
     """Evaluates `fun` and returns the function that pulls cotangents back through it.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
-        has_aux: whether `fun` returns a pair of which only the first is differentiated.
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
-        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the
-        second part of what `fun` returns comes third.
+        cotangents of the arguments, those of integers of dtype float0.
 
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result.
@@ -66,9 +63,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (0.0, 3.0)
     """
     require_function("vjp", fun)
-    with_aux = WithAux(fun) if has_aux else None
     leaves, in_tree = tree_flatten(primals)
-    flat_fun = FlatFunction(with_aux or fun, in_tree)
+    flat_fun = FlatFunction(fun, in_tree)
     outs, linear, residuals = linearize_flat(flat_fun, leaves, fun)
     out_tree = flat_fun.out_tree
 
@@ -77,21 +73,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         in_cts = pull_back(linear, residuals, cts)
         return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 
-    pair = tree_unflatten(out_tree, outs), functools.partial(f_vjp, residuals)
-    return (*pair, with_aux.aux()) if with_aux else pair
+    return tree_unflatten(out_tree, outs), functools.partial(f_vjp, residuals)
 
 
 # --8<-- [end:vjp]
 
 
 # --8<-- [start:grad]
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
+def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Like `grad`, but returns the value of `fun` with the gradient.
 
     >>> value_and_grad(lambda x: x * x)(3.0)
@@ -104,45 +93,29 @@ def value_and_grad(
         check_argnums("grad", fun, chosen, len(args))
         inputs = tuple(args[i] for i in chosen)
         for argnum, arg in zip(chosen, inputs, strict=True):
-            require_differentiable("grad", fun, argnum, arg, holomorphic, allow_int)
-
-        of_inputs = function_of(chosen, fun, args, kwargs)
-        out, f_vjp, *aux = vjp(of_inputs, *inputs, has_aux=has_aux)
-        gradient = f_vjp(one_like("grad", fun, out, holomorphic))
-        value = (out, *aux) if has_aux else out
-        return value, gradient[0] if is_one(argnums) else gradient
+            require_inexact_argument("grad", fun, argnum, arg)
+        out, f_vjp = vjp(function_of(chosen, fun, args, kwargs), *inputs)
+        gradient = f_vjp(one_like("grad", fun, out))
+        return out, gradient[0] if is_one(argnums) else gradient
 
     return value_and_gradient
 
 
-def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
+def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The gradient of a function whose result is one real number.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
-        has_aux: whether `fun` returns a pair of which only the first is differentiated.
-        holomorphic: whether `fun` is a complex function of complex arguments that has a complex
-            derivative; that is what is returned.
-        allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
-        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence. With
-        `has_aux`, a pair of that and the second part of what `fun` returns.
+        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence.
 
     Raises:
         NonScalarGradientError: the result of `fun` is not one number.
-        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an
-            integer, unless the options say otherwise.
-        ComplexGradientError: the result is complex and the options do not say so, or they do
-            and something is not complex.
+        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an integer.
+        ComplexGradientError: the result is complex.
 
     The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
     df/dx - i df/dy, the conjugate of the direction in which f grows.
@@ -150,12 +123,11 @@ def grad(
     >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
     {'b': 1.0, 'w': 3.0}
     """
-    of_both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    of_both = value_and_grad(fun, argnums)
 
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = of_both(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        return of_both(*args, **kwargs)[1]
 
     return gradient
 
@@ -163,52 +135,42 @@ def grad(
 # --8<-- [end:grad]
 
 
-def require_differentiable(
-    caller: str,
-    fun: Any,
-    argnum: int,
-    arg: Any,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> None:
+def require_inexact_argument(caller: str, fun: Any, argnum: int, arg: Any) -> None:
     """Raise an error if there is no differentiating with respect to an argument."""
     for path, leaf in tree_flatten_with_path(arg)[0]:
         what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
         aval = typeof_named(what, leaf)
-        if holomorphic and aval.dtype.kind != "c":
-            raise ComplexGradientError(
-                f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or "
-                "leave out holomorphic."
-            )
-        if not allow_int and not is_inexact(aval.dtype):
+        if not is_inexact(aval.dtype):
             raise IntegerGradientError(
                 f"{what} has type {aval}, and integers have no gradient. Convert it to a float, "
                 "or choose other arguments by argnums."
             )
 
 
-def one_like(caller: str, fun: Any, out: Any, holomorphic: bool = False) -> Any:
-    """The cotangent 1 of a scalar result."""
-    kind = "complex number, where holomorphic=True" if holomorphic else "real number"
-    expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
+def one_like(caller: str, fun: Any, out: Any) -> Any:
+    """The cotangent 1 of a result that is one real number."""
+    expected = f"{caller}: the result of `{name_of(fun)}` must be one real number"
+    aval = require_scalar(expected, out, "Return one of them, or use vjp.")
+    if aval.dtype.kind == "c":
+        raise ComplexGradientError(f"{expected}, found {aval}. Return its real part, or use vjp.")
+    if not is_inexact(aval.dtype):
+        raise IntegerGradientError(f"{expected}, found {aval}. Convert it, or use vjp.")
+    return full_like(out, 1)
+
+
+def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
+    """The type of a result that is one number, as `expected` says; of others `remedy` advises."""
     leaves, tree = tree_flatten(out)
     if out is None:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
     if len(leaves) != 1 or tree.num_nodes != 1:
         raise NonScalarGradientError(
-            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree.described}. To "
-            "return more "
-            "than what is differentiated return (out, aux) and give has_aux=True."
+            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree.described}. "
+            f"{remedy}"
         )
     aval = typeof(out)
     if aval.shape:
         raise NonScalarGradientError(
             f"{expected}, found {aval}. Sum over it, or use vjp or jacrev."
         )
-    if holomorphic != (aval.dtype.kind == "c") or not is_inexact(aval.dtype):
-        remedy = "Convert it, or use vjp."
-        if aval.dtype.kind == "c":
-            remedy = "Return its real part; for a complex derivative give holomorphic=True to grad."
-        error = ComplexGradientError if is_inexact(aval.dtype) else IntegerGradientError
-        raise error(f"{expected}, found {aval}. {remedy}")
-    return full_like(out, 1)
+    return aval

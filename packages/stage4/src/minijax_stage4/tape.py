@@ -21,7 +21,7 @@ from minijax_stage2.shaped_array import number_types
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage4.grad import one_like, require_differentiable
+from minijax_stage4.grad import one_like, require_inexact_argument
 from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
@@ -253,7 +253,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
         whole = list(args)
         for i in chosen:
             whole[i] = tree_map(int_to_float, args[i])
-            require_differentiable("grad on a tape", fun, i, whole[i])
+            require_inexact_argument("grad on a tape", fun, i, whole[i])
         out, f_vjp = vjp(fun, *whole)
         cts = f_vjp(one_like("grad on a tape", fun, out))
         gradient = cts[chosen[0]] if is_one(argnums) else tuple(cts[i] for i in chosen)

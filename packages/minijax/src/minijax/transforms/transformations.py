@@ -13,20 +13,26 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
-from minijax.errors.classes import ComplexGradientError
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.axis_names import named_axes
+from minijax.transforms.differentiable import (
+    one_like,
+    require_differentiable,
+    require_kind,
+    require_results,
+)
+from minijax.transforms.has_aux import WithAux
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of
-from minijax_stage2 import current_trace, tree_leaves, tree_map
+from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage2.vmap import BatchTrace
-from minijax_stage4.has_aux import WithAux
+from minijax_stage4.jacobian import jacobian_by_rows
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -59,16 +65,13 @@ def value_and_grad(
     """
     _require_no_axes("value_and_grad", reduce_axes)
     require_flags("value_and_grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-    on_arrays = stage4.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
-        if has_aux:
-            out, aux = value
-            return (tree_to_arrays(out), aux), tree_to_arrays(gradient)
-        return tree_to_arrays((value, gradient))
+        value, gradient, *aux = of_both(args, kwargs)
+        return ((value, *aux) if has_aux else value), gradient
 
     return value_and_gradient
 
@@ -115,18 +118,37 @@ def grad(
     """
     _require_no_axes("grad", reduce_axes)
     require_flags("grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-    on_arrays = stage4.grad(fun, argnums, has_aux, holomorphic, allow_int)
+    of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        result = on_arrays(*_chosen_to_arrays(argnums, args), **kwargs)
-        if has_aux:
-            gradient, aux = result
-            return tree_to_arrays(gradient), aux
-        return tree_to_arrays(result)
+        _, gradient, *aux = of_both(args, kwargs)
+        return (gradient, *aux) if has_aux else gradient
 
     return gradient
+
+
+def _with_gradient(
+    fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> Callable[[Any, Any], Any]:
+    """A function of the arguments of `fun`: its value, its gradient, and what comes besides."""
+    chosen = chosen_argnums("grad", fun, argnums)
+
+    def value_and_gradient(args: Any, kwargs: Any) -> Any:
+        args = _chosen_to_arrays(chosen, args)
+        check_argnums("grad", fun, chosen, len(args))
+        inputs = [args[i] for i in chosen]
+        for argnum, arg in zip(chosen, inputs, strict=True):
+            require_differentiable("grad", fun, argnum, arg, holomorphic, allow_int)
+        of_inputs = function_of(chosen, fun, args, kwargs)
+        with_aux = WithAux(of_inputs) if has_aux else None
+        out, f_vjp = stage4.vjp(with_aux or of_inputs, *inputs)
+        cts = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
+        both = tree_to_arrays(out), cts[0] if is_one(argnums) else cts
+        return (*both, with_aux.aux()) if with_aux else both
+
+    return value_and_gradient
 
 
 # --8<-- [end:grad]
@@ -181,8 +203,10 @@ def vjp(
     (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
     _require_no_axes("vjp", reduce_axes)
-    out, f_vjp, *aux = stage4.vjp(fun, *tree_to_arrays(primals), has_aux=has_aux)
-    return tree_to_arrays(out), _on_arrays(f_vjp), *aux
+    with_aux = _with_aux("vjp", fun, has_aux)
+    out, f_vjp = stage4.vjp(with_aux or fun, *tree_to_arrays(primals))
+    pair = tree_to_arrays(out), _on_arrays(f_vjp)
+    return (*pair, with_aux.aux()) if with_aux else pair
 
 
 @evaluated_by_library
@@ -431,7 +455,7 @@ def jacrev(
            [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
     """
     require_flags("jacrev", allow_int=allow_int)
-    transformation = functools.partial(stage4.jacrev, holomorphic=holomorphic, allow_int=allow_int)
+    transformation = functools.partial(_jacrev, holomorphic=holomorphic, allow_int=allow_int)
     return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
 
 
@@ -455,8 +479,38 @@ def hessian(
     Array([[6., 2.],
            [2., 0.]], dtype=float32)
     """
-    transformation = functools.partial(stage4.hessian, holomorphic=holomorphic)
+
+    def transformation(fun: Function, argnums: Argnums) -> Function:
+        return stage2.jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
+
     return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
+
+
+def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
+    """Stage 4's, with options that say what may be differentiated."""
+    chosen = chosen_argnums("jacrev", fun, argnums)
+
+    @wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        check_argnums("jacrev", fun, chosen, len(args))
+        inputs = tuple([args[i] for i in chosen])
+        for argnum, arg in zip(chosen, inputs, strict=True):
+            require_differentiable("jacrev", fun, argnum, arg, holomorphic, allow_int)
+        out, f_vjp = stage4.vjp(function_of(chosen, fun, args, kwargs), *inputs)
+        require_results("jacrev", fun, out, holomorphic)
+
+        def pull_back(ct: Any) -> Any:
+            return tree_map(_zero_of_integer, inputs, f_vjp(ct))
+
+        return jacobian_by_rows(pull_back, inputs, out, is_one(argnums))
+
+    return jacobian
+
+
+def _zero_of_integer(x: Any, ct: Any) -> Any:
+    """A cotangent; that of an integer, which has no bits, as a zero of its dtype."""
+    aval = stage2.typeof(x)
+    return ct if is_inexact(aval.dtype) else np.zeros(aval.shape, aval.dtype)
 
 
 def _jacobian(
@@ -476,7 +530,7 @@ def _jacobian(
         with_aux = _with_aux(caller, fun, has_aux)
         args = tuple(_chosen_to_arrays(argnums, args))
         if caller != "jacrev":
-            _require_kind(caller, fun, argnums, args, holomorphic)
+            require_kind(caller, fun, argnums, args, holomorphic)
         result = tree_to_arrays(transformation(with_aux or fun, argnums)(*args, **kwargs))
         return (result, with_aux.aux()) if with_aux else result
 
@@ -486,26 +540,6 @@ def _jacobian(
 def _with_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
     require_function(caller, fun)
     return WithAux(fun) if has_aux else None
-
-
-def _require_kind(
-    caller: str, fun: Function, argnums: Argnums, args: Sequence[Any], holomorphic: bool
-) -> None:
-    """Forward mode asks whether complex arguments have a complex derivative."""
-    for i in ints("argnums", argnums):
-        for x in tree_leaves(args[i]) if -len(args) <= i < len(args) else ():
-            what = f"{caller}: argument {i} of `{name_of(fun)}`"
-            aval = typeof_named(what, x)
-            if holomorphic and aval.dtype.kind != "c":
-                raise ComplexGradientError(
-                    f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or "
-                    "leave out holomorphic."
-                )
-            if aval.dtype.kind == "c" and not holomorphic:
-                raise ComplexGradientError(
-                    f"{what} is complex, {aval}. Give holomorphic=True where the function has a "
-                    "complex derivative, or differentiate with respect to real and imaginary parts."
-                )
 
 
 typeof = evaluated_by_library(stage2.typeof)
