@@ -256,7 +256,7 @@ for name in ("lt", "le", "gt", "ge"):
 OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
 OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
 
-methods_of_tracers.update({name: x for name, x in METHODS.items() if not hasattr(Tracer, name)})
+methods_of_tracers.update({name: x for name, x in METHODS.items() if name not in dir(Tracer)})
 methods_of_tracers.update(OF_TRACERS)
 for name, function in METHODS.items():
     setattr(Array, name, function)
