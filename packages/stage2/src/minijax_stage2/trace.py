@@ -61,25 +61,6 @@ class Rules(dict[Primitive, Any]):
         )
 
 
-class ProgramRules(Rules):
-    """A column in which only primitives that hold programs have a rule, or None to need none.
-
-    >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
-    >>> repeat_p = Primitive("repeat", higher_order=True)
-    >>> costs_of_programs[repeat_p] = None
-    >>> costs_of_programs.of(repeat_p), costs_of_programs.of(Primitive("twice"))
-    (None, None)
-    """
-
-    def of(self, primitive: Primitive) -> Callable[..., Any] | None:
-        """The rule of `primitive`; None if it needs none.
-
-        Raises:
-            MissingRuleError: it holds programs, and the column does not say what to do with them.
-        """
-        return self[primitive] if primitive.higher_order else None
-
-
 # --8<-- [end:primitive]
 
 

@@ -123,14 +123,6 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
     return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type)
 
 
-def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArray:
-    """The type of a batch of examples of type `aval`."""
-    if dim is None:
-        return aval
-    shape = (*aval.shape[:dim], axis_size, *aval.shape[dim:])
-    return ShapedArray(shape, aval.dtype, aval.weak_type)
-
-
 # --8<-- [end:move]
 
 

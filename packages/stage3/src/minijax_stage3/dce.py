@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from minijax_stage2 import Primitive
-from minijax_stage2.trace import ProgramRules
-from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var, inner_jaxprs
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, ProgramRules, Var, inner_jaxprs
 
 # Primitives that do more than return results, which has to be done whoever uses the results.
 effectful: set[Primitive] = set()

@@ -8,6 +8,7 @@ from typing import Any
 
 from minijax_stage1.source import Source, on_behalf_of
 from minijax_stage2 import Primitive, ShapedArray, current_trace, typeof
+from minijax_stage2.trace import Rules
 from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
 
 
@@ -150,6 +151,25 @@ class ClosedJaxpr:
 
 
 # --8<-- [end:jaxpr]
+
+
+class ProgramRules(Rules):
+    """A column in which only primitives that hold programs have a rule, or None to need none.
+
+    >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
+    >>> repeat_p = Primitive("repeat", higher_order=True)
+    >>> costs_of_programs[repeat_p] = None
+    >>> costs_of_programs.of(repeat_p), costs_of_programs.of(Primitive("twice"))
+    (None, None)
+    """
+
+    def of(self, primitive: Primitive) -> Callable[..., Any] | None:
+        """The rule of `primitive`; None if it needs none.
+
+        Raises:
+            MissingRuleError: it holds programs, and the column does not say what to do with them.
+        """
+        return self[primitive] if primitive.higher_order else None
 
 
 def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:

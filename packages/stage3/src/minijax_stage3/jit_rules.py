@@ -12,7 +12,7 @@ from typing import Any
 from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval, vmap_flat
+from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.array import Array, array_type_of, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
@@ -141,6 +141,14 @@ def vmap_jaxpr(
     ]
     closed = trace_to_jaxpr(program, in_avals, "vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
+
+
+def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArray:
+    """The type of a batch of examples of type `aval`."""
+    if dim is None:
+        return aval
+    shape = (*aval.shape[:dim], axis_size, *aval.shape[dim:])
+    return ShapedArray(shape, aval.dtype, aval.weak_type)
 
 
 vmap_rules[jit_p] = _vmap

@@ -12,11 +12,10 @@ import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.shaped_array import python_scalars
-from minijax_stage2.trace import ProgramRules
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.dce import has_effects
-from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jaxpr import Atom, ProgramRules
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
 
 

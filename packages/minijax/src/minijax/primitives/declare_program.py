@@ -12,9 +12,9 @@ from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
 from minijax.primitives.regions import host_calls
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
-from minijax_stage2.trace import ProgramRules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.dce import dce_rules, effectful
+from minijax_stage3.jaxpr import ProgramRules
 from minijax_stage4.partial_eval import partial_eval_rules
 from minijax_stage4.transpose import transpose_rules
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from minijax.primitives.loops import Flags
 from minijax_stage2.jvp import piecewise_constant
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.trace import ProgramRules
 from minijax_stage3 import Jaxpr, Var
-from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jaxpr import Atom, ProgramRules
 from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, partial_eval_rules
 

@@ -36,7 +36,7 @@ from minijax_stage2 import (
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shown import counted
-from minijax_stage2.trace import ProgramRules, Rules
+from minijax_stage2.trace import Rules
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
@@ -49,7 +49,7 @@ from minijax_stage3 import (
     lowering_rules,
 )
 from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.jaxpr import ProgramRules, inner_jaxprs
 from minijax_stage3.lowering import FunctionBuilder, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal, transpose_rules

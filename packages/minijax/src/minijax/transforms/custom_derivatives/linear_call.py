@@ -20,9 +20,10 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.vmap import BatchDim, move_batch_dim, unmapped_aval
+from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit_rules import unmapped_aval
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.transpose import UndefPrimal
