@@ -14,17 +14,37 @@ class MissingRuleError(ExplainedError, NotImplementedError):
 class ConcretizationTypeError(ExplainedError, TypeError):
     """A concrete value was needed where the value is not known while the function is traced."""
 
+    remedy = (
+        "Keep it an array: the functions and operators of this package take scalars and arrays "
+        "alike."
+    )
+
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """The truth of a traced value was asked for, by `if`, `while`, `and`, `or` or `not`."""
+
+    remedy = (
+        "Use where(condition, x, y), or cond(condition, f, g, *operands) from stage 4 on, or let "
+        "the branch depend on static values only."
+    )
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer, for instance as an index or a shape."""
 
+    remedy = (
+        "Pass the integer as a static argument, by static_argnums or static_argnames of jit, or "
+        "close over it. To make integers of other numbers use astype."
+    )
+
 
 class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value was handed to something that needs its numbers, for instance numpy."""
+
+    remedy = (
+        "Use the functions of this package in place of numpy's, or move what needs the numbers "
+        "out of the transformed function."
+    )
 
 
 class TypePromotionError(ExplainedError, ValueError):

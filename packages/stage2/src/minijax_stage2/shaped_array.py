@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Boxed, Interpreter
-from minijax_stage2.remedies import Remedies
 from minijax_stage2.shown import shown
 
 Shape = tuple[int, ...]
@@ -152,11 +151,10 @@ class NumberTypes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
         of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
-        remedies: what messages advise where numbers have these types.
         weak_arrays: whether arrays may be weak like the numbers that they were made of.
     """
 
-    remedies = Remedies()
+    wide = "use a float"  # in place of an int of too many bits
     checks_meeting = False  # whether `check_meeting` has anything to say
 
     def __init__(self, bits: int, weak_arrays: bool):
@@ -205,9 +203,7 @@ class NumberTypes:
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]
-        raise OverflowError(
-            f"the Python int {x} does not fit in {self.bits} bits; {self.remedies.wide}"
-        )
+        raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; {self.wide}")
 
     def of_numpy(self, x: Any) -> ShapedArray:
         key = x.shape, x.dtype

@@ -1,7 +1,6 @@
 """Tracers: what a function sees in place of its arguments while a trace interprets it."""
 
 import operator
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
@@ -13,8 +12,7 @@ from minijax_stage2.errors import (
     TracerIntegerConversionError,
 )
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.remedies import Remedies
-from minijax_stage2.shaped_array import ShapedArray, number_types, typeof
+from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.trace import Primitive, Trace
 
 
@@ -44,6 +42,10 @@ class Tracer(ArrayOperators, Boxed):
         raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
 
     # --8<-- [end:tracer]
+
+    def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
+        """The way out of an error, in the names that the user knows."""
+        return error.remedy
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
@@ -100,7 +102,7 @@ class Tracer(ArrayOperators, Boxed):
         reason = "the result would lose its derivative" if known else self.why_unknown()
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        remedy = remedy or _REMEDY[error](number_types().remedies)
+        remedy = remedy or self.remedy_for(error)
         raise error(f"{need} at {here}:{line}but {reason}.\n{remedy}")
 
 
@@ -123,10 +125,3 @@ class PrimalTracer(Tracer):
 
 
 unknown: Any = object()
-
-_REMEDY: dict[type[ConcretizationTypeError], Callable[[Remedies], str]] = {
-    TracerBoolConversionError: lambda remedies: remedies.branch,
-    TracerIntegerConversionError: lambda remedies: remedies.integer,
-    TracerArrayConversionError: lambda remedies: remedies.numpy,
-    ConcretizationTypeError: lambda remedies: remedies.value,
-}

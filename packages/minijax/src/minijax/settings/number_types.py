@@ -18,8 +18,13 @@ import numpy as np
 from minijax.settings.config import Option, config
 from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray, Tracer
-from minijax_stage2.errors import TypePromotionError
-from minijax_stage2.remedies import Remedies
+from minijax_stage2.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    TypePromotionError,
+)
 from minijax_stage2.shaped_array import (
     NumberTypes,
     kind_of,
@@ -40,10 +45,27 @@ class Settings(NamedTuple):
     enable_custom_prng: bool = False
 
 
-class _HasArrayMethods:
+_REMEDIES = {
+    ConcretizationTypeError: "Keep it an array: the functions of minijax.numpy, such as jnp.sin, "
+    "and operators take scalars and arrays alike.",
+    TracerBoolConversionError: "Use jnp.where(condition, x, y), or lax.cond(condition, f, g, "
+    "*operands), or let the branch depend on static values only.",
+    TracerIntegerConversionError: "Pass the integer as a static argument, by static_argnums or "
+    "static_argnames of jit, or close over it. To make integers of other numbers use "
+    "x.astype(int).",
+    TracerArrayConversionError: "Use the functions of minijax.numpy in place of numpy's, jnp.sin "
+    "for np.sin, or move what needs the numbers out of the transformed function.",
+}
+
+
+class _OfLibrary:
     """Tracers of this library are of this class, too."""
 
     __slots__ = ()
+
+    def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
+        """The way out of an error, in the names of this library."""
+        return _REMEDIES[error]
 
 
 # What tracers can do here that those of the stages cannot: functions and properties by their names.
@@ -53,15 +75,15 @@ methods_of_tracers: dict[str, Any] = {}
 @cache
 def with_array_methods(cls: type[Tracer]) -> type[Tracer]:
     """The subclass of a class of tracers that has the methods of this library's arrays."""
-    if issubclass(cls, _HasArrayMethods):
+    if issubclass(cls, _OfLibrary):
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
-    return type(cls.__name__, (_HasArrayMethods, cls), names | methods_of_tracers)
+    return type(cls.__name__, (_OfLibrary, cls), names | methods_of_tracers)
 
 
 def adopted(x: Any) -> Any:
     """A value for functions of this library, where also tracers of a stage have these methods."""
-    if not isinstance(x, Tracer) or isinstance(x, _HasArrayMethods):
+    if not isinstance(x, Tracer) or isinstance(x, _OfLibrary):
         return x
     same = object.__new__(with_array_methods(type(x)))
     for name in [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ())]:
@@ -87,18 +109,6 @@ class LibraryNumberTypes(NumberTypes):
     tracer_class = staticmethod(with_array_methods)
     in_function: "LibraryNumberTypes"
 
-    remedies = Remedies(
-        branch="Use jnp.where(condition, x, y), or lax.cond(condition, f, g, *operands), or let "
-        "the branch depend on static values only.",
-        integer="Pass the integer as a static argument, by static_argnums or static_argnames of "
-        "jit, or close over it. To make integers of other numbers use x.astype(int).",
-        numpy="Use the functions of minijax.numpy in place of numpy's, jnp.sin for np.sin, or move "
-        "what needs the numbers out of the transformed function.",
-        value="Keep it an array: the functions of minijax.numpy, such as jnp.sin, and operators "
-        "take scalars and arrays alike.",
-        wide="use a float",
-    )
-
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
         if not settings.enable_x64:
@@ -108,8 +118,8 @@ class LibraryNumberTypes(NumberTypes):
                 self.of_dtype[np.dtype(long_double)] = None
         self.settings = settings
         if not settings.enable_x64:
-            self.remedies = self.remedies._replace(
-                wide="use a float, or minijax.config.update('enable_x64', True), or the "
+            self.wide = (
+                "use a float, or minijax.config.update('enable_x64', True), or the "
                 "environment variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
             )
         self.in_function = self
