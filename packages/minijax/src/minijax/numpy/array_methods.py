@@ -12,7 +12,7 @@ from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array
 from minijax.runtime.devices import device_put
-from minijax.settings.number_types import methods_of_tracers
+from minijax.settings.tracers import methods_of_tracers
 from minijax_stage2 import Tracer, functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
 from minijax_stage2.operators import Method, equality_of, operator_of, reflected_operator_of

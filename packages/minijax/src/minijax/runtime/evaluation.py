@@ -17,7 +17,6 @@ from minijax.runtime import hooks
 from minijax.runtime.array import Array, of_library
 from minijax.settings.config import Switch
 from minijax.settings.number_types import (
-    adopted,
     dtype_promotion,
     library_number_types,
     rank_promotion,
@@ -27,6 +26,7 @@ from minijax.settings.number_types import (
     x64,
 )
 from minijax.settings.reusable_contexts import reusable_context
+from minijax.settings.tracers import adopted
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules, tree_map, typeof

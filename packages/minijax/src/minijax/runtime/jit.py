@@ -26,7 +26,8 @@ from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
-from minijax.settings.number_types import adopted, set_number_types, types_here, types_in_function
+from minijax.settings.number_types import set_number_types, types_here, types_in_function
+from minijax.settings.tracers import adopted
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import bind, tree_map, typeof
