@@ -1,7 +1,8 @@
 """The classes of this library's tracers: those of the stages, with the methods of arrays.
 
-A trace asks the types of numbers in force of which class it makes its tracers. Those of this library
-answer with a subclass, so a function that it transforms sees what can do all that an Array can.
+A trace asks the types of numbers in force of which class it makes its tracers. Those of this
+library answer with a subclass, so a function that it transforms sees what can do all that an Array
+can.
 """
 
 from functools import cache
