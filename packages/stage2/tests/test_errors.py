@@ -253,8 +253,8 @@ CALLS = [
     (
         lambda: jacfwd(identity)(3),
         TypeError,
-        "jacfwd: the inputs of `identity` to differentiate must be real or complex, found i64[]. "
-        "Convert them to floats, or choose other arguments by argnums.",
+        "jacfwd: argument 0 of `identity` has type i64[], and integers have no gradient. Convert "
+        "it to a float, or choose other arguments by argnums.",
     ),
     (lambda: jacfwd(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
     (

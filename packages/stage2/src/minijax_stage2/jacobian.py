@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1.source import name_of
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, wraps
 from minijax_stage2.functions import reshape
-from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one, jvp_flat
+from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.tangent import Zero, instantiate
@@ -43,23 +44,19 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = chosen_argnums("jacfwd", fun, argnums)
+    chosen = ChosenArguments("jacfwd", fun, argnums)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        check_argnums("jacfwd", fun, chosen, len(args))
-        flat_inputs, in_tree = tree_flatten(tuple(args[i] for i in chosen))
+        inputs, of_inputs = chosen.split(args, kwargs)
+        chosen.require_inexact(inputs)
+        flat_inputs, in_tree = tree_flatten(inputs)
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
-        for x in flat_inputs:
-            require_inexact("jacfwd", fun, x)
-
-        flat_fun = FlatFunction(function_of(chosen, fun, args, kwargs), in_tree)
+        flat_fun = FlatFunction(of_inputs, in_tree)
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks) for blocks in zip(*columns, strict=True)]
-        if is_one(argnums):
-            rows = [row[0] for row in rows]
-        return tree_unflatten(flat_fun.out_tree, rows)
+        return tree_unflatten(flat_fun.out_tree, map(chosen.one_or_all, rows))
 
     return jacobian
 
@@ -84,16 +81,6 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
 
 
 # --8<-- [end:jacfwd]
-
-
-def require_inexact(caller: str, fun: Any, x: Any) -> None:
-    """Raise an error if an input to differentiate is not a real or complex number."""
-    aval = typeof(x)
-    if not is_inexact(aval.dtype):
-        raise IntegerGradientError(
-            f"{caller}: the inputs of `{name_of(fun)}` to differentiate must be real or complex, "
-            f"found {aval}. Convert them to floats, or choose other arguments by argnums."
-        )
 
 
 def require_inexact_results(caller: str, fun: Any, result: Any) -> None:

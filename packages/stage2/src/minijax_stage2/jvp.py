@@ -1,14 +1,14 @@
 """Forward-mode differentiation: an interpreter that carries tangents along."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError, TangentTypeError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.functions import full_like, ints
+from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import (
     ShapedArray,
@@ -18,7 +18,7 @@ from minijax_stage2.shaped_array import (
     typeof,
     typeof_named,
 )
-from minijax_stage2.shown import counted, shown
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
@@ -286,62 +286,17 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     >>> deriv(lambda x: x * x * x)(2.0)
     12.0
     """
-    chosen = chosen_argnums("deriv", fun, argnums)
+    chosen = ChosenArguments("deriv", fun, argnums)
 
     def derivative(*args: Any) -> Any:
-        check_argnums("deriv", fun, chosen, len(args))
-        growing = [tree_map(int_to_float, args[i]) for i in chosen]
-        of_growing = function_of(chosen, fun, args)
-        return jvp(of_growing, growing, tree_map(_rate_one, growing))[1]
+        inputs, of_inputs = chosen.split(args)
+        growing = tree_map(int_to_float, inputs)
+        return jvp(of_inputs, growing, tree_map(_rate_one, growing))[1]
 
     return derivative
 
 
 # --8<-- [end:deriv]
-
-
-def chosen_argnums(caller: str, fun: Any, argnums: int | Sequence[int]) -> tuple[int, ...]:
-    """The positions that `argnums` names, one or several, once `fun` is known to be a function."""
-    require_function(caller, fun)
-    return ints(f"{caller}: argnums", argnums)
-
-
-def function_of(
-    argnums: Sequence[int],
-    fun: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] = MappingProxyType({}),
-) -> Callable[..., Any]:
-    """`fun` as a function of the arguments `argnums` alone, the others being these."""
-
-    def of_inputs(*inputs: Any) -> Any:
-        whole = list(args)
-        for i, arg in zip(argnums, inputs, strict=True):
-            whole[i] = arg
-        return fun(*whole, **kwargs)
-
-    of_inputs.__name__ = name_of(fun)  # for messages
-    return of_inputs
-
-
-def is_one(argnums: int | Sequence[int]) -> bool:
-    """Return True if `argnums` names a single argument, not in a sequence."""
-    return not isinstance(argnums, Sequence) and not getattr(argnums, "ndim", 0)
-
-
-def check_argnums(caller: str, fun: Any, argnums: Sequence[int], count: int) -> None:
-    """Raise an error if `argnums` does not fit a call with `count` arguments."""
-    for i in argnums:
-        if not -count <= i < count:
-            raise TypeError(
-                f"{caller}: argnums names argument {i!r} of `{name_of(fun)}`, which was called "
-                f"with {counted(count, 'positional argument')}. Count from 0, and pass by position "
-                "what is differentiated."
-            )
-    if len({i % count for i in argnums}) < len(argnums):
-        raise ValueError(
-            f"{caller}: argnums {tuple(argnums)} name an argument of `{name_of(fun)}` twice"
-        )
 
 
 def int_to_float(x: Any) -> Any:

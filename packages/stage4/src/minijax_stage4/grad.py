@@ -6,14 +6,14 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
-from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import as_weak_as, is_inexact
-from minijax_stage2.shaped_array import ShapedArray, typeof_named
+from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4.errors import ComplexGradientError, NonScalarGradientError
 from minijax_stage4.linearize import LinearProgram, linearize_flat
@@ -86,17 +86,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    chosen = chosen_argnums("grad", fun, argnums)
+    chosen = ChosenArguments("grad", fun, argnums)
 
     @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        check_argnums("grad", fun, chosen, len(args))
-        inputs = tuple(args[i] for i in chosen)
-        for argnum, arg in zip(chosen, inputs, strict=True):
-            require_inexact_argument("grad", fun, argnum, arg)
-        out, f_vjp = vjp(function_of(chosen, fun, args, kwargs), *inputs)
-        gradient = f_vjp(one_like("grad", fun, out))
-        return out, gradient[0] if is_one(argnums) else gradient
+        inputs, of_inputs = chosen.split(args, kwargs)
+        chosen.require_inexact(inputs)
+        out, f_vjp = vjp(of_inputs, *inputs)
+        return out, chosen.one_or_all(f_vjp(one_like("grad", fun, out)))
 
     return value_and_gradient
 
@@ -133,18 +130,6 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
 
 
 # --8<-- [end:grad]
-
-
-def require_inexact_argument(caller: str, fun: Any, argnum: int, arg: Any) -> None:
-    """Raise an error if there is no differentiating with respect to an argument."""
-    for path, leaf in tree_flatten_with_path(arg)[0]:
-        what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
-        aval = typeof_named(what, leaf)
-        if not is_inexact(aval.dtype):
-            raise IntegerGradientError(
-                f"{what} has type {aval}, and integers have no gradient. Convert it to a float, "
-                "or choose other arguments by argnums."
-            )
 
 
 def one_like(caller: str, fun: Any, out: Any) -> Any:

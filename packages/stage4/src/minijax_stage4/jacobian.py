@@ -5,13 +5,13 @@ from typing import Any
 
 from minijax_stage1.source import name_of
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import wraps
 from minijax_stage2.jacobian import require_inexact_results, standard_basis
-from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.tangent import Zero, instantiate
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 from minijax_stage4.errors import ComplexGradientError
-from minijax_stage4.grad import require_inexact_argument, vjp
+from minijax_stage4.grad import vjp
 
 
 # --8<-- [start:jacrev]
@@ -33,15 +33,13 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = chosen_argnums("jacrev", fun, argnums)
+    chosen = ChosenArguments("jacrev", fun, argnums)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        check_argnums("jacrev", fun, chosen, len(args))
-        inputs = tuple(args[i] for i in chosen)
-        for argnum, arg in zip(chosen, inputs, strict=True):
-            require_inexact_argument("jacrev", fun, argnum, arg)
-        out, f_vjp = vjp(function_of(chosen, fun, args, kwargs), *inputs)
+        inputs, of_inputs = chosen.split(args, kwargs)
+        chosen.require_inexact(inputs)
+        out, f_vjp = vjp(of_inputs, *inputs)
         require_inexact_results("jacrev", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             if typeof(leaf).dtype.kind == "c":  # 1 and i would each tell half of a derivative
@@ -49,13 +47,13 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {typeof(leaf)}. "
                     "Use jacfwd, or return its real and imaginary parts."
                 )
-        return jacobian_by_rows(f_vjp, inputs, out, is_one(argnums))
+        return jacobian_by_rows(f_vjp, out, chosen)
 
     return jacobian
 
 
-def jacobian_by_rows(f_vjp: Callable[..., Any], inputs: Any, out: Any, of_one: bool) -> Any:
-    """For each result of a function its derivatives with respect to all inputs, or to the one."""
+def jacobian_by_rows(f_vjp: Callable[..., Any], out: Any, chosen: ChosenArguments) -> Any:
+    """For each result of a function its derivatives with respect to the chosen arguments."""
     outs, out_tree = tree_flatten(out)
     zeros = [instantiate(Zero.like(x)) for x in outs]
 
@@ -68,8 +66,7 @@ def jacobian_by_rows(f_vjp: Callable[..., Any], inputs: Any, out: Any, of_one: b
         def block(row: Any) -> Any:
             return reshape(row, aval.shape + typeof(row).shape[1:])
 
-        blocks = tree_map(block, vmap(pull)(standard_basis(aval)))
-        return blocks[0] if of_one else blocks
+        return chosen.one_or_all(tree_map(block, vmap(pull)(standard_basis(aval))))
 
     return tree_unflatten(out_tree, map(rows, range(len(outs))))
 

@@ -14,14 +14,15 @@ from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import *
 from minijax_stage2 import primitives as p
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import check_argnums, chosen_argnums, int_to_float, is_one
+from minijax_stage2.jvp import int_to_float
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import number_types
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage4.grad import one_like, require_inexact_argument
+from minijax_stage4.grad import one_like
 from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
@@ -246,18 +247,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     >>> value_and_grad(lambda x: x * x)(3)
     (9.0, 6.0)
     """
-    chosen = chosen_argnums("grad on a tape", fun, argnums)
+    chosen = ChosenArguments("grad on a tape", fun, argnums)
 
     def value_and_gradient(*args: Any) -> Any:
-        check_argnums("grad on a tape", fun, chosen, len(args))
-        whole = list(args)
-        for i in chosen:
-            whole[i] = tree_map(int_to_float, args[i])
-            require_inexact_argument("grad on a tape", fun, i, whole[i])
-        out, f_vjp = vjp(fun, *whole)
-        cts = f_vjp(one_like("grad on a tape", fun, out))
-        gradient = cts[chosen[0]] if is_one(argnums) else tuple(cts[i] for i in chosen)
-        return out, gradient
+        inputs, of_inputs = chosen.split(args)
+        inputs = tree_map(int_to_float, inputs)
+        chosen.require_inexact(inputs)
+        out, f_vjp = vjp(of_inputs, *inputs)
+        return out, chosen.one_or_all(f_vjp(one_like("grad on a tape", fun, out)))
 
     return value_and_gradient
 

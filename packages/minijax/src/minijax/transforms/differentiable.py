@@ -6,28 +6,30 @@ from typing import Any
 from minijax.errors.classes import ComplexGradientError, IntegerGradientError
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, full_like, tree_leaves, typeof
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.functions import ints
 from minijax_stage2.jacobian import require_inexact_results
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import keystr, tree_flatten_with_path
-from minijax_stage4.grad import require_inexact_argument, require_scalar
+from minijax_stage4.grad import require_scalar
 
 
 def require_differentiable(
-    caller: str, fun: Any, argnum: int, arg: Any, holomorphic: bool, allow_int: bool
+    chosen: ChosenArguments, inputs: Sequence[Any], holomorphic: bool, allow_int: bool
 ) -> None:
-    """Raise an error if there is no differentiating with respect to an argument.
+    """Raise an error if there is no differentiating with respect to the chosen arguments.
 
-    With `holomorphic` all of it must be complex; with `allow_int` it may be integers.
+    With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
     """
-    for path, leaf in tree_flatten_with_path(arg)[0]:
-        what = f"{caller}: argument {argnum}{keystr(path)} of `{name_of(fun)}`"
-        aval = typeof_named(what, leaf)
-        if holomorphic:
-            _require_complex(what, aval)
+    for argnum, arg in zip(chosen.positions, inputs, strict=True):
+        for path, leaf in tree_flatten_with_path(arg)[0]:
+            what = f"{chosen.caller}: argument {argnum}{keystr(path)} of `{name_of(chosen.fun)}`"
+            aval = typeof_named(what, leaf)
+            if holomorphic:
+                _require_complex(what, aval)
     if not allow_int:
-        require_inexact_argument(caller, fun, argnum, arg)
+        chosen.require_inexact(inputs)
 
 
 def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:

@@ -26,9 +26,9 @@ from minijax.transforms.differentiable import (
 from minijax.transforms.has_aux import WithAux
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
+from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
-from minijax_stage2.jvp import check_argnums, chosen_argnums, function_of, is_one
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage2.vmap import BatchTrace
@@ -133,19 +133,15 @@ def _with_gradient(
     fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[[Any, Any], Any]:
     """A function of the arguments of `fun`: its value, its gradient, and what comes besides."""
-    chosen = chosen_argnums("grad", fun, argnums)
+    chosen = ChosenArguments("grad", fun, argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
-        args = _chosen_to_arrays(chosen, args)
-        check_argnums("grad", fun, chosen, len(args))
-        inputs = [args[i] for i in chosen]
-        for argnum, arg in zip(chosen, inputs, strict=True):
-            require_differentiable("grad", fun, argnum, arg, holomorphic, allow_int)
-        of_inputs = function_of(chosen, fun, args, kwargs)
+        inputs, of_inputs = chosen.split(_chosen_to_arrays(chosen.positions, args), kwargs)
+        require_differentiable(chosen, inputs, holomorphic, allow_int)
         with_aux = WithAux(of_inputs) if has_aux else None
         out, f_vjp = stage4.vjp(with_aux or of_inputs, *inputs)
         cts = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
-        both = tree_to_arrays(out), cts[0] if is_one(argnums) else cts
+        both = tree_to_arrays(out), chosen.one_or_all(cts)
         return (*both, with_aux.aux()) if with_aux else both
 
     return value_and_gradient
@@ -488,21 +484,19 @@ def hessian(
 
 def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
     """Stage 4's, with options that say what may be differentiated."""
-    chosen = chosen_argnums("jacrev", fun, argnums)
+    chosen = ChosenArguments("jacrev", fun, argnums)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        check_argnums("jacrev", fun, chosen, len(args))
-        inputs = tuple([args[i] for i in chosen])
-        for argnum, arg in zip(chosen, inputs, strict=True):
-            require_differentiable("jacrev", fun, argnum, arg, holomorphic, allow_int)
-        out, f_vjp = stage4.vjp(function_of(chosen, fun, args, kwargs), *inputs)
+        inputs, of_inputs = chosen.split(args, kwargs)
+        require_differentiable(chosen, inputs, holomorphic, allow_int)
+        out, f_vjp = stage4.vjp(of_inputs, *inputs)
         require_results("jacrev", fun, out, holomorphic)
 
         def pull_back(ct: Any) -> Any:
             return tree_map(_zero_of_integer, inputs, f_vjp(ct))
 
-        return jacobian_by_rows(pull_back, inputs, out, is_one(argnums))
+        return jacobian_by_rows(pull_back, out, chosen)
 
     return jacobian
 
