@@ -1,4 +1,4 @@
-"""What may be differentiated: real numbers, and others where options say so."""
+"""Checks of what is differentiated: real numbers, and others where options say so."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
