@@ -5,6 +5,7 @@ library answer with a subclass, so a function that it transforms sees what can d
 can.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -43,13 +44,15 @@ class _OfLibrary:
 methods_of_tracers: dict[str, Any] = {}
 
 
-@cache
-def with_array_methods(cls: type[Tracer]) -> type[Tracer]:
+def _with_array_methods(cls: type[Any]) -> type[Any]:
     """The subclass of a class of tracers that has the methods of this library's arrays."""
     if issubclass(cls, _OfLibrary):
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(cls.__name__, (_OfLibrary, cls), names | methods_of_tracers)
+
+
+with_array_methods: Callable[[type[Any]], type[Any]] = cache(_with_array_methods)
 
 
 def adopted(x: Any) -> Any:
