@@ -316,6 +316,35 @@ FOUND = {
         )
         for m in (n.array([1, 1], "int32"), n.full((2,), 1))
     ],
+    "products and convolutions are weak where both operands are": lambda n, lib: [
+        [
+            lib.lax.batch_matmul(weak, weak),
+            lib.lax.batch_matmul(weak, n.ones((1, 2, 2), "bfloat16")),
+            lib.lax.conv(weak, weak, (1,), "SAME"),
+            lib.lax.top_k(weak, 1),
+            lib.lax.map(lambda x: x * 2, weak),
+            lib.lax.dynamic_update_slice(weak, weak[:, :1], (0, 0, 0)),
+            lib.lax.fft(weak + 1j, "FFT", (2,)),
+            weak.at[0, 0].max(n.zeros(2)),
+        ]
+        for weak in (n.full((1, 2, 2), 1.0),)
+    ],
+    "bytes of nothing": lambda n, lib: [
+        n.zeros((0, 2)).view("int8"),
+        n.zeros((2, 0), "int8").view("float32"),
+    ],
+    "a convolution of no examples, differentiated": lambda n, lib: lib.grad(
+        lambda kernel: lib.lax.conv(n.zeros((0, 1, 1, 1)), kernel, (1, 1), "VALID").sum()
+    )(n.ones((1, 1, 2, 1))),
+    "one slice of each of no examples": lambda n, lib: lib.lax.gather(
+        n.zeros((0, 2, 2)),
+        n.zeros((0, 2, 0), int),
+        lib.lax.GatherDimensionNumbers((0, 1), (), (), (0,), (0,)),
+        (1, 1, 2),
+    ),
+    "derivatives of entropy": lambda n, lib: lib.grad(
+        lambda mu: n.sum(lib.scipy.stats.poisson.entropy(mu))
+    )(n.array([0.0, 0.5, 5.0, 20.0, 1e4])),
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

@@ -80,7 +80,9 @@ OF_WEAK_ARRAYS = (
     r"jax\.scipy\.special\.(kl_div|logit|rel_entr)|jax\.scipy\.linalg\.(cho_factor|cholesky|"
     r"circulant|eigh|fiedler|lu_factor|qr|qr_multiply|rsf2csf|svd)|jax\.scipy\.signal\.(fft)?"
     r"(convolve|correlate)(2d)?|jax\.scipy\.signal\.detrend|jax\.scipy\.stats\..*"
-    r"|jnp\.(ndarray\.)?(argpartition|unwrap)|lax\.linalg\.(cholesky_update|svd|symmetric_product)"
+    r"|jnp\.(ndarray\.)?(argpartition|diagonal|unwrap)|lax\.p(max|mean|min|sum)|"
+    r"lax\.linalg\.(cholesky_update|svd|symmetric_product)|"
+    r"lax\.random_gamma_grad"
     r"|jax\.scipy\.linalg\.(eigh_tridiagonal|leslie|polar)"
 )
 REDUCTIONS_OF_WEAK_ARRAYS = (
@@ -136,7 +138,8 @@ DELIBERATE = [
         "A derivative for which there is no formula is a NotImplementedError that says by which "
         "argument; JAX's classes differ from function to function.",
         where_we_raise(
-            "^NotImplementedError: .* there is no formula for its derivative", kinds=("class",)
+            "^NotImplementedError: .* there is (no formula for its derivative|a derivative with)",
+            kinds=("class",),
         ),
     ),
     Deliberate(
@@ -364,8 +367,10 @@ DELIBERATE = [
         equates=where_called(
             r"lax\.(conv\w*_shape_tuple|reduce_window_shape_tuple|padtype_to_pads)",
             of_each_leaf(
-                lambda x, y: replace(x, values=y.values.astype(x.values.dtype))
-                if x.shape == y.shape and x.values is not None and y.values is not None
+                lambda x, y: replace(y, weak=x.weak, dtype=x.dtype)
+                if y.values is None
+                else replace(x, values=y.values.astype(x.values.dtype))
+                if x.shape == y.shape and x.values is not None
                 else y
             ),
         ),
@@ -388,8 +393,52 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`lax.random_gamma_grad` refuses integers, as other functions of `lax` of floats do.",
-        where_we_raise("^TypeError: random_gamma_grad: found [iu]"),
+        "`lax.random_gamma_grad` refuses integers and two dtypes, as other functions of `lax` of "
+        "floats do.",
+        where_we_raise("^TypeError: random_gamma_grad: (found [iu]|operands must have one dtype)"),
+    ),
+    Deliberate(
+        "States of random bits have their dtype when a program is traced; JAX finds that out when "
+        "it compiles.",
+        where_we_raise("^TypeError: rng_bit_generator: a state is four numbers of uint32"),
+    ),
+    Deliberate(
+        "Deviations of nothing are NaN, and their derivatives, too; JAX's is 0.",
+        under(
+            called_with("value", r"jnp\.nanstd", lambda a, *args, **kwargs: np.size(a) == 0),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
+        "`x log(y)` has an infinite derivative by `y` at 0; JAX's is NaN where that by `x` is not "
+        "asked for.",
+        equates=where_called(
+            r"jax\.scipy\.special\.xlogy",
+            where_under(
+                set(DIFFERENTIATE),
+                of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x))),
+            ),
+        ),
+    ),
+    Deliberate(
+        "`istft` gives as many samples as scipy's; JAX's lacks some where more than half overlaps.",
+        called_with(
+            "shape", r"jax\.scipy\.signal\.istft",
+            lambda Zxx, *args, nperseg=None, noverlap=None, **kwargs: nperseg is not None
+            and noverlap is not None and 2 * noverlap > nperseg,
+        ),
+    ),
+    Deliberate(
+        "What is mapped over is traced in all of its arguments, also in arrays of numpy's, which "
+        "have no `at`.",
+        where_jax_raises("^AttributeError: 'numpy.ndarray' object has no attribute 'at'"),
+    ),
+    Deliberate(
+        "`owens_t` is a number also at infinity and -0, where JAX's is NaN.",
+        equates=where_called(
+            r"jax\.scipy\.special\.owens_t",
+            numbers_for_nan,
+        ),
     ),
     Deliberate(
         "An exported program has no derivative, and says so: its gradient can be exported.",

@@ -86,7 +86,9 @@ def moved(library: Any, results: Any, times: float) -> Any:
         x = jnp.asarray(x)
         size = jnp.abs(x)
         scale = jnp.max(jnp.where(jnp.isfinite(size), size, 0), initial=0)
-        return x + (times * float(jnp.finfo(x.dtype).eps) * scale).astype(x.dtype)
+        # Each element by another distance: those that are equal would stay so.
+        steps = jnp.asarray(np.cos(np.arange(x.size)).reshape(x.shape)).astype(scale.dtype)
+        return x + (times * float(jnp.finfo(x.dtype).eps) * scale * steps).astype(x.dtype)
 
     return library.tree.map(of, results)
 

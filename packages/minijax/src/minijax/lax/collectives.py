@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
 from minijax.primitives.loops import Avals
@@ -86,9 +87,15 @@ def define_linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
 
 
 Axis = Hashable | tuple[Hashable, ...]
-psum_p = collective("psum", same_type, lambda x: (reduce_sum(x, (0,)), None))
-pmax_p = collective("pmax", same_type, lambda x: (reduce_max(x, (0,)), None))
-pmin_p = collective("pmin", same_type, lambda x: (reduce_min(x, (0,)), None))
+
+
+def _over_examples(reduction: Callable[..., Any]) -> Combine:
+    return lambda x: (convert_element_type(reduction(x, (0,)), typeof(x).dtype), None)
+
+
+psum_p = collective("psum", same_type, _over_examples(reduce_sum))
+pmax_p = collective("pmax", same_type, _over_examples(reduce_max))
+pmin_p = collective("pmin", same_type, _over_examples(reduce_min))
 define_linear(psum_p, lambda ct, x, index: bind1(psum_p, ct, index))
 
 

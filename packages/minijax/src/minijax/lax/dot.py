@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.elementwise.selection import select
 from minijax.lax.precision import PrecisionLike, attributes_of
 from minijax.lax.reductions.cumulative import cumsum
@@ -14,7 +15,7 @@ from minijax.lax.shapes.reshaping import expand_dims
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
-from minijax_stage2.promotion import result_type
+from minijax_stage2.promotion import as_weak_as, result_type
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 HOW = ("precision", "preferred_element_type", "out_sharding")
@@ -55,6 +56,22 @@ def width(dtype: np.dtype[Any]) -> int:
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
+def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    """Operands of two dtypes as what is not weak: they meet where arrays of these would."""
+    if typeof(lhs).dtype == typeof(rhs).dtype:
+        return lhs, rhs
+    return convert_element_type(lhs, typeof(lhs).dtype), convert_element_type(
+        rhs, typeof(rhs).dtype
+    )
+
+
+def _weak_if_both_are(out: Any, lhs: Any, rhs: Any) -> Any:
+    """The product, weak if its operands are; not of another dtype, which was asked for."""
+    a, b = typeof(lhs), typeof(rhs)
+    is_weak = a.weak_type and b.weak_type and typeof(out).dtype == a.dtype
+    return as_weak_as(a, out) if is_weak else out
+
+
 @operation(static=("dimension_numbers", *HOW))
 def dot_general(
     lhs: Any,
@@ -88,8 +105,10 @@ def dot_general(
     >>> lax.dot_general(x, y, (contracting, batch)).shape
     (5, 2, 4)
     """
+    lhs, rhs = _strong_if_they_differ(lhs, rhs)
     how = options("dot_general", precision, preferred_element_type, out_sharding, lhs, rhs)
-    return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    return _weak_if_both_are(out, lhs, rhs)
 
 
 @operation(static=("dimension_numbers", *HOW))
@@ -116,8 +135,10 @@ def dot(
         if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2 and a.shape[-1] == b.shape[0]):
             raise TypeError(f"dot: takes vectors and matrices that fit together, found {a} and {b}")
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
+    lhs, rhs = _strong_if_they_differ(lhs, rhs)
     how = options("dot", precision, preferred_element_type, out_sharding, lhs, rhs)
-    return stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    return _weak_if_both_are(out, lhs, rhs)
 
 
 @operation(static="precision")

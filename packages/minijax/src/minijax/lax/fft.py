@@ -87,7 +87,7 @@ def _type_of_transform(
         return [ShapedArray(lead + half, np.result_type(x.dtype, np.complex64))]
     if gives_real:
         return [ShapedArray(lead + fft_lengths, np.finfo(x.dtype).dtype)]
-    return [x]
+    return [x.strip_weak_type()]
 
 
 def _lower_fft(

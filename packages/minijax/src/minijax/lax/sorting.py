@@ -237,7 +237,7 @@ def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
     if x.dtype.kind == "c" or x.dtype.names or not x.ndim or k > x.shape[-1]:
         raise ValueError(f"top_k: {x} has no {k} elements in order along its last axis")
     shape = (*x.shape[:-1], k)
-    return [ShapedArray(shape, x.dtype), ShapedArray(shape, np.int32)]
+    return [ShapedArray(shape, dtype, x.weak_type) for dtype in (x.dtype, np.dtype(np.int32))]
 
 
 def _lower_top_k(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> list[Value]:

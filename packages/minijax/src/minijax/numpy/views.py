@@ -45,10 +45,10 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
         count = typeof(parts).shape[-1]
         real, imag = (lax.slice_in_dim(parts, i, count, 2, axis=-1) for i in range(2))
         return lax.complex(real, imag)
+    count = size * old.itemsize // new.itemsize
     if old.itemsize < new.itemsize:
-        x = reshape(x, (*lead, -1, new.itemsize // old.itemsize))
-    out = lax.bitcast_convert_type(x, new)
-    return reshape(out, (*lead, -1)) if old.itemsize > new.itemsize else out
+        x = reshape(x, (*lead, count, new.itemsize // old.itemsize))
+    return reshape(lax.bitcast_convert_type(x, new), (*lead, count))
 
 
 @operation

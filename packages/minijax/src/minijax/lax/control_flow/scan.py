@@ -100,7 +100,10 @@ def _scan(
         init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
     rounds = _rounds_at_once(length, unroll)
-    element_avals = [ShapedArray(typeof(x).shape[1:], typeof(x).dtype) for x in elements]
+    element_avals = [
+        ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
+        for aval in [typeof(x) for x in elements]
+    ]
     body = FlatFunction(f, treedef_tuple([carry_tree, xs_tree]))
 
     def names() -> list[str]:

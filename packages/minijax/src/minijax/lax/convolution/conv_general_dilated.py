@@ -203,7 +203,8 @@ def _type_of_convolution(
         size = dilated(lhs.shape[lhs_spec[n + 2]], lhs_dilation[n]) + low + high
         window = dilated(rhs.shape[rhs_spec[n + 2]], rhs_dilation[n])
         shape[axis] = max((size - window) // window_strides[n] + 1, 0) if size >= 0 else 0
-    return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype)]
+    is_weak = lhs.weak_type and rhs.weak_type
+    return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype, is_weak)]
 
 
 def _lower_convolution(
@@ -222,6 +223,8 @@ def _lower_convolution(
     precision: str = "[DEFAULT, DEFAULT]",
     **preferred: Any,
 ) -> list[Value]:
+    if not (lhs.aval.size and rhs.aval.size):  # sums of nothing; XLA takes no windows of size 0
+        return [b.constant(0, out_avals[0])]
     axes = [
         _letters(spec, letters)
         for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"), strict=True)

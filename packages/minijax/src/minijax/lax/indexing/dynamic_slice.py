@@ -6,6 +6,7 @@ Where a slice does not lie inside the array altogether, it is moved inside.
 from collections.abc import Sequence
 from typing import Any
 
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -249,7 +250,8 @@ def dynamic_update_slice(
     shape = typeof(operand).shape
     name = "dynamic_update_slice"
     starts = _start_indices(name, start_indices, shape, allow_negative_indices)
-    return bind1(dynamic_update_slice_p, operand, fitting(name, update, operand), *starts)
+    out = bind1(dynamic_update_slice_p, operand, fitting(name, update, operand), *starts)
+    return convert_element_type(out, typeof(out).dtype)
 
 
 def _dynamic_update_slice_type(

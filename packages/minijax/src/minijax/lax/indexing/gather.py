@@ -127,9 +127,11 @@ def _gather_type(
     check_indices("gather", x, indices, start_map, collapsed, batching, indices_batching)
     gone = {*collapsed, *batching}
     window = [size for axis, size in enumerate(slice_sizes) if axis not in gone]
+    # Along the axes of a batch a slice is one example, also where there is none.
+    bounds = [max(size, 1) if axis in batching else size for axis, size in enumerate(x.shape)]
     fits = (
         len(slice_sizes) == x.ndim
-        and all(0 <= size <= bound for size, bound in zip(slice_sizes, x.shape, strict=True))
+        and all(0 <= size <= bound for size, bound in zip(slice_sizes, bounds, strict=True))
         and all(slice_sizes[axis] <= 1 for axis in gone)
         and len(offset) == len(window)
     )
@@ -203,6 +205,8 @@ def _lower_gather(
     fill_value: Any,
 ) -> list[Value]:
     (out,) = out_avals
+    if not out.size:  # XLA has no slices of the examples that there are none of
+        return [b.constant(0, out)]
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
     indices = wide_indices(b, indices)
     numbers = (

@@ -226,7 +226,8 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
     new = broadcast_to(cast(new, aval), tuple(sizes))
     if tuple(sizes) == aval.shape:  # nothing of x is left but its type
         return as_weak_as(aval, lax.convert_element_type(new, aval.dtype))
-    return lax.dynamic_update_slice(x, new, starts, allow_negative_indices=False)
+    out = lax.dynamic_update_slice(x, new, starts, allow_negative_indices=False)
+    return as_weak_as(aval, out)
 
 
 @operation(

@@ -6,7 +6,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.operation import operation
-from minijax.scipy.special import entr, gammaincc, gammaln, xlogy
+from minijax.scipy.special import gammaincc, gammaln, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax_stage2 import typeof
 
@@ -47,7 +47,8 @@ def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
     """The sum over all numbers below `last`, which is at most `most`."""
     k = jnp.arange(most, dtype=typeof(mu).dtype)
     k = jnp.reshape(k, (-1, *[1] * typeof(mu).ndim))
-    return jnp.sum(entr(jnp.where(k < last, pmf(k, mu), 0)), axis=0)
+    logs = logpmf(k, mu)  # the derivative of `entr` where `pmf` is 0 is infinite
+    return jnp.sum(jnp.where(k < last, -jnp.exp(logs) * logs, 0), axis=0)
 
 
 @operation
@@ -59,9 +60,13 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     """
     mu, loc = inexact_arrays(mu, loc)
     shape = jnp.broadcast_shapes(typeof(mu).shape, typeof(loc).shape)
-    few = _entropy_of_terms(mu, 35, jnp.ceil(mu + 20))
-    more = _entropy_of_terms(mu, 250, jnp.ceil(mu + 10 * jnp.sqrt(mu) + 20))
-    many = 0.5 * jnp.log(2 * math.pi * math.e * mu) - 1 / (12 * mu)
+    # Where a formula does not count it gets a number for which it has a derivative.
+    small = jnp.where((mu > 0) & (mu < 10), mu, 1)
+    few = _entropy_of_terms(small, 35, jnp.ceil(small + 20))
+    medium = jnp.where((mu > 0) & (mu < 100), mu, 1)
+    more = _entropy_of_terms(medium, 250, jnp.ceil(medium + 10 * jnp.sqrt(medium) + 20))
+    large = jnp.where(mu == 0, 1, mu)
+    many = 0.5 * jnp.log(2 * math.pi * math.e * large) - 1 / (12 * large)
     out = jnp.where(mu < 10, few, jnp.where(mu < 100, more, many))
     return jnp.broadcast_to(jnp.where(mu == 0, 0, out), shape)
 
