@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.numpy.creation import asarray
 from minijax.numpy.differences import diff
 from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
@@ -129,7 +129,7 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
         range = lax.convert_element_type(range, typeof(a).dtype)
         low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
     is_point = lax.eq(low, high)
-    low, high = select(is_point, lax.sub(low, 0.5), low), select(is_point, lax.add(high, 0.5), high)
+    low, high = where(is_point, lax.sub(low, 0.5), low), where(is_point, lax.add(high, 0.5), high)
     return linspace(low, high, count + 1, dtype=typeof(a).dtype)
 
 
@@ -190,7 +190,7 @@ def _interval(a: Any, edges: Any) -> Any:
     count = typeof(edges).shape[0]
     found = searchsorted(edges, a, "right")
     last = lax.squeeze(lax.slice_in_dim(edges, count - 1, count), (0,))
-    return select(lax.eq(a, last), count - 1, found)
+    return where(lax.eq(a, last), count - 1, found)
 
 
 @evaluated_by_library

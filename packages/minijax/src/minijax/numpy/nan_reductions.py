@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise import selection
 from minijax.numpy.reductions import (
     all,
     argmax,
@@ -112,7 +112,7 @@ def _nan_extreme(
         return extreme(a, axis, out, keepdims, initial, where)
     chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
     otherwise = np.nan if initial is None else lax.convert_element_type(initial, typeof(a).dtype)
-    return select(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
+    return selection.where(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
 
 
 @operation(static=("axis", "dtype", "keepdims"))
@@ -208,7 +208,7 @@ def _nan_arg(
     index = arg(_filled(a, never), axis, out, keepdims)
     if not is_inexact(typeof(a).dtype):
         return index
-    return select(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
+    return selection.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
 
 
 def _is_nan(a: Any) -> Any:
@@ -217,7 +217,7 @@ def _is_nan(a: Any) -> Any:
 
 def _filled(a: Any, number: float) -> Any:
     """`a` with a number for NaN, which would make derivatives NaN even where it takes no part."""
-    return select(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
+    return selection.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
 
 
 def _taking_part(name: str, a: Any, where: Any) -> Any:

@@ -10,7 +10,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.numpy.convolution import convolve
 from minijax.numpy.creation import eye
 from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
@@ -407,14 +407,14 @@ def _roots(p: Any) -> Any:
 def _roots_and_nan(p: Any, zeros: Any) -> Any:
     """The roots where `p` may have zeros in front: behind, they are roots that are zero."""
     size = typeof(p).size
-    p = select(lax.eq(zeros, size), 1, p)
+    p = where(lax.eq(zeros, size), 1, p)
     found = _roots(roll(p, lax.neg(zeros)))
     count = typeof(found).size
     if not count:
         return found
     _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
     is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
-    return select(is_there, found, complex(np.nan, np.nan))
+    return where(is_there, found, complex(np.nan, np.nan))
 
 
 set_all(globals())

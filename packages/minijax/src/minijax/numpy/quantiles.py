@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
@@ -213,7 +213,7 @@ def _quantile(
         ordered = lax.sort(a, along)
         count = sum(lax.eq(a, a), along, of_places, keepdims=True)
     else:  # one NaN makes the result NaN
-        ordered = lax.sort(select(any(lax.ne(a, a), along, keepdims=True), np.nan, a), along)
+        ordered = lax.sort(where(any(lax.ne(a, a), along, keepdims=True), np.nan, a), along)
         count = lax.full((*rest, 1), size, of_places)
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
@@ -224,7 +224,7 @@ def _quantile(
         place = lax.mul(shares, last)
     picked = _between(ordered, place, last, along, method)
     if passes_over_nan:
-        picked = select(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
+        picked = where(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
     out_first = lax.transpose(picked, (along, *range(along)))
     return lax.reshape(out_first, (*q_shape, *sizes))
 
@@ -243,7 +243,7 @@ def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> An
         return at(above)
     share_above = lax.sub(place, lax.floor(place))
     if method == "nearest":
-        return at(select(lax.gt(share_above, 0.5), above, below))
+        return at(where(lax.gt(share_above, 0.5), above, below))
     if method == "midpoint":
         return lax.mul(lax.add(at(below), at(above)), 0.5)
     weighted = [

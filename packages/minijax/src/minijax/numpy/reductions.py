@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.operation import operation
@@ -170,8 +170,8 @@ def var(
         out = lax.div(total, count - ddof if count > ddof else np.nan)
     else:  # nothing is divided by 0, nor is its derivative
         is_enough = lax.gt(count, ddof)
-        out = lax.div(total, select(is_enough, lax.sub(count, ddof), 1))
-        out = select(is_enough, out, np.nan)
+        out = lax.div(total, selection.where(is_enough, lax.sub(count, ddof), 1))
+        out = selection.where(is_enough, out, np.nan)
     return lax.convert_element_type(out, dtype)
 
 
@@ -316,7 +316,7 @@ def _reduce(
     require_no_out(name, out)
     require_boolean(name, where)
     if where is not None:
-        a = select(where, a, neutral)
+        a = selection.where(where, a, neutral)
     axes = canonical_axes(name, axis, typeof(a).ndim)
     result = reduction(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
@@ -369,7 +369,7 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
     shape = typeof(a).shape
     if where is None:
         return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
-    ones = select(where, lax.full(shape, 1, typeof(a).dtype), 0)
+    ones = selection.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 
 

@@ -14,7 +14,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value
@@ -140,14 +140,14 @@ def _unique(
     starts, ends = lax.slice_in_dim(starts, 0, size), lax.slice_in_dim(starts, 1, size + 1)
     is_there = lax.lt(starts, count)
     if count:
-        first = take_along(order, select(is_there, starts, 0), 0)
+        first = take_along(order, where(is_there, starts, 0), 0)
         values = take(rows, first, 0)
     else:
         first = lax.full((0,), 0, dtype)
         values = lax.full((size, *rest), 0, typeof(rows).dtype)
     if fill_value is not None:
         wide = lax.broadcast_in_dim(is_there, typeof(values).shape, (0,))
-        values = select(wide, values, cast(fill_value, typeof(values)))
+        values = where(wide, values, cast(fill_value, typeof(values)))
     inverse = None
     if wants_inverse:
         number = lax.sub(lax.cumsum(lax.convert_element_type(is_new, dtype)), 1)
@@ -189,7 +189,7 @@ def with_whole_nan(x: Any) -> Any:
     """`x` with NaN for complex numbers that are NaN in one part."""
     if typeof(x).dtype.kind != "c":
         return x
-    return select(lax.ne(x, x), typeof(x).dtype.type(np.nan), x)
+    return where(lax.ne(x, x), typeof(x).dtype.type(np.nan), x)
 
 
 def differs_from_last(x: Any, equal_nan: bool) -> Any:
@@ -493,10 +493,10 @@ def _intersect1d(
     x, order, _, is_shared = _of_both(ar1, ar2, assume_unique)
     places, count = places_of(is_shared, size)
     is_there = lax.lt(lax.iota(default_int(), size), count)
-    out = _at_places(x, select(is_there, places, typeof(x).size), fill_value)
-    first = select(is_there, _at_places(order, places, 0), sizes[0])
+    out = _at_places(x, where(is_there, places, typeof(x).size), fill_value)
+    first = where(is_there, _at_places(order, places, 0), sizes[0])
     second = lax.sub(_at_places(order, lax.add(places, 1), 0), sizes[0])
-    return count, out, first, select(is_there, second, sizes[1])
+    return count, out, first, where(is_there, second, sizes[1])
 
 
 def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, Any]:
@@ -536,11 +536,11 @@ def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
         number = 0 if fill_value is None else fill_value
         return lax.full(typeof(places).shape, cast(number, typeof(x)), typeof(x).dtype)
     is_there = lax.lt(places, count)
-    values = take_along(x, select(is_there, places, 0), 0)
+    values = take_along(x, where(is_there, places, 0), 0)
     fill = cast(0 if fill_value is None else fill_value, typeof(x))
-    values = select(is_there, values, fill)
+    values = where(is_there, values, fill)
     if fill_value is None and typeof(places).size:
-        values = select(is_there, values, lax.slice_in_dim(values, 0, 1))
+        values = where(is_there, values, lax.slice_in_dim(values, 0, 1))
     return values
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.operation import operation
@@ -275,7 +275,7 @@ def _is_before(x: Any, y: Any, side: str) -> Any:
             )
         )
         by_imaginary = _is_before(lax.imag(x), lax.imag(y), side)
-        return select(tie, by_imaginary, _is_before(lax.real(x), lax.real(y), "left"))
+        return where(tie, by_imaginary, _is_before(lax.real(x), lax.real(y), "left"))
     if side == "right":
         return lax.bitwise_not(_is_before(y, x, "left"))
     is_less = lax.lt(x, y)
@@ -311,7 +311,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
         further = lax.add(place, lax.shift_right_logical(np.int32(longest), number))
         last = take_along(a, lax.min(lax.sub(further, 1), size - 1), 0)
         may_go = lax.bitwise_and(lax.le(further, size), _is_before(last, v, side))
-        return select(may_go, further, place)
+        return where(may_go, further, place)
 
     rounds = size.bit_length()
     longest = 1 << (rounds - 1)
@@ -343,10 +343,10 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     x, bins = of_one_dtype(x, bins)
     first, last = lax.slice_in_dim(bins, 0, 1), lax.slice_in_dim(bins, size - 1, size)
     falls = lax.gt(lax.squeeze(first, (0,)), lax.squeeze(last, (0,)))
-    upwards = select(falls, lax.rev(bins, (0,)), bins)
+    upwards = where(falls, lax.rev(bins, (0,)), bins)
     side = "left" if right else "right"
     place = searchsorted(upwards, x, side, method="scan" if method is None else method)
-    return select(falls, lax.sub(size, place), place)
+    return where(falls, lax.sub(size, place), place)
 
 
 set_all(globals())

@@ -20,9 +20,8 @@ from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof, where
 from minijax_stage2 import lt as is_less
-from minijax_stage2 import where as select
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape, number_types
@@ -45,7 +44,7 @@ def wrapped_index(index: Any, size: int) -> Any:
         return index + size if index < 0 else index
     if typeof(index).dtype.kind == "u":
         return index
-    return select(is_less(index, 0), add(index, size), index)
+    return where(is_less(index, 0), add(index, size), index)
 
 
 def index_dtype(*indices: Any) -> ShapedArray:

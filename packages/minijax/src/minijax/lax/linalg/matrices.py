@@ -16,7 +16,7 @@ from minijax.lax.indexing.gather import gather
 from minijax.lax.reductions.standard import reduce_sum
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
-from minijax.lax.shapes.reshaping import expand_dims, reshape
+from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import Rule
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
@@ -176,8 +176,3 @@ def inverse_permutation(permutation: Any) -> Any:
     is_there = stage2.eq(numbers, broadcasted_iota(typeof(permutation).dtype, square, n + 1))
     places = broadcasted_iota(typeof(permutation).dtype, square, n)
     return reduce_sum(select(is_there, places, full_like(places, 0)), [n])
-
-
-def one_batch_axis(x: Any, ndim: int) -> Any:
-    """`x` with its leading axes, all but the last `ndim`, made one."""
-    return reshape(x, (-1, *typeof(x).shape[-ndim:]))

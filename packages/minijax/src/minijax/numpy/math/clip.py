@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where as select
+from minijax.lax.elementwise.selection import where
 from minijax.numpy.math.comparisons import greater, less
 from minijax.numpy.math.floating_point import isnan
 from minijax.runtime.operation import operation
@@ -19,7 +19,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     Array([1., 0.], dtype=float32)
     """
     x1, x2 = promote(x1, x2)
-    return select(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+    return where(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
 
 
 @operation
@@ -30,7 +30,7 @@ def fmin(x1: Any, x2: Any) -> Any:
     Array([0., 0.], dtype=float32)
     """
     x1, x2 = promote(x1, x2)
-    return select(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+    return where(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
 
 
 @operation

@@ -23,16 +23,28 @@ def strong(arrays: list[Any]) -> list[Any]:
     return [lax.convert_element_type(x, typeof(x).dtype) for x in arrays]
 
 
+def real_floats(caller: str, *operands: Any) -> list[Any]:
+    """The operands as real numbers of one dtype, for functions of `lax`.
+
+    Raises:
+        ValueError: an operand is complex.
+    """
+    return _require_real(caller, promote(*operands, inexact=True))
+
+
+def _require_real(caller: str, operands: list[Any]) -> list[Any]:
+    if typeof(operands[0]).dtype.kind == "c":
+        raise ValueError(f"{caller}: expected real operands, found {typeof(operands[0])}")
+    return operands
+
+
 def real_arrays(caller: str, *operands: Any) -> list[Any]:
     """`inexact_arrays` of real operands.
 
     Raises:
         ValueError: an operand is complex.
     """
-    arrays = inexact_arrays(*operands)
-    if typeof(arrays[0]).dtype.kind == "c":
-        raise ValueError(f"{caller}: expected real operands, found {typeof(arrays[0])}")
-    return arrays
+    return _require_real(caller, inexact_arrays(*operands))
 
 
 def strong_floats(caller: str, *operands: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.arithmetic import mod
+from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
@@ -33,14 +34,6 @@ exp2 = lax.exp2
 expm1 = lax.expm1
 log = lax.log
 log1p = lax.log1p
-
-
-def real_floats(caller: str, *operands: Any) -> list[Any]:
-    """Operands as floats of one dtype; complex ones are an error."""
-    floats = promote(*operands, inexact=True)
-    if typeof(floats[0]).dtype.kind == "c":
-        raise ValueError(f"{caller}: expected real operands, found {typeof(floats[0])}")
-    return floats
 
 
 @operation

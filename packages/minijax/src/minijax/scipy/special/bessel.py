@@ -8,8 +8,7 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import computation_dtype
-from minijax.numpy.math.operands import real_arrays
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_arrays, real_floats
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 

@@ -10,7 +10,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.lax.special.polynomials import polynomial
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
 

@@ -8,8 +8,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.error_functions import exp_of_square
 from minijax.lax.special.polynomials import polynomial
-from minijax.numpy.math.operands import strong_floats
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_floats, strong_floats
 from minijax.primitives.declare import Unary, unary
 from minijax.runtime.operation import operation
 

@@ -10,8 +10,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import default_float
-from minijax.numpy.math.operands import strong_floats
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_floats, strong_floats
 from minijax.numpy.reductions import sum
 from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.conversion import to_array

@@ -4,7 +4,7 @@ from typing import Any
 
 from minijax import nn
 from minijax.lax import promoting as lax
-from minijax.numpy.math.transcendental import real_floats
+from minijax.numpy.math.operands import real_floats
 from minijax.runtime.operation import operation
 from minijax_stage2.promotion import to_inexact
 
