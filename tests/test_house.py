@@ -311,3 +311,14 @@ def test_the_library_calls_the_functions_of_lax_that_promote():
         and re.search(r"^from minijax import .*\blax\b", file.read_text(), re.MULTILINE)
     ]
     assert strict == []
+
+
+def test_what_is_marked_as_a_region_is_shown_by_a_document():
+    documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/*.md"))
+    marked = {
+        f"{file.relative_to(ROOT).as_posix()}:{region}"
+        for file in sources("minijax")
+        for region in re.findall(r"--8<-- \[start:(\w+)\]", file.read_text(encoding="utf-8"))
+    }
+    assert marked
+    assert {region for region in marked if f'"{region}"' not in documents} == set()

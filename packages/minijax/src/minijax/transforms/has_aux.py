@@ -10,7 +10,6 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tracer import PrimalTracer
 
 
-# --8<-- [start:with_aux]
 class WithAux:
     """A function that returns `(out, aux)`, made to return `out` and to keep `aux` aside."""
 
@@ -40,6 +39,3 @@ def _opened(x: Any) -> Any:
     while isinstance(x, PrimalTracer) and x.interpreter.ended:
         x = x.primal
     return x
-
-
-# --8<-- [end:with_aux]

@@ -14,9 +14,6 @@ from minijax.settings.promotion import (
 )
 from minijax_stage2 import typeof
 
-# --8<-- [start:binary]
-# --8<-- [end:binary]
-
 
 @operation
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
