@@ -72,6 +72,11 @@ def test_cumulative_functions(name):
         special = jnp.array([0.0, 1.0, jnp.inf, 1.0, jnp.nan, 2.0])
         ties = jnp.array([0.0, 1.0, 1.0, 0.0, 1.0])
         outs += [scan(special), scan(-special), lib.grad(lambda x: scan(x) @ jnp.arange(5.0))(ties)]
+        long = jnp.sin(jnp.arange(140.0)).reshape(2, 70)  # 70 = 8 blocks of 9 but for two elements
+        outs += [scan(long, axis=1), scan(long, axis=1, reverse=True), scan(long[:, :64], axis=1)]
+        if name in ("cumprod", "cumsum"):  # before an infinite first element there is nothing
+            first = jnp.array([jnp.inf, 0.0, 2.0])
+            outs += [lib.jacfwd(scan)(first), lib.jacfwd(scan)(-first[::-1])]
         if name in ("cummax", "cummin"):
             outs.append(scan(jnp.array([1 + 2j, 1 + 1j, 2 - 1j, 0j])))
         if name != "cumlogsumexp":
