@@ -55,7 +55,7 @@ class LibraryNumberTypes(NumberTypes):
     """
 
     checks_arguments = False
-    tracer_class = staticmethod(with_array_methods)
+    tracer_class: Any = staticmethod(with_array_methods)
     in_function: "LibraryNumberTypes"
 
     def __init__(self, settings: Settings):

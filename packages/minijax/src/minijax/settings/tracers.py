@@ -5,7 +5,6 @@ library answer with a subclass, so a function that it transforms sees what can d
 can.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -52,7 +51,7 @@ def _with_array_methods(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, (_OfLibrary, cls), names | methods_of_tracers)
 
 
-with_array_methods: Callable[[type[Any]], type[Any]] = cache(_with_array_methods)
+with_array_methods: Any = cache(_with_array_methods)
 
 
 def adopted(x: Any) -> Any:
