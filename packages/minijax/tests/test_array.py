@@ -18,6 +18,7 @@ import minijax_stage3 as stage3
 import minijax_stage4 as stage4
 from minijax import (
     Array,
+    core,
     device_put,
     dlpack,
     enable_x64,
@@ -230,6 +231,27 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
 
     jit(check)(X), vmap(check)(X), jvp(check, (X,), (X,)), grad(check)(1.0)
     assert jit(lambda x: (x > 0) | (x == 0))(X).all()
+
+
+def test_a_users_own_tracers_have_the_methods_of_arrays():
+    class Noted(core.Tracer):
+        def __init__(self, trace, value):
+            self.interpreter, self.source, self.value = trace, None, value
+
+        @property
+        def aval(self):
+            return core.typeof(self.value)
+
+    class Counting(core.Trace):
+        def process(self, primitive, args, params):
+            values = [x.value if isinstance(x, Noted) else x for x in args]
+            return [Noted(self, x) for x in self.leave_to_parent(primitive, values, params)]
+
+    trace = Counting()
+    with trace.run():
+        out = Noted(trace, X)[1:].sum() // 2
+        assert isinstance(out, Noted)
+    assert out.value == X[1:].sum() // 2
 
 
 def test_absolute_values_under_transformations():

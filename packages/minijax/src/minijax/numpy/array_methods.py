@@ -12,8 +12,8 @@ from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array
 from minijax.runtime.devices import device_put
-from minijax.settings.tracers import methods_of_tracers
-from minijax_stage2 import Tracer, functions, typeof
+from minijax.settings.tracers import Tracer
+from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
 from minijax_stage2.operators import Method, equality_of, operator_of, reflected_operator_of
 from minijax_stage2.shaped_array import has_type
@@ -256,7 +256,10 @@ for name in ("lt", "le", "gt", "ge"):
 OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
 OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
 
-methods_of_tracers.update({name: x for name, x in METHODS.items() if name not in dir(Tracer)})
-methods_of_tracers.update(OF_TRACERS)
 for name, function in METHODS.items():
     setattr(Array, name, function)
+for name, function in METHODS.items():
+    if name not in dir(Tracer):
+        setattr(Tracer, name, function)
+for name, function in OF_TRACERS.items():
+    setattr(Tracer, name, function)

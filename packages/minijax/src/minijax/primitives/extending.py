@@ -20,10 +20,10 @@ from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.tracers import Tracer
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
-    Tracer,
     Zero,
     current_trace,
     draw_stack,

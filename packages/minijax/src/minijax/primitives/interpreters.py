@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 import minijax_stage2 as stage2
 from minijax.primitives.decomposition import calls, decomposition_of
 from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
+from minijax.settings.tracers import Tracer
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of, user_source
-from minijax_stage2 import Primitive, ShapedArray, Tracer, explain_mismatch, typeof
+from minijax_stage2 import Primitive, ShapedArray, explain_mismatch, typeof
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import number_types
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import eval_jaxpr
@@ -89,7 +89,7 @@ class Trace(stage2.Trace):
 
     def box(self, parts: Parts) -> Any:
         """The tracer that stands for `parts`."""
-        return number_types().tracer_class(PartsTracer)(self, parts)
+        return PartsTracer(self, parts)
 
     def unbox(self, x: Any) -> Parts:
         """The parts that a value stands for; those of a constant are `parts_of_constant`."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.settings.config import Option, config
-from minijax.settings.tracers import with_array_methods
+from minijax.settings.tracers import of_library
 from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray, Tracer
 from minijax_stage2.errors import TypePromotionError
@@ -55,7 +55,7 @@ class LibraryNumberTypes(NumberTypes):
     """
 
     checks_arguments = False
-    tracer_class: Any = staticmethod(with_array_methods)
+    tracer_class: Any = staticmethod(of_library)
     in_function: "LibraryNumberTypes"
 
     def __init__(self, settings: Settings):

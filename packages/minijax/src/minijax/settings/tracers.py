@@ -1,14 +1,13 @@
-"""The classes of this library's tracers: those of the stages, with the methods of arrays.
+"""The tracers of this library: those of the stages, with the methods of arrays.
 
 A trace asks the types of numbers in force of which class it makes its tracers. Those of this
-library answer with a subclass, so a function that it transforms sees what can do all that an Array
-can.
+library answer with a subclass that is one of `Tracer`, too; `minijax.numpy` gives that its methods.
 """
 
 from functools import cache
 from typing import Any
 
-from minijax_stage2 import Tracer
+import minijax_stage2 as stage2
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -29,8 +28,15 @@ _REMEDIES = {
 }
 
 
-class _OfLibrary:
-    """Tracers of this library are of this class, too."""
+class Tracer(stage2.Tracer):
+    """A value in a function that is transformed: it has the operators and methods of an Array.
+
+    >>> @minijax.jit
+    ... def f(x):
+    ...     return isinstance(x, minijax.core.Tracer) and x.sum() > x[0]
+    >>> f(jnp.ones(3))
+    Array(True, dtype=bool)
+    """
 
     __slots__ = ()
 
@@ -39,26 +45,21 @@ class _OfLibrary:
         return _REMEDIES[error]
 
 
-# What tracers can do here that those of the stages cannot: functions and properties by their names.
-methods_of_tracers: dict[str, Any] = {}
-
-
-def _with_array_methods(cls: type[Any]) -> type[Any]:
-    """The subclass of a class of tracers that has the methods of this library's arrays."""
-    if issubclass(cls, _OfLibrary):
+@cache
+def of_library(cls: Any) -> Any:
+    """The subclass of a class of tracers that is one of `Tracer`, too."""
+    if issubclass(cls, Tracer):
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
-    return type(cls.__name__, (_OfLibrary, cls), names | methods_of_tracers)
-
-
-with_array_methods: Any = cache(_with_array_methods)
+    return type(cls.__name__, (Tracer, cls), names)
 
 
 def adopted(x: Any) -> Any:
     """A value for functions of this library, where also tracers of a stage have these methods."""
-    if not isinstance(x, Tracer) or isinstance(x, _OfLibrary):
+    if not isinstance(x, stage2.Tracer) or isinstance(x, Tracer):
         return x
-    same = object.__new__(with_array_methods(type(x)))
-    for name in [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ())]:
+    own_class: Any = type(x)
+    same = object.__new__(of_library(own_class))
+    for name in [name for cls in own_class.__mro__ for name in getattr(cls, "__slots__", ())]:
         setattr(same, name, getattr(x, name))
     return same
