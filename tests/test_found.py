@@ -345,6 +345,20 @@ FOUND = {
     "derivatives of entropy": lambda n, lib: lib.grad(
         lambda mu: n.sum(lib.scipy.stats.poisson.entropy(mu))
     )(n.array([0.0, 0.5, 5.0, 20.0, 1e4])),
+    "tangents of gradients by numbers are weak": lambda n, lib: [
+        lib.jvp(lib.grad(f), (0.5,), (1.0,))
+        for f in (
+            lambda x: n.sum(n.exp(n.ones(2) - x)),
+            lambda x: n.sum(n.ones(2) * x),
+            lambda x: lib.scipy.stats.expon.sf(n.zeros(0), x).sum(),
+        )
+    ],
+    "more indices to delete than there are elements": lambda n, lib: lib.jit(
+        lambda x, i: n.delete(x, i, assume_unique_indices=True)
+    )(n.zeros(0), n.array([0, 0])),
+    "the elements of no set are weak": lambda n, lib: [
+        n.unique(n.full((0, 2), 1.0), axis=axis) for axis in (None, 0)
+    ],
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

@@ -434,6 +434,10 @@ DELIBERATE = [
         where_jax_raises("^AttributeError: 'numpy.ndarray' object has no attribute 'at'"),
     ),
     Deliberate(
+        "The diagonals of `toeplitz` hold what they are made of; JAX's are NaN beside one that is.",
+        equates=where_called(r"jax\.scipy\.linalg\.toeplitz", numbers_for_nan),
+    ),
+    Deliberate(
         "`owens_t` is a number also at infinity and -0, where JAX's is NaN.",
         equates=where_called(
             r"jax\.scipy\.special\.owens_t",

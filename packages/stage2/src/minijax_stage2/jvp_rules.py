@@ -4,10 +4,12 @@ In a formula `t` is the tangent of that operand, `out` the result of the primiti
 """
 
 # ruff: noqa: F403, F405
+from typing import Any
+
 from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
 from minijax_stage2.jvp import defjvp, deflinear, defzero
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.promotion import as_weak_as, is_inexact
 
 # --8<-- [start:table]
 deflinear(p.neg_p)
@@ -39,10 +41,12 @@ defjvp(
     lambda t, out, which, x, y: select_n(which, full_like(t, 0), t),
 )
 
-defjvp(
-    p.convert_element_type_p,
-    lambda t, out, x, *, new_dtype, **weak: astype(t, new_dtype) if is_inexact(new_dtype) else None,
-)
+
+def _converted(t: Any, out: Any, x: Any, *, new_dtype: Any, **weak: bool) -> Any:
+    return as_weak_as(typeof(out), astype(t, new_dtype)) if is_inexact(new_dtype) else None
+
+
+defjvp(p.convert_element_type_p, _converted)
 
 deflinear(p.reduce_sum_p)
 deflinear(p.transpose_p)

@@ -144,7 +144,7 @@ def _unique(
         values = take(rows, first, 0)
     else:
         first = lax.full((0,), 0, dtype)
-        values = lax.full((size, *rest), 0, typeof(rows).dtype)
+        values = lax.full_like(rows, 0, shape=(size, *rest))
     if fill_value is not None:
         wide = lax.broadcast_in_dim(is_there, typeof(values).shape, (0,))
         values = where(wide, values, cast(fill_value, typeof(values)))

@@ -59,7 +59,7 @@ def delete(
         )
     indices = ravel(obj)
     stays = lax.full((size,), True).at[indices].set(False)
-    (places,) = nonzero(stays, size=size - shape(indices)[0])
+    (places,) = nonzero(stays, size=max(size - shape(indices)[0], 0))
     return take(arr, places, axis, mode="clip")
 
 
