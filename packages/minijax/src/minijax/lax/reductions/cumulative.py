@@ -154,18 +154,16 @@ def _cumulative(
     combine: Callable[[Any, Any], Any],
     neutral: Callable[[np.dtype[Any]], Any],
     kinds: str,
-    example: tuple[str, str, str],
     slopes: Slopes | None = None,
     in_windows: bool = True,
 ) -> Callable[..., Any]:
     """The function of one operation.
 
     Arguments:
-        name, doc: its name, and what it computes.
+        name, doc: its name and docstring.
         combine: the operation.
         neutral: for a dtype the number that changes nothing.
         kinds: of dtypes that it takes.
-        example: elements, and what is made of them from either end.
         slopes: from the result up to before each element, the result with it, and the element
             itself to the derivatives of `combine` by the first and the last of them. Without them
             the rounds of a scan are differentiated.
@@ -247,19 +245,7 @@ def _cumulative(
         return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc}
-
-    Arguments:
-        operand: the array.
-        axis: the axis to go along.
-        reverse: whether to begin at its end.
-
-    >>> x = jnp.array({example[0]})
-    >>> lax.{name}(x)
-    Array({example[1]}, dtype=float32)
-    >>> lax.{name}(x, reverse=True)
-    Array({example[2]}, dtype=float32)
-    """
+    function.__doc__ = doc
     return operation(static=("axis", "reverse"))(function)
 
 
@@ -290,7 +276,7 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
 
     start = full_like(terms, 0, shape=[shape[i] for i in order[1:]])
     ys = scan(step, start, (transpose(factors, order), transpose(terms, order)), reverse=reverse)[1]
-    return transpose(ys, np.argsort(order))
+    return transpose(ys, sorted(range(len(order)), key=order.__getitem__))
 
 
 def _scan_in_blocks(
@@ -338,7 +324,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 
 def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
-    """What part of the sum of exponentials is of the elements before, and what of this one."""
+    """The parts of the sum of exponentials: of the elements before, and of this one."""
 
     def share(y: Any) -> Any:  # of an infinite sum, the infinite ones have all
         return exp(select(eq(y, out), full_like(out, 0), sub(y, out)))
@@ -350,63 +336,81 @@ cumsum = _cumulative(
     "cumsum",
     """The sums of the elements up to each element.
 
+    Arguments:
+        operand: the array.
+        axis: the axis to go along.
+        reverse: whether to begin at its end.
+
     >>> lax.cumsum(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([[1, 3],
            [3, 7]], dtype=int32)
+    >>> lax.cumsum(jnp.array([3.0, 1.0, 4.0]), reverse=True)
+    Array([8., 5., 4.], dtype=float32)
     """,
     add,
     lambda dtype: 0,
     "iufc",
-    ("[3.0, 1.0, 4.0]", "[3., 4., 8.]", "[8., 5., 4.]"),
 )
 cumprod = _cumulative(
     "cumprod",
     """The products of the elements up to each element.
 
+    The arguments are those of `cumsum`.
+
     >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
+    >>> lax.cumprod(jnp.array([3.0, 1.0, 4.0]), reverse=True)
+    Array([12.,  4.,  4.], dtype=float32)
     """,
     mul,
     lambda dtype: 1,
     "iufc",
-    ("[3.0, 1.0, 4.0]", "[ 3.,  3., 12.]", "[12.,  4.,  4.]"),
     lambda before, out, x: (x, before),
 )
 cummax = _cumulative(
     "cummax",
     """The largest of the elements up to each element.
 
+    The arguments are those of `cumsum`.
+
     >>> lax.cummax(jnp.array([1, 3, 2, 5]))
     Array([1, 3, 3, 5], dtype=int32)
+    >>> lax.cummax(jnp.array([3.0, 1.0, 4.0]), reverse=True)
+    Array([4., 4., 4.], dtype=float32)
     """,
     maximum,
     smallest,
     "biufc",
-    ("[3.0, 1.0, 4.0]", "[3., 3., 4.]", "[4., 4., 4.]"),
 )
 cummin = _cumulative(
     "cummin",
     """The smallest of the elements up to each element.
 
+    The arguments are those of `cumsum`.
+
     >>> lax.cummin(jnp.array([5, 3, 4, 1, 2]), reverse=True)
     Array([1, 1, 1, 1, 2], dtype=int32)
+    >>> lax.cummin(jnp.array([3.0, 1.0, 4.0]), reverse=True)
+    Array([1., 1., 4.], dtype=float32)
     """,
     minimum,
     largest,
     "biufc",
-    ("[3.0, 1.0, 4.0]", "[3., 1., 1.]", "[1., 1., 4.]"),
 )
 cumlogsumexp = _cumulative(
     "cumlogsumexp",
     """`log(sum(exp(x)))` of the elements up to each element.
 
+    The arguments are those of `cumsum`.
+
     >>> lax.cumlogsumexp(jnp.array([-1e3, 0.0, 1e3]))
     Array([-1000.,     0.,  1000.], dtype=float32)
+    >>> lax.cumlogsumexp(jnp.array([50.0, 0.0, 100.0]), reverse=True)
+    Array([100., 100., 100.], dtype=float32)
     """,
     _logaddexp,
     smallest,
     "fc",
-    ("[50.0, 0.0, 100.0]", "[ 50.,  50., 100.]", "[100., 100., 100.]"),
     _shares,
     in_windows=False,
 )
