@@ -10,6 +10,7 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
 from minijax_stage2.jvp import defjvp, deflinear, defzero
 from minijax_stage2.promotion import as_weak_as, is_inexact
+from minijax_stage2.shaped_array import typeof
 
 # --8<-- [start:table]
 deflinear(p.neg_p)
