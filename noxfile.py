@@ -122,6 +122,7 @@ def nightly(session: nox.Session) -> None:
     install(session, LIBRARY, *group("crossing"))
     session.run("pytest", *ON_ALL_CORES, "tests", "--share", "1", *session.posargs)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
+    session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
 
 
@@ -257,6 +258,13 @@ def fuzz(session: nox.Session) -> None:
     """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.fuzz", *session.posargs)
+
+
+@nox.session(name="result-types", reuse_venv=True)
+def result_types(session: nox.Session) -> None:
+    """Compares the types that all functions give of weak and strong arguments with JAX's."""
+    install(session, LIBRARY, *group("oracle"))
+    session.run("python", "-m", "nets.result_types", *session.posargs)
 
 
 @nox.session(reuse_venv=True)

@@ -359,6 +359,17 @@ FOUND = {
     "the elements of no set are weak": lambda n, lib: [
         n.unique(n.full((0, 2), 1.0), axis=axis) for axis in (None, 0)
     ],
+    "what is rounded down has no slope, also by zero": lambda n, lib: [
+        lib.jacrev(n.floor_divide, (0, 1))(1.0, y) for y in (0.0, 2.0)
+    ],
+    "quantiles of the default float": lambda n, lib: [
+        f(n.array([0.25], "float32"), n.array([1.0], "float32"))
+        for f in (lib.scipy.stats.norm.ppf, lib.scipy.stats.norm.isf)
+    ],
+    "sort_complex of wide integers": lambda n, lib: [
+        n.sort_complex(n.array([3, 1], dtype)) for dtype in ("int64", "uint64", "int32")
+    ],
+    "what is resized of nothing is weak": lambda n, lib: n.resize(n.full((0, 2), 1.0), (1,)),
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],

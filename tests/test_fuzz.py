@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from nets import result_types
 from nets.calls import function_of, is_method, public_functions
 from nets.fuzzing import comparing, worker
 from nets.fuzzing.arguments import Input
@@ -219,6 +220,38 @@ def test_a_share_of_programs_has_jaxs_types(seed):
         program = dataclasses.replace(program, transformations=("eval_shape",))
         outcome = worker.compared(program)
         assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_share_of_functions_has_jaxs_types_for_weak_arguments(seed):
+    for name in random.Random(seed).sample(NAMES, 15):
+        for program in result_types.variants(result_types.drawn(name, str(seed))):
+            outcome = worker.compared(program)
+            assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"
+
+
+def test_arguments_are_weak_each_alone_and_all_at_once():
+    inputs = (
+        Input("x0", 'np.array([[1.0, nan]], "float32")', True),
+        Input("x1", 'jnp.array(3, "int8")', True),
+        Input("x2", "jax.random.key(0)", True),
+    )
+    program = Program(inputs, ("f(x0, x1)",), ("f",))
+    sources = [
+        tuple(each.source for each in variant.inputs[:2])
+        for variant in result_types.variants(program)
+    ]
+    given, weak = tuple(each.source for each in inputs[:2]), "jnp.full((1, 2), 1.0)"
+    assert sources == [
+        given,
+        (weak, given[1]),
+        ('jnp.array([[1.0, nan]], "float32")', given[1]),
+        (given[0], "3"),
+        (given[0], "jnp.asarray(3)"),
+        (given[0], "np.int8(3)"),
+        (weak, "3"),
+        (weak, "jnp.asarray(3)"),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(2))

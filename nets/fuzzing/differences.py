@@ -158,7 +158,11 @@ DELIBERATE = [
     ),
     Deliberate(
         "Where JAX lacks a derivative, arguments that ours refuses as JAX does are named first.",
-        where_jax_raises("^NotImplementedError: Differentiation rule for", kinds=("class",)),
+        where_jax_raises(
+            "^NotImplementedError: Differentiation rule for",
+            "^ValueError: JVP rule for composite not implemented",
+            kinds=("class",),
+        ),
     ),
     Deliberate(
         "Factorizations are LAPACK's, which has no floats of 16 bits: that is a TypeError.",

@@ -19,8 +19,11 @@ def weights(jax: Any, x: Any) -> Any:
     """An array of the type of `x`, whose elements differ."""
     x = jax.numpy.asarray(x)
     values = jax.numpy.asarray(np.cos(1.0 + np.arange(x.size)).reshape(x.shape)).astype(x.dtype)
+    if not jax.typeof(x).weak_type:
+        return values
     # A number of Python is of a weak type, as the result is that is computed of such.
-    return values.item() if jax.typeof(x).weak_type and x.shape == () else values
+    number = np.cos(1.0).astype(x.dtype).item()
+    return number if x.shape == () else jax.numpy.full(x.shape, number)
 
 
 def is_inexact(jax: Any, x: Any) -> bool:

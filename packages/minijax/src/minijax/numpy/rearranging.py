@@ -276,7 +276,7 @@ def resize(a: Any, new_shape: Axes) -> Any:
     row = ravel(a)
     count, total = shape(row)[0], int(np.prod(sizes, dtype=np.int64))
     if not count or not total:
-        return lax.full(sizes, 0, typeof(a).dtype)
+        return lax.full_like(a, 0, shape=sizes)
     times = -(-total // count)
     return reshape(lax.slice_in_dim(tile(row, times), 0, total), sizes)
 

@@ -163,7 +163,9 @@ def sort_complex(a: Any) -> Any:
     Array([0.+0.j, 1.-1.j, 1.+2.j], dtype=complex64)
     """
     a = sort(a)
-    meeting = promotion.result_type(typeof(a), ShapedArray((), np.dtype(np.complex64)))
+    is_wide = typeof(a).dtype.kind in "iu" and typeof(a).dtype.itemsize == 8
+    least = np.dtype(np.complex128 if is_wide else np.complex64)
+    meeting = promotion.result_type(typeof(a), ShapedArray((), least))
     return lax.convert_element_type(a, meeting.dtype)
 
 

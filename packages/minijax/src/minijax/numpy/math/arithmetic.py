@@ -221,7 +221,9 @@ def floor_divide(x1: Any, x2: Any) -> Any:
     is_above = _has_sign_of_dividend_only(rest, x2)
     quotient = lax.div(lax.sub(x1, rest), x2)
     whole = lax.round(where(is_above, lax.sub(quotient, 1), quotient))
-    return where(lax.eq(x2, 0), lax.div(x1, x2), whole)
+    # A quotient that is not rounded would have a derivative.
+    infinite = lax.stop_gradient(lax.div(x1, x2))
+    return where(lax.eq(x2, 0), infinite, whole)
 
 
 @operation

@@ -7,10 +7,12 @@ import math
 from typing import Any
 
 from minijax.lax import promoting as lax
+from minijax.numpy.dtypes import default_float, promote_types
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.distribution_functions import exp_of
 from minijax.settings.promotion import promote
+from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
 
@@ -85,13 +87,14 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The number that is not exceeded with probability `q`.
+    """The number that is not exceeded with probability `q`, of the default dtype at least.
 
     >>> f"{minijax.scipy.stats.norm.ppf(0.25):.3f}"
     '-0.674'
     """
     q, loc, scale = promote(q, loc, scale, inexact=True)
-    return lax.add(lax.mul(ndtri(q), scale), loc)
+    out = lax.add(lax.mul(ndtri(q), scale), loc)
+    return lax.convert_element_type(out, promote_types(typeof(out).dtype, default_float()))
 
 
 @operation
