@@ -71,9 +71,13 @@ def changed(library: Any, x: Any, times: float) -> Any:
     if isinstance(x, float | complex):
         return x * (1 + times * float(np.finfo(np.float32).eps))
     eps = float(library.numpy.finfo(x.dtype).eps)
-    # Each element by another factor: a singular matrix would stay one.
-    factors = 1 + times * eps * np.cos(np.arange(x.size)).reshape(x.shape)
+    factors = 1 + times * eps * _steps(x)
     return library.numpy.asarray((np.asarray(x) * factors).astype(x.dtype))
+
+
+def _steps(x: Any) -> Any:
+    """About 1 for each element, and another number: equal ones, or a singular matrix, part."""
+    return 1 + np.cos(np.arange(x.size)).reshape(x.shape) / 2
 
 
 def moved(library: Any, results: Any, times: float) -> Any:
@@ -86,8 +90,7 @@ def moved(library: Any, results: Any, times: float) -> Any:
         x = jnp.asarray(x)
         size = jnp.abs(x)
         scale = jnp.max(jnp.where(jnp.isfinite(size), size, 0), initial=0)
-        # Each element by another distance: those that are equal would stay so.
-        steps = jnp.asarray(np.cos(np.arange(x.size)).reshape(x.shape)).astype(scale.dtype)
+        steps = jnp.asarray(_steps(x)).astype(scale.dtype)
         return x + (times * float(jnp.finfo(x.dtype).eps) * scale * steps).astype(x.dtype)
 
     return library.tree.map(of, results)
