@@ -71,13 +71,18 @@ def changed(library: Any, x: Any, times: float) -> Any:
     if isinstance(x, float | complex):
         return x * (1 + times * float(np.finfo(np.float32).eps))
     eps = float(library.numpy.finfo(x.dtype).eps)
-    factors = 1 + times * eps * _steps(x)
+    factors = 1 + times * eps * _steps(x, times)
     return library.numpy.asarray((np.asarray(x) * factors).astype(x.dtype))
 
 
-def _steps(x: Any) -> Any:
-    """About 1 for each element, and another number: equal ones, or a singular matrix, part."""
-    return 1 + np.cos(np.arange(x.size)).reshape(x.shape) / 2
+def _steps(x: Any, times: float) -> Any:
+    """Steps of one sign, or of signs that alternate where `times` is negative; no two the same.
+
+    What is equal parts, a singular matrix is one no more, and neither sums nor differences stay.
+    """
+    numbers = np.arange(x.size)
+    signs = np.where((numbers % 2 == 1) & (times < 0), -1, 1)
+    return (signs * (1 + np.cos(numbers) / 2)).reshape(x.shape)
 
 
 def moved(library: Any, results: Any, times: float) -> Any:
@@ -90,7 +95,7 @@ def moved(library: Any, results: Any, times: float) -> Any:
         x = jnp.asarray(x)
         size = jnp.abs(x)
         scale = jnp.max(jnp.where(jnp.isfinite(size), size, 0), initial=0)
-        steps = jnp.asarray(_steps(x)).astype(scale.dtype)
+        steps = jnp.asarray(_steps(x, times)).astype(scale.dtype)
         return x + (times * float(jnp.finfo(x.dtype).eps) * scale * steps).astype(x.dtype)
 
     return library.tree.map(of, results)
