@@ -442,6 +442,20 @@ DELIBERATE = [
         equates=where_called(r"jax\.scipy\.linalg\.toeplitz", numbers_for_nan),
     ),
     Deliberate(
+        "A complex number of Python's fills no real array, nor does an array of such a number, "
+        "which JAX converts.",
+        narrowed(
+            where_we_raise("^TypeError: full: fill_value is complex"), r"jnp\.asarray\(complex"
+        ),
+    ),
+    Deliberate(
+        "A polynomial of one coefficient is NaN where its argument is none, as in numpy.",
+        called_with(
+            "value", r"jnp\.polyval",
+            lambda p, x, *args, **kwargs: np.size(p) == 1 and not np.all(np.isfinite(x)),
+        ),
+    ),
+    Deliberate(
         "`owens_t` is a number also at infinity and -0, where JAX's is NaN.",
         equates=where_called(
             r"jax\.scipy\.special\.owens_t",
