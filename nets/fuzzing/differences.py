@@ -60,7 +60,7 @@ def has_ties(x: np.ndarray) -> bool:
 
 def as_array(program: Program, ours: Any, theirs: Any) -> Any:
     """JAX's string with our name of the class, which is shorter, so that lines begin earlier."""
-    if not (isinstance(theirs, tuple) and theirs[0] == "object"):
+    if not (isinstance(theirs, tuple) and theirs[0] == "object" and "ArrayImpl(" in theirs[1]):
         return theirs
     return ("object", theirs[1].replace("ArrayImpl(", "Array(").replace("\\n    ", "\\n"))
 
