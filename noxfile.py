@@ -108,7 +108,7 @@ TESTS = [tests_of(stage) for stage in STAGES]
 def tests_crossing(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests", *ON_ALL_CORES)
+    pytest(session, "tests", *ON_ALL_CORES, "-m", "not nightly")
 
 
 def today() -> str:
@@ -118,9 +118,9 @@ def today() -> str:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Tests what crosses packages in full: `tests-crossing` draws a share of the longer part."""
+    """Tests what crosses packages, with what `tests-crossing` leaves out; and longer nets."""
     install(session, LIBRARY, *group("crossing"))
-    session.run("pytest", *ON_ALL_CORES, "tests", "--share", "1", *session.posargs)
+    pytest(session, "tests", *ON_ALL_CORES)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")

@@ -134,6 +134,20 @@ def result_of(program, numpy, library):
         return error
 
 
+def refused(program):
+    """Marks a program that neither library runs; what is not marked must have results."""
+    program.is_refused = True
+    return program
+
+
+def assert_same_results(program, rtol=2e-6):
+    """A program of a library's numpy and of the library gives the same with both."""
+    theirs = result_of(program, jax.numpy, jax)
+    is_refused = getattr(program, "is_refused", False)
+    assert isinstance(theirs, Exception) == is_refused, f"JAX gives {theirs!r}"
+    assert_alike(result_of(program, minijax.numpy, minijax), theirs, rtol)
+
+
 def assert_alike(ours, theirs, rtol=2e-6):
     """Two results agree: arrays, dtypes, weak types and containers, or classes of errors."""
     if isinstance(theirs, Exception):

@@ -128,12 +128,14 @@ def test_values_of_pairs(outer):
     compare_values([(outer, inner) for inner in TRANSFORMATIONS])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("outer", CORE)
 @pytest.mark.parametrize("middle", CORE)
 def test_types_of_triples(outer, middle):
     compare_types([(outer, middle, inner) for inner in CORE])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("outer", CORE)
 @pytest.mark.parametrize("middle", CORE)
 def test_values_of_triples(outer, middle):

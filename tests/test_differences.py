@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
@@ -37,19 +37,19 @@ FAMILIES = {
         lambda n, lib: n.diff(z),
         lambda n, lib: n.diff(nothing),
         lambda n, lib: n.diff(nothing, axis=0),
-        lambda n, lib: n.diff(3.0),
-        lambda n, lib: n.diff(x, -1),
-        lambda n, lib: n.diff(x, axis=2),
-        lambda n, lib: n.diff(x, prepend=row),
-        lambda n, lib: n.diff([1, 2]),
+        refused(lambda n, lib: n.diff(3.0)),
+        refused(lambda n, lib: n.diff(x, -1)),
+        refused(lambda n, lib: n.diff(x, axis=2)),
+        refused(lambda n, lib: n.diff(x, prepend=row)),
+        refused(lambda n, lib: n.diff([1, 2])),
         lambda n, lib: n.ediff1d(x),
         lambda n, lib: n.ediff1d(i, to_end=9, to_begin=np.array([-1, 5])),
         lambda n, lib: n.ediff1d(row, to_end=np.array([1, 2])),
         lambda n, lib: n.ediff1d(u),
-        lambda n, lib: n.ediff1d(b),
+        refused(lambda n, lib: n.ediff1d(b)),
         lambda n, lib: n.ediff1d(3.0),
         lambda n, lib: n.ediff1d(nothing),
-        lambda n, lib: n.ediff1d([1, 2]),
+        refused(lambda n, lib: n.ediff1d([1, 2])),
     ],
     "gradient": [
         lambda n, lib: n.gradient(row),
@@ -63,13 +63,13 @@ FAMILIES = {
         lambda n, lib: n.gradient(z, 2.0, axis=-1),
         lambda n, lib: n.gradient(row.astype(np.float16)),
         lambda n, lib: n.gradient(row[:2], places[:2]),
-        lambda n, lib: n.gradient(row[:1]),
+        refused(lambda n, lib: n.gradient(row[:1])),
         lambda n, lib: n.gradient(3.0),
-        lambda n, lib: n.gradient(x, 1.0, 2.0, 3.0),
-        lambda n, lib: n.gradient(x, places[:2], axis=1),
-        lambda n, lib: n.gradient(x, edge_order=2),
-        lambda n, lib: n.gradient(x, axis=2),
-        lambda n, lib: n.gradient([1, 2]),
+        refused(lambda n, lib: n.gradient(x, 1.0, 2.0, 3.0)),
+        refused(lambda n, lib: n.gradient(x, places[:2], axis=1)),
+        refused(lambda n, lib: n.gradient(x, edge_order=2)),
+        refused(lambda n, lib: n.gradient(x, axis=2)),
+        refused(lambda n, lib: n.gradient([1, 2])),
     ],
     "trapezoid": [
         lambda n, lib: n.trapezoid(x),
@@ -82,10 +82,10 @@ FAMILIES = {
         lambda n, lib: n.trapezoid(z, places),
         lambda n, lib: n.trapezoid(x.astype(np.float16), dx=2),
         lambda n, lib: n.trapezoid(row[:1]),
-        lambda n, lib: n.trapezoid(3.0),
+        refused(lambda n, lib: n.trapezoid(3.0)),
         lambda n, lib: n.trapezoid(x, places[:2]),
-        lambda n, lib: n.trapezoid(x, axis=2),
-        lambda n, lib: n.trapezoid([1, 2]),
+        refused(lambda n, lib: n.trapezoid(x, axis=2)),
+        refused(lambda n, lib: n.trapezoid([1, 2])),
     ],
     "values of polynomials": [
         lambda n, lib: n.polyval(row, x),
@@ -100,7 +100,7 @@ FAMILIES = {
         lambda n, lib: n.polyval(long, 0.5, unroll=1),
         lambda n, lib: n.polyval(b, row),
         lambda n, lib: n.polyval(x, row),
-        lambda n, lib: n.polyval([1, 2], 3),
+        refused(lambda n, lib: n.polyval([1, 2], 3)),
         lambda n, lib: n.poly(row),
         lambda n, lib: n.poly(i[0]),
         lambda n, lib: n.poly(z[0]),
@@ -108,23 +108,23 @@ FAMILIES = {
         lambda n, lib: n.poly(2.0),
         lambda n, lib: n.poly(long[:24]),
         lambda n, lib: n.poly(row.astype(np.float16)),
-        lambda n, lib: n.poly(np.zeros((2, 2, 2))),
-        lambda n, lib: n.poly([1, 2]),
+        refused(lambda n, lib: n.poly(np.zeros((2, 2, 2)))),
+        refused(lambda n, lib: n.poly([1, 2])),
     ],
     "sums and products of polynomials": [
         lambda n, lib: n.polyadd(row, i[0]),
         lambda n, lib: n.polyadd(u, b),
         lambda n, lib: n.polyadd(z[0], row[:1]),
-        lambda n, lib: n.polyadd(x, row),
-        lambda n, lib: n.polyadd([1], [2]),
+        refused(lambda n, lib: n.polyadd(x, row)),
+        refused(lambda n, lib: n.polyadd([1], [2])),
         lambda n, lib: n.polysub(row, i[0]),
         lambda n, lib: n.polysub(u, u[:2]),
         lambda n, lib: n.polysub(i[0], z[0]),
-        lambda n, lib: n.polysub([1], [2]),
+        refused(lambda n, lib: n.polysub([1], [2])),
         lambda n, lib: n.polymul(row, i[0]),
         lambda n, lib: n.polymul(i[0], i[1]),
         lambda n, lib: n.polymul(z[0], row),
-        lambda n, lib: n.polymul([1], [2]),
+        refused(lambda n, lib: n.polymul([1], [2])),
         lambda n, lib: n.polydiv(row, row[:2]),
         lambda n, lib: n.polydiv(i[0], i[1, 1:]),
         lambda n, lib: n.polydiv(row[:2], row),
@@ -132,7 +132,7 @@ FAMILIES = {
         lambda n, lib: n.polydiv(long, long[:3]),
         lambda n, lib: n.polydiv(long, long[:38]),
         lambda n, lib: n.polydiv(row, row[:1]),
-        lambda n, lib: n.polydiv([1], [2]),
+        refused(lambda n, lib: n.polydiv([1], [2])),
     ],
     "derivatives of polynomials": [
         lambda n, lib: n.polyder(row),
@@ -143,8 +143,8 @@ FAMILIES = {
         lambda n, lib: n.polyder(z[0], 1),
         lambda n, lib: n.polyder(row.astype(np.float16)),
         lambda n, lib: n.polyder(nothing[0]),
-        lambda n, lib: n.polyder(row, -1),
-        lambda n, lib: n.polyder([1, 2]),
+        refused(lambda n, lib: n.polyder(row, -1)),
+        refused(lambda n, lib: n.polyder([1, 2])),
         lambda n, lib: n.polyint(row),
         lambda n, lib: n.polyint(row, 2),
         lambda n, lib: n.polyint(row, 0),
@@ -155,9 +155,9 @@ FAMILIES = {
         lambda n, lib: n.polyint(i[0], k=1.5),
         lambda n, lib: n.polyint(z[0], 2),
         lambda n, lib: n.polyint(nothing[0]),
-        lambda n, lib: n.polyint(row, -1),
-        lambda n, lib: n.polyint(row, 3, k=np.ones(2)),
-        lambda n, lib: n.polyint([1, 2]),
+        refused(lambda n, lib: n.polyint(row, -1)),
+        refused(lambda n, lib: n.polyint(row, 3, k=np.ones(2))),
+        refused(lambda n, lib: n.polyint([1, 2])),
     ],
 }
 
@@ -166,7 +166,7 @@ FAMILIES = {
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+            assert_same_results(program)
 
 
 # Of arrays of one axis with four elements at least.

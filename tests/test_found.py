@@ -12,7 +12,7 @@ import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 
 import minijax
 
@@ -105,8 +105,8 @@ FOUND = {
         n.arange(np.int16(1), n.array(4, "int8")),
         n.arange(2),
     ],
-    "approx_max_k of none": lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0),
-    "approx_min_k of integers": lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1),
+    "approx_max_k of none": refused(lambda n, lib: lib.lax.approx_max_k(n.ones(3), 0)),
+    "approx_min_k of integers": refused(lambda n, lib: lib.lax.approx_min_k(n.arange(3), 1)),
     "correlate of a shorter sequence is reversed": lambda n, lib: n.correlate(
         n.array([1, 2j]), n.array([1.0, 2.0, 4.0, 7.0]), mode="same"
     ),
@@ -381,10 +381,7 @@ FOUND = {
 def test_found_programs_give_what_jax_gives(name, x64):
     program = FOUND[name]
     with jax.enable_x64(x64), minijax.enable_x64(x64), np.errstate(all="ignore"):
-        ours = result_of(program, minijax.numpy, minijax)
-        theirs = result_of(program, jax.numpy, jax)
-        assert_alike(ours, theirs)
-        assert isinstance(ours, list) == isinstance(theirs, list)
+        assert_same_results(program)
 
 
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 1), (3, 0), (0, 3, 2)])

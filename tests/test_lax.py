@@ -1,12 +1,13 @@
 """`jax.lax` called directly: values, dtypes, transformations, and what is refused."""
 
+import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 
 import minijax
 import minijax.numpy as mnp
@@ -28,7 +29,7 @@ def _in_32_bits():
 
 
 def compare(program, rtol=2e-6):
-    assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax), rtol)
+    assert_same_results(program, rtol)
 
 
 def each(function):
@@ -47,6 +48,11 @@ REDUCTIONS = {
 }
 
 
+# Arrays of the dtypes that they refuse.
+REFUSED_REDUCTIONS = {
+    "reduce_prod": (b,),
+    **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), (x, h)),
+}
 BY_BITS = ("reduce_and", "reduce_or", "reduce_xor")
 
 
@@ -63,9 +69,9 @@ def test_reductions(name):
 
     compare(each(function))
     for axes in [(2,), (0, 0), 0] if name not in BY_BITS else [0]:
-        compare(lambda n, lib, axes=axes: getattr(lib.lax, name)(i, axes))
-    for wrong in (b, x, h) if name != "reduce_sum" else ():
-        compare(lambda n, lib, wrong=wrong: getattr(lib.lax, name)(wrong, (0,)))
+        compare(refused(lambda n, lib, axes=axes: getattr(lib.lax, name)(i, axes)))
+    for wrong in REFUSED_REDUCTIONS.get(name, ()):
+        compare(refused(lambda n, lib, wrong=wrong: getattr(lib.lax, name)(wrong, (0,))))
 
 
 # A combination, and the number that it leaves as it is.
@@ -87,15 +93,16 @@ def test_reductions_by_any_computation(name):
     def program(n, lib):
         combine, start_ = computation(lib.lax), F32(start)
 
-        def function(x):
+        def function(x, dilated=True):
             out = [lib.lax.reduce(x, start_, combine, axes) for axes in [(0,), (1, 0)]]
             windows = [
                 ((2, 2), (1, 1), "VALID", None, None),
                 ((2, 3), (2, 1), "SAME", None, None),
-                ((2, 2), (1, 2), ((1, 0), (0, 2)), None, (2, 1)),
             ]
-            if "from" not in name:  # what stands at the edges has to change nothing
+            if dilated:
+                windows.append(((2, 2), (1, 2), ((1, 0), (0, 2)), None, (2, 1)))
                 windows.append(((1, 2), (1, 1), ((0, 0), (1, 1)), (2, 1), None))
+            if "from" not in name:  # what stands at the edges has to change nothing
                 for shape, strides, padding, base, dilation in windows:
                     out.append(
                         lib.lax.reduce_window(
@@ -105,11 +112,12 @@ def test_reductions_by_any_computation(name):
             return tuple(out)
 
         def everything(x):
-            out, tangent = lib.jvp(function, (x,), (x * x + 1,))
+            differentiable = functools.partial(function, dilated=name not in ("max", "min"))
+            out, tangent = lib.jvp(differentiable, (x,), (x * x + 1,))
             finite = [n.where(n.isfinite(each), n.cos(each), 0.0) for each in out]
             if name in ("mul", "two steps"):  # whose windows JAX cannot transpose
                 return [out, tangent]
-            return [out, tangent, lib.vjp(function, x)[1](tuple(finite))]
+            return [out, tangent, lib.vjp(differentiable, x)[1](tuple(finite))]
 
         batches = lib.vmap(function, -1)(np.stack([x, x + 1], -1))
         return lib.tree.leaves([lib.jit(everything)(x), batches])
@@ -137,12 +145,22 @@ def test_reductions_of_several_arrays():
     compare(lambda n, lib: lib.lax.reduce(b, True, lib.lax.bitwise_and, (0, 1)))
     compare(lambda n, lib: lib.lax.reduce(x, 0, lib.lax.add, (0,)))
     compare(lambda n, lib: lib.lax.reduce(i, 0.0, lib.lax.add, (0,)))
-    compare(lambda n, lib: lib.lax.reduce([x], 0.0, lib.lax.add, (0,)))
-    compare(lambda n, lib: lib.lax.reduce(x, F32([0, 0]), lib.lax.add, (0,)))
-    compare(lambda n, lib: lib.lax.reduce(x, F32(0), lib.lax.add, (2,)))
-    compare(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2,), (1,), "SAME"))
-    compare(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (0, 1), "SAME"))
-    compare(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (1, 1), "ODD"))
+    compare(refused(lambda n, lib: lib.lax.reduce([x], 0.0, lib.lax.add, (0,))))
+    compare(refused(lambda n, lib: lib.lax.reduce(x, F32([0, 0]), lib.lax.add, (0,))))
+    compare(refused(lambda n, lib: lib.lax.reduce(x, F32(0), lib.lax.add, (2,))))
+    compare(
+        refused(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2,), (1,), "SAME"))
+    )
+    compare(
+        refused(
+            refused(
+                lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (0, 1), "SAME")
+            )
+        )
+    )
+    compare(
+        refused(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (1, 1), "ODD"))
+    )
     compare(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (5, 2), (1, 1), "VALID"))
 
 
@@ -178,9 +196,9 @@ def test_cumulative_functions(name):
     compare(each(function))
     compare(derivatives, rtol=2e-5)
     for axis in (2, -3):
-        compare(lambda n, lib, axis=axis: getattr(lib.lax, name)(x, axis))
+        compare(refused(lambda n, lib, axis=axis: getattr(lib.lax, name)(x, axis)))
     if name in ("cumsum", "cumprod"):
-        compare(lambda n, lib: getattr(lib.lax, name)(b))
+        compare(refused(lambda n, lib: getattr(lib.lax, name)(b)))
 
 
 SORTS = [
@@ -241,8 +259,10 @@ NO_SORTS = [
 def test_sorting():
     for program in SORTS:
         compare(lambda n, lib, program=program: lib.jit(lambda: program(lib.lax))())
-    for program in SORTS[::3] + NO_SORTS:
+    for program in SORTS[::3]:
         compare(lambda n, lib, program=program: program(lib.lax))
+    for program in NO_SORTS:
+        compare(refused(lambda n, lib, program=program: program(lib.lax)))
 
 
 def test_sorting_is_transformed():
@@ -294,7 +314,7 @@ def test_associative_scans():
         lambda lax: lax.associative_scan(lax.add, x, axis=2),
         lambda lax: lax.associative_scan(lax.add, F32(1)),
     ]:
-        compare(lambda n, lib, wrong=wrong: wrong(lib.lax))
+        compare(refused(lambda n, lib, wrong=wrong: wrong(lib.lax)))
 
 
 BITS = [
@@ -376,7 +396,7 @@ NO_BITS = [
 def test_bits_and_numbers():
     compare(each(lambda lax: [program(lax) for program in BITS]))
     for program in NO_BITS:
-        compare(lambda n, lib, program=program: program(lib.lax))
+        compare(refused(lambda n, lib, program=program: program(lib.lax)))
 
 
 def test_bits_and_numbers_are_transformed():
@@ -456,17 +476,19 @@ PLAIN = [
     lambda lax: lax.padtype_to_pads([5, 6], [2, 3], [3, 4], "valid"),
     lambda lax: lax.padtype_to_pads((5,), (9,), (4,), "SAME"),
     lambda lax: lax.padtype_to_pads((0,), (2,), (1,), "SAME"),
-    lambda lax: lax.padtype_to_pads((5,), (2,), (1,), "HALF"),
     lambda lax: lax.conv_general_permutations(("NHWC", "HWIO", "NHWC")),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHW", "NHCW")),
+    lambda lax: tuple(lax.conv_dimension_numbers((1, 2, 3), (4, 2, 1), None)),
+    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 4, (1,) * 4, ("NHWC", "HWIO", "NHWC"))),
+    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIH", "NHC"))),
+]
+NOT_PLAIN = [
+    lambda lax: lax.padtype_to_pads((5,), (2,), (1,), "HALF"),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHW")),
     lambda lax: lax.conv_general_permutations(("NCHH", "OIHH", "NCHH")),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHD", "NCHW")),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHW", "CHW")),
-    lambda lax: tuple(lax.conv_dimension_numbers((1, 2, 3), (4, 2, 1), None)),
-    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 4, (1,) * 4, ("NHWC", "HWIO", "NHWC"))),
     lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, (None, "OIW", None)),
-    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIH", "NHC"))),
     lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 4, None),
     lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCHW", "OIHW", "NCHW")),
     lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIH")),
@@ -478,3 +500,5 @@ PLAIN = [
 def test_dimension_numbers():
     for program in PLAIN:
         compare(lambda n, lib, program=program: program(lib.lax))
+    for program in NOT_PLAIN:
+        compare(refused(lambda n, lib, program=program: program(lib.lax)))

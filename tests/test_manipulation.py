@@ -4,11 +4,10 @@ Values, dtypes, weak types, the containers, and the classes of errors.
 """
 
 import jax
-import jax.numpy as jnp
 import jax.ops
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 
 import minijax
 import minijax.numpy as mnp
@@ -58,7 +57,7 @@ FAMILIES = {
         lambda n, lib: n.fill_diagonal(m, np.array([1, 2]), inplace=False),
         lambda n, lib: n.fill_diagonal(m, 7, inplace=False),
         lambda n, lib: n.fill_diagonal(np.zeros((3, 3, 3)), 7, inplace=False),
-        lambda n, lib: n.fill_diagonal(m, 7),
+        refused(lambda n, lib: n.fill_diagonal(m, 7)),
     ],
     "rearranging": [
         lambda n, lib: n.roll(x, 1),
@@ -114,7 +113,7 @@ FAMILIES = {
         lambda n, lib: n.split(x, 2),
         lambda n, lib: n.split(x, [1, 3]),
         lambda n, lib: n.split(m, 3, axis=0),
-        lambda n, lib: n.split(x, 3),
+        refused(lambda n, lib: n.split(x, 3)),
         lambda n, lib: n.array_split(x, 3),
         lambda n, lib: n.hsplit(m, 2),
         lambda n, lib: n.vsplit(m, 3),
@@ -152,7 +151,7 @@ FAMILIES = {
         lambda n, lib: n.take(m, np.array([[0, 1], [2, 0]]), axis=1),
         lambda n, lib: n.take(m, 1, axis=0),
         lambda n, lib: n.take(m, np.array([0, 11])),
-        lambda n, lib: n.take(x, i, mode="raise"),
+        refused(lambda n, lib: n.take(x, i, mode="raise")),
         lambda n, lib: n.take(z, i),
         lambda n, lib: n.take_along_axis(x, i, 0),
         lambda n, lib: n.take_along_axis(x, i, 0, mode="clip"),
@@ -250,9 +249,9 @@ FAMILIES = {
         lambda n, lib: n.pad(
             x, 2, mode=lambda v, w, a, k: v.at[: w[0]].set(9.0).at[-w[1] :].set(8.0)
         ),
-        lambda n, lib: n.pad(x, 2, mode="nope"),
-        lambda n, lib: n.pad(x, -1),
-        lambda n, lib: n.pad(x, 1, mode="edge", constant_values=3),
+        refused(lambda n, lib: n.pad(x, 2, mode="nope")),
+        refused(lambda n, lib: n.pad(x, -1)),
+        refused(lambda n, lib: n.pad(x, 1, mode="edge", constant_values=3)),
     ],
     "applying": [
         lambda n, lib: n.apply_along_axis(n.sum, 1, m),
@@ -287,9 +286,9 @@ FAMILIES = {
             # Booleans have no sum, complex numbers no order.
             if data.dtype.kind not in ("b" if name in ("segment_sum", "segment_prod") else "c")
         ),
-        lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2])),
-        lambda n, lib: lib.ops.segment_sum(x, np.array([0.0, 0, 2, 2])),
-        lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2, 2]), -1),
+        refused(lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2]))),
+        refused(lambda n, lib: lib.ops.segment_sum(x, np.array([0.0, 0, 2, 2]))),
+        refused(lambda n, lib: lib.ops.segment_sum(x, np.array([0, 0, 2, 2]), -1)),
         lambda n, lib: lib.ops.segment_sum(x[:0], np.zeros(0, int), 2),
     ],
     "methods": [
@@ -333,9 +332,9 @@ FAMILIES = {
         lambda n, lib: lib.jit(lambda r: n.repeat(m, r, axis=1, total_repeat_length=3))(
             np.array([1, 2, 0, 1])
         ),
-        lambda n, lib: lib.jit(lambda r: n.repeat(x, r))(np.array([1, 2, 0, 1])),
+        refused(lambda n, lib: lib.jit(lambda r: n.repeat(x, r))(np.array([1, 2, 0, 1]))),
         lambda n, lib: lib.jit(lambda z: n.nonzero(z, size=4, fill_value=-1))(z),
-        lambda n, lib: lib.jit(lambda z: n.nonzero(z))(z),
+        refused(lambda n, lib: lib.jit(lambda z: n.nonzero(z))(z)),
         lambda n, lib: lib.jit(lambda i: n.delete(x, i, assume_unique_indices=True))(
             np.array([0, 2])
         ),
@@ -379,7 +378,11 @@ FAMILIES = {
                 lib.ops.segment_max(x, np.array([0, 0, 2, 2]), 3)[np.array([0, 2])] ** 2
             ).sum()
         )(x),
-        lambda n, lib: lib.jit(lambda i: lib.ops.segment_sum(x, i))(np.array([0, 0, 2, 2])),
+        refused(
+            refused(
+                lambda n, lib: lib.jit(lambda i: lib.ops.segment_sum(x, i))(np.array([0, 0, 2, 2]))
+            )
+        ),
         *(
             lambda n, lib, name=name: lib.jacrev(
                 lambda x: (
@@ -412,7 +415,7 @@ FAMILIES = {
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+            assert_same_results(program)
 
 
 def test_what_jax_refuses_is_given_as_numpy_gives_it():

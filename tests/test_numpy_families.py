@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 
 import minijax
 import minijax.numpy as mnp
@@ -44,8 +44,8 @@ FAMILIES = {
         lambda n, lib: n.trace(m > 3),
         lambda n, lib: n.trace(n.asarray(m), np.array(1)),
         lambda n, lib: n.asarray(m).trace(),
-        lambda n, lib: n.trace(m, 0, 0, 0),
-        lambda n, lib: n.trace(m, out=m),
+        refused(lambda n, lib: n.trace(m, 0, 0, 0)),
+        refused(lambda n, lib: n.trace(m, out=m)),
         lambda n, lib: lib.jit(n.trace)(m, 1),
         lambda n, lib: lib.jit(n.trace)(c, -1),
         lambda n, lib: lib.grad(lambda a: n.trace(a, -1) ** 2)(c[0]),
@@ -61,9 +61,9 @@ FAMILIES = {
         lambda n, lib: n.interp(x, xp, fp, period=2.5, left=3),
         lambda n, lib: n.interp(x, xp[:1], fp[:1]),
         lambda n, lib: n.interp(np.array([np.nan, np.inf]), xp, fp),
-        lambda n, lib: n.interp(x, xp, fp, left="go on"),
-        lambda n, lib: n.interp(x, xp, fp[:2]),
-        lambda n, lib: n.interp(x + 1j, xp, fp),
+        refused(lambda n, lib: n.interp(x, xp, fp, left="go on")),
+        refused(lambda n, lib: n.interp(x, xp, fp[:2])),
+        refused(lambda n, lib: n.interp(x + 1j, xp, fp)),
         lambda n, lib: lib.jacfwd(n.interp, (0, 1, 2))(x, xp, fp),
         lambda n, lib: lib.jacrev(n.interp, 2)(x, xp, fp),
         lambda n, lib: lib.vmap(lambda x: n.interp(x, xp, fp, period=3))(c),
@@ -76,8 +76,8 @@ FAMILIES = {
         lambda n, lib: n.roots(np.zeros(3), strip_zeros=False),
         lambda n, lib: n.roots(np.zeros(3)),
         lambda n, lib: n.roots(3.0),
-        lambda n, lib: n.roots(m),
-        lambda n, lib: lib.jit(n.roots)(p),
+        refused(lambda n, lib: n.roots(m)),
+        refused(lambda n, lib: lib.jit(n.roots)(p)),
         lambda n, lib: n.polyfit(points, values, 2),
         lambda n, lib: n.polyfit(points, np.stack([values, points], 1), 3, w=weights),
         lambda n, lib: n.polyfit(points, values, 2, full=True),
@@ -86,11 +86,11 @@ FAMILIES = {
         lambda n, lib: n.polyfit(points, np.stack([values, points], 1), 1, cov=True),
         lambda n, lib: lib.jit(n.polyfit, static_argnums=2)(points, values, 1),
         lambda n, lib: lib.jacrev(lambda y: n.polyfit(points, y, 1))(values),
-        lambda n, lib: n.polyfit(points, values, -1),
-        lambda n, lib: n.polyfit(points, values[:2], 1),
-        lambda n, lib: n.polyfit(points, c, 1),
-        lambda n, lib: n.polyfit(points[:2], values[:2], 1, cov=True),
-        lambda n, lib: n.polyfit(points, values, 1, w=c),
+        refused(lambda n, lib: n.polyfit(points, values, -1)),
+        refused(lambda n, lib: n.polyfit(points, values[:2], 1)),
+        refused(lambda n, lib: n.polyfit(points, c, 1)),
+        refused(lambda n, lib: n.polyfit(points[:2], values[:2], 1, cov=True)),
+        refused(lambda n, lib: n.polyfit(points, values, 1, w=c)),
         lambda n, lib: n.polymul(np.array([0, 0, 1, 2]), p, trim_leading_zeros=True),
         lambda n, lib: n.polymul(np.array([0, 1, 2]), p),
         lambda n, lib: n.polydiv(p, np.array([1.0, -1.0], np.float32), trim_leading_zeros=True),
@@ -107,19 +107,19 @@ FAMILIES = {
         lambda n, lib: n.kaiser(1, 3.5),
         lambda n, lib: n.kaiser(5, np.float32(2)),
         lambda n, lib: lib.grad(lambda beta: n.kaiser(5, beta).sum())(np.float32(2)),
-        lambda n, lib: lib.jit(n.hamming)(4),
+        refused(lambda n, lib: lib.jit(n.hamming)(4)),
     ],
     "bits": [
         lambda n, lib: n.packbits(bits),
         lambda n, lib: n.packbits(bits, axis=-1),
         lambda n, lib: n.packbits(bits > 0, axis=0, bitorder="little"),
-        lambda n, lib: n.packbits(c),
-        lambda n, lib: n.packbits(bits, bitorder="middle"),
+        refused(lambda n, lib: n.packbits(c)),
+        refused(lambda n, lib: n.packbits(bits, bitorder="middle")),
         lambda n, lib: n.unpackbits(octets),
         lambda n, lib: n.unpackbits(octets, axis=1, count=10),
         lambda n, lib: n.unpackbits(octets, 0, 20, "little"),
         lambda n, lib: n.unpackbits(octets, 1, -3),
-        lambda n, lib: n.unpackbits(bits),
+        refused(lambda n, lib: n.unpackbits(bits)),
         lambda n, lib: lib.vmap(n.packbits)(bits),
     ],
     "devices": [
@@ -133,7 +133,7 @@ FAMILIES = {
     ],
     "shapes": [
         lambda n, lib: lib.lax.broadcast_shapes((3, 1), (4,), ()),
-        lambda n, lib: lib.lax.broadcast_shapes((3,), (4,)),
+        refused(lambda n, lib: lib.lax.broadcast_shapes((3,), (4,))),
         lambda n, lib: n.broadcast_shapes(3, (4, 1)),
         lambda n, lib: lib.lax.broadcast(m, (2, 1)),
         lambda n, lib: lib.lax.broadcast(2.0, [3]),
@@ -143,16 +143,16 @@ FAMILIES = {
         lambda n, lib: lib.lax.collapse(n.asarray(c), 1),
         lambda n, lib: lib.lax.collapse(n.asarray(c), 0, 2),
         lambda n, lib: lib.lax.collapse(n.asarray(c), -2, -1),
-        lambda n, lib: lib.lax.collapse(n.asarray(c), 2, 1),
+        refused(lambda n, lib: lib.lax.collapse(n.asarray(c), 2, 1)),
         lambda n, lib: lib.grad(lambda c: (lib.lax.collapse(c, 0, 2) ** 2).sum())(c),
         lambda n, lib: lib.lax.split(m, (1, 0, 3), 1),
-        lambda n, lib: lib.lax.split(m, (1, 1)),
+        refused(lambda n, lib: lib.lax.split(m, (1, 1))),
         lambda n, lib: lib.lax.stack([x, x], -1),
-        lambda n, lib: lib.lax.stack([x, xp]),
+        refused(lambda n, lib: lib.lax.stack([x, xp])),
         lambda n, lib: lib.lax.unstack(m, 1),
         lambda n, lib: lib.lax.tile(m, (2, 3)),
         lambda n, lib: lib.lax.tile(x, (0,)),
-        lambda n, lib: lib.lax.tile(m, (2,)),
+        refused(lambda n, lib: lib.lax.tile(m, (2,))),
         lambda n, lib: lib.jit(lambda m: lib.lax.tile(m, (2, 2)))(m),
     ],
     "methods": [
@@ -161,33 +161,46 @@ FAMILIES = {
         lambda n, lib: n.asarray(x).argpartition(2),
         lambda n, lib: n.asarray(xp).searchsorted(x, side="right"),
         lambda n, lib: (bool(2.5 in n.asarray(x)), bool(7 in n.asarray(x))),
-        lambda n, lib: 1 in n.asarray(m),
+        refused(lambda n, lib: 1 in n.asarray(m)),
         lambda n, lib: n.asarray(x).byteswap(),
         lambda n, lib: n.asarray(octets).byteswap(),
         lambda n, lib: n.asarray(m).to_device(lib.devices()[0]),
-        lambda n, lib: n.asarray(m).to_device(lib.devices()[0], stream=1),
+        refused(lambda n, lib: n.asarray(m).to_device(lib.devices()[0], stream=1)),
         lambda n, lib: n.asarray(m).tobytes() == m.tobytes(),
         lambda n, lib: n.asarray(m).tobytes("F") == m.tobytes("F"),
         lambda n, lib: n.asarray(m).__array_namespace__() is n,
-        lambda n, lib: n.asarray(m).flat,
-        lambda n, lib: n.asarray(m).__setitem__(0, 1),
+        refused(lambda n, lib: n.asarray(m).flat),
+        refused(lambda n, lib: n.asarray(m).__setitem__(0, 1)),
         lambda n, lib: (n.asarray(m).committed, n.asarray(m).platform() == "cpu"),
         lambda n, lib: (n.asarray(m).is_fully_addressable, n.asarray(m).is_fully_replicated),
         *(
             lambda n, lib, a=a, dtype=dtype: n.asarray(a).view(dtype)
-            for a in (points[:4], points[0], m, octets, octets > 9, np.complex64([1 + 2j, 3j]))
+            for a in (points[:4], m, np.complex64([1 + 2j, 3j]))
             for dtype in (np.uint8, bool, np.int64, np.int16, np.complex64)
         ),
-        lambda n, lib: lib.jit(
-            lambda m: (m.copy(), m.sort(), m.trace(), m.argsort(), m.view(np.uint8), 2 in m[0])
-        )(m),
+        lambda n, lib: n.asarray(points[0]).view(np.int64),
+        *(
+            lambda n, lib, a=a, dtype=dtype: n.asarray(a).view(dtype)
+            for a in (octets, octets > 9)
+            for dtype in (np.uint8, bool)
+        ),
+        *(  # the last axis, if there is one, does not divide into elements of that size
+            refused(lambda n, lib, a=a, dtype=dtype: n.asarray(a).view(dtype))
+            for a in (points[0], octets, octets > 9)
+            for dtype in (np.int16, np.complex64)
+        ),
+        refused(
+            lambda n, lib: lib.jit(
+                lambda m: (m.copy(), m.sort(), m.trace(), m.argsort(), m.view(np.uint8), 2 in m[0])
+            )(m)
+        ),
         lambda n, lib: lib.jit(lambda m: (m.copy(), m.sort(), m.trace(), m.view(np.uint8)))(m),
         lambda n, lib: in_jit(lib, lambda m: (m.itemsize, m.nbytes, m.weak_type, m.ndim)),
-        lambda n, lib: in_jit(lib, lambda m: m.item(0)),
-        lambda n, lib: in_jit(lib, lambda m: m.tolist()),
-        lambda n, lib: in_jit(lib, lambda m: m.tobytes()),
-        lambda n, lib: in_jit(lib, lambda m: m.flat),
-        lambda n, lib: in_jit(lib, lambda m: m.__setitem__(0, 1)),
+        refused(lambda n, lib: in_jit(lib, lambda m: m.item(0))),
+        refused(lambda n, lib: in_jit(lib, lambda m: m.tolist())),
+        refused(lambda n, lib: in_jit(lib, lambda m: m.tobytes())),
+        refused(lambda n, lib: in_jit(lib, lambda m: m.flat)),
+        refused(lambda n, lib: in_jit(lib, lambda m: m.__setitem__(0, 1))),
     ],
     "constants and questions": [
         lambda n, lib: n.euler_gamma,
@@ -201,7 +214,7 @@ FAMILIES = {
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+            assert_same_results(program)
 
 
 # What says where the parts of an array are, on which of many devices; and what is JAX's own affair.

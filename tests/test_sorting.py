@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
@@ -35,17 +35,17 @@ FAMILIES = {
         lambda n, lib: n.sort(nothing),
         lambda n, lib: n.sort(nothing, axis=0),
         lambda n, lib: n.sort(3.0, axis=None),
-        lambda n, lib: n.sort(3.0),
-        lambda n, lib: n.sort(x, axis=2),
-        lambda n, lib: n.sort(x, axis=(0, 1)),
-        lambda n, lib: n.sort(x, kind="quicksort"),
-        lambda n, lib: n.sort(x, order="field"),
-        lambda n, lib: n.sort([2, 1]),
+        refused(lambda n, lib: n.sort(3.0)),
+        refused(lambda n, lib: n.sort(x, axis=2)),
+        refused(lambda n, lib: n.sort(x, axis=(0, 1))),
+        refused(lambda n, lib: n.sort(x, kind="quicksort")),
+        refused(lambda n, lib: n.sort(x, order="field")),
+        refused(lambda n, lib: n.sort([2, 1])),
         lambda n, lib: n.sort_complex(z),
         lambda n, lib: n.sort_complex(i),
         lambda n, lib: n.sort_complex(u),
         lambda n, lib: n.sort_complex(x.astype(np.float16)),
-        lambda n, lib: n.sort_complex(2.0),
+        refused(lambda n, lib: n.sort_complex(2.0)),
     ],
     "argsort": [
         lambda n, lib: n.argsort(x),
@@ -58,20 +58,20 @@ FAMILIES = {
         lambda n, lib: n.argsort(b),
         lambda n, lib: n.argsort(nothing),
         lambda n, lib: n.argsort(3.0, axis=None),
-        lambda n, lib: n.argsort(3.0),
-        lambda n, lib: n.argsort(x, axis=2),
-        lambda n, lib: n.argsort(x, kind="quicksort"),
-        lambda n, lib: n.argsort(x, order="field"),
-        lambda n, lib: n.argsort([2, 1]),
+        refused(lambda n, lib: n.argsort(3.0)),
+        refused(lambda n, lib: n.argsort(x, axis=2)),
+        refused(lambda n, lib: n.argsort(x, kind="quicksort")),
+        refused(lambda n, lib: n.argsort(x, order="field")),
+        refused(lambda n, lib: n.argsort([2, 1])),
         lambda n, lib: n.lexsort((i[0], i[1])),
         lambda n, lib: n.lexsort(i),
         lambda n, lib: n.lexsort((x, i), axis=0),
         lambda n, lib: n.lexsort([x[0], i[1], x[1]]),
         lambda n, lib: n.lexsort((z,)),
         lambda n, lib: n.lexsort((1.0, 2.0)),
-        lambda n, lib: n.lexsort(()),
-        lambda n, lib: n.lexsort((i[0], b)),
-        lambda n, lib: n.lexsort(i, axis=2),
+        refused(lambda n, lib: n.lexsort(())),
+        refused(lambda n, lib: n.lexsort((i[0], b))),
+        refused(lambda n, lib: n.lexsort(i, axis=2)),
     ],
     "partition": [
         lambda n, lib: n.partition(i, 2)[:, 2],
@@ -83,13 +83,13 @@ FAMILIES = {
         lambda n, lib: n.argpartition(np.array([4, 1, 8, 2]), 1)[1],
         lambda n, lib: n.argpartition(i, -2, axis=0),
         lambda n, lib: n.argpartition(u, 3)[3],
-        lambda n, lib: n.partition(i, 5),
-        lambda n, lib: n.partition(i, 1, axis=2),
-        lambda n, lib: n.argpartition(i, -6),
-        lambda n, lib: n.argpartition(i, 1, axis=-3),
-        lambda n, lib: n.partition(z, 1),
-        lambda n, lib: n.argpartition(z, 1),
-        lambda n, lib: n.partition([2, 1], 1),
+        refused(lambda n, lib: n.partition(i, 5)),
+        refused(lambda n, lib: n.partition(i, 1, axis=2)),
+        refused(lambda n, lib: n.argpartition(i, -6)),
+        refused(lambda n, lib: n.argpartition(i, 1, axis=-3)),
+        refused(lambda n, lib: n.partition(z, 1)),
+        refused(lambda n, lib: n.argpartition(z, 1)),
+        refused(lambda n, lib: n.partition([2, 1], 1)),
     ],
     "searchsorted": [
         *(
@@ -110,11 +110,11 @@ FAMILIES = {
         lambda n, lib: n.searchsorted(nothing[0], 1.0, "right"),
         lambda n, lib: n.searchsorted(ends[:1], x),
         lambda n, lib: n.searchsorted(np.array([False, True]), b),
-        lambda n, lib: n.searchsorted(x, 1.0),
-        lambda n, lib: n.searchsorted(2.0, 1.0),
-        lambda n, lib: n.searchsorted(ends, 1.0, side="middle"),
-        lambda n, lib: n.searchsorted(ends, 1.0, method="guess"),
-        lambda n, lib: n.searchsorted([1, 2], 1),
+        refused(lambda n, lib: n.searchsorted(x, 1.0)),
+        refused(lambda n, lib: n.searchsorted(2.0, 1.0)),
+        refused(lambda n, lib: n.searchsorted(ends, 1.0, side="middle")),
+        refused(lambda n, lib: n.searchsorted(ends, 1.0, method="guess")),
+        refused(lambda n, lib: n.searchsorted([1, 2], 1)),
         lambda n, lib: n.asarray(ends).searchsorted(x) if lib is jax else n.searchsorted(ends, x),
     ],
     "digitize": [
@@ -128,8 +128,8 @@ FAMILIES = {
         lambda n, lib: n.digitize(x, nothing[0]),
         lambda n, lib: n.digitize(x, ends[:1]),
         lambda n, lib: n.digitize(nothing, ends),
-        lambda n, lib: n.digitize(x, i),
-        lambda n, lib: n.digitize(x, [1, 2]),
+        refused(lambda n, lib: n.digitize(x, i)),
+        refused(lambda n, lib: n.digitize(x, [1, 2])),
     ],
     "bincount": [
         lambda n, lib: n.bincount(np.array([1, 4, 1])),
@@ -143,11 +143,11 @@ FAMILIES = {
         lambda n, lib: n.bincount(np.zeros(0, int)),
         lambda n, lib: n.bincount(np.zeros(0, int), minlength=2),
         lambda n, lib: n.bincount(np.array([1, 4, 1]), minlength=-1),
-        lambda n, lib: n.bincount(ends),
-        lambda n, lib: n.bincount(i),
-        lambda n, lib: n.bincount(i[0], ends),
-        lambda n, lib: n.bincount([1, 2]),
-        lambda n, lib: lib.jit(n.bincount)(u),
+        refused(lambda n, lib: n.bincount(ends)),
+        refused(lambda n, lib: n.bincount(i)),
+        refused(lambda n, lib: n.bincount(i[0], ends)),
+        refused(lambda n, lib: n.bincount([1, 2])),
+        refused(lambda n, lib: lib.jit(n.bincount)(u)),
         lambda n, lib: lib.jit(lambda v: n.bincount(v, length=5))(u),
         lambda n, lib: lib.vmap(lambda v: n.bincount(v, length=5))(i),
         lambda n, lib: lib.grad(
@@ -161,7 +161,7 @@ FAMILIES = {
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+            assert_same_results(program)
 
 
 WITH_DERIVATIVES = [

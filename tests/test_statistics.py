@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
+from libraries import assert_same_results, refused
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
@@ -45,10 +45,10 @@ FAMILIES = {
         lambda n, lib: n.average(x, axis=1, weights=weights * 0),
         lambda n, lib: n.average(nothing, axis=0),
         lambda n, lib: n.average(3),
-        lambda n, lib: n.average(x, weights=weights),
-        lambda n, lib: n.average(x, axis=0, weights=weights),
-        lambda n, lib: n.average(x, axis=0, weights=x[:2]),
-        lambda n, lib: n.average([1, 2]),
+        refused(lambda n, lib: n.average(x, weights=weights)),
+        refused(lambda n, lib: n.average(x, axis=0, weights=weights)),
+        refused(lambda n, lib: n.average(x, axis=0, weights=x[:2])),
+        refused(lambda n, lib: n.average([1, 2])),
     ],
     "quantile": [
         *(lambda n, lib, m=m: n.quantile(x, shares, axis=1, method=m) for m in METHODS),
@@ -72,14 +72,14 @@ FAMILIES = {
         lambda n, lib: n.quantile(4, 0.5),
         lambda n, lib: n.quantile(np.array([np.inf, 1.0, 2.0]), 0.25),
         # refused
-        lambda n, lib: n.quantile(x, 0.5, method="guess"),
-        lambda n, lib: n.quantile(x, 0.5, overwrite_input=True),
-        lambda n, lib: n.quantile(x, 0.5, out=x),
-        lambda n, lib: n.quantile(z, 0.5),
-        lambda n, lib: n.quantile(x, 0.5, axis=2),
-        lambda n, lib: n.quantile([1, 2], 0.5),
-        lambda n, lib: n.percentile(x, 50, method="guess"),
-        lambda n, lib: n.quantile(x, np.ones((2, 2))),
+        refused(lambda n, lib: n.quantile(x, 0.5, method="guess")),
+        refused(lambda n, lib: n.quantile(x, 0.5, overwrite_input=True)),
+        refused(lambda n, lib: n.quantile(x, 0.5, out=x)),
+        refused(lambda n, lib: n.quantile(z, 0.5)),
+        refused(lambda n, lib: n.quantile(x, 0.5, axis=2)),
+        refused(lambda n, lib: n.quantile([1, 2], 0.5)),
+        refused(lambda n, lib: n.percentile(x, 50, method="guess")),
+        refused(lambda n, lib: n.quantile(x, np.ones((2, 2)))),
     ],
     "median": [
         lambda n, lib: n.median(x),
@@ -92,10 +92,10 @@ FAMILIES = {
         lambda n, lib: n.nanmedian(holes, axis=0),
         lambda n, lib: n.nanmedian(holes, 1, keepdims=True),
         lambda n, lib: n.median(2.5),
-        lambda n, lib: n.median(x, overwrite_input=True),
-        lambda n, lib: n.median(x, out=x),
-        lambda n, lib: n.median(z),
-        lambda n, lib: n.nanmedian([1, 2]),
+        refused(lambda n, lib: n.median(x, overwrite_input=True)),
+        refused(lambda n, lib: n.median(x, out=x)),
+        refused(lambda n, lib: n.median(z)),
+        refused(lambda n, lib: n.nanmedian([1, 2])),
     ],
     "cov": [
         lambda n, lib: n.cov(x),
@@ -120,15 +120,15 @@ FAMILIES = {
         lambda n, lib: n.cov(row[:, None]),
         lambda n, lib: n.cov(3.0),
         # refused
-        lambda n, lib: n.cov(x[None]),
-        lambda n, lib: n.cov(x, y=x[None]),
-        lambda n, lib: n.cov(x, x[:, :2]),
+        refused(lambda n, lib: n.cov(x[None])),
+        refused(lambda n, lib: n.cov(x, y=x[None])),
+        refused(lambda n, lib: n.cov(x, x[:, :2])),
         lambda n, lib: n.cov(x, ddof=0.5),
-        lambda n, lib: n.cov(x, fweights=weights),
-        lambda n, lib: n.cov(x, fweights=counts[:2]),
-        lambda n, lib: n.cov(x, aweights=weights[:2]),
-        lambda n, lib: n.cov(x, aweights=x),
-        lambda n, lib: n.cov([1, 2]),
+        refused(lambda n, lib: n.cov(x, fweights=weights)),
+        refused(lambda n, lib: n.cov(x, fweights=counts[:2])),
+        refused(lambda n, lib: n.cov(x, aweights=weights[:2])),
+        refused(lambda n, lib: n.cov(x, aweights=x)),
+        refused(lambda n, lib: n.cov([1, 2])),
     ],
     "corrcoef": [
         lambda n, lib: n.corrcoef(x),
@@ -139,8 +139,8 @@ FAMILIES = {
         lambda n, lib: n.corrcoef(z),
         lambda n, lib: n.corrcoef(i, dtype=np.float32),
         lambda n, lib: n.corrcoef(np.array([[1.0, 1.0], [1.0, 2.0]])),
-        lambda n, lib: n.corrcoef(x[None]),
-        lambda n, lib: n.corrcoef([1, 2]),
+        refused(lambda n, lib: n.corrcoef(x[None])),
+        refused(lambda n, lib: n.corrcoef([1, 2])),
     ],
     "histogram": [
         lambda n, lib: n.histogram(x),
@@ -161,9 +161,9 @@ FAMILIES = {
         lambda n, lib: n.histogram_bin_edges(x, np.array([1, 2, 5])),
         lambda n, lib: n.histogram_bin_edges(x, 3, weights=x),
         lambda n, lib: n.histogram_bin_edges(x.astype(np.float16), 2),
-        lambda n, lib: n.histogram_bin_edges(x, "auto"),
-        lambda n, lib: n.histogram(x, ends, weights=weights),
-        lambda n, lib: n.histogram([1, 2]),
+        refused(lambda n, lib: n.histogram_bin_edges(x, "auto")),
+        refused(lambda n, lib: n.histogram(x, ends, weights=weights)),
+        refused(lambda n, lib: n.histogram([1, 2])),
     ],
     "histograms of points": [
         lambda n, lib: n.histogram2d(points[:, 0], points[:, 1]),
@@ -180,11 +180,11 @@ FAMILIES = {
         lambda n, lib: n.histogramdd(points, 2, [(-1, 1), None, (0, 4)]),
         lambda n, lib: n.histogramdd(points[:, :2], [ends, ends], weights=points[:, 2]),
         lambda n, lib: n.histogramdd(i, 2),
-        lambda n, lib: n.histogram2d(points, points),
-        lambda n, lib: n.histogramdd(points, (2, 2)),
-        lambda n, lib: n.histogramdd(points, 2, [(0, 1)]),
-        lambda n, lib: n.histogramdd(points[0], 2),
-        lambda n, lib: n.histogramdd(points, 2, weights=weights),
+        refused(lambda n, lib: n.histogram2d(points, points)),
+        refused(lambda n, lib: n.histogramdd(points, (2, 2))),
+        refused(lambda n, lib: n.histogramdd(points, 2, [(0, 1)])),
+        refused(lambda n, lib: n.histogramdd(points[0], 2)),
+        refused(lambda n, lib: n.histogramdd(points, 2, weights=weights)),
     ],
 }
 
@@ -193,7 +193,7 @@ FAMILIES = {
 def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family]:
-            assert_alike(result_of(program, mnp, minijax), result_of(program, jnp, jax))
+            assert_same_results(program)
 
 
 # Of arrays of two axes.
