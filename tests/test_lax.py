@@ -484,7 +484,6 @@ PLAIN = [
 ]
 NOT_PLAIN = [
     lambda lax: lax.padtype_to_pads((5,), (2,), (1,), "HALF"),
-    lambda lax: lax.conv_general_permutations(("NCHW", "OIHW")),
     lambda lax: lax.conv_general_permutations(("NCHH", "OIHH", "NCHH")),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHD", "NCHW")),
     lambda lax: lax.conv_general_permutations(("NCHW", "OIHW", "CHW")),

@@ -175,7 +175,7 @@ def _cumulative(
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds or not 0 <= axis < x.ndim:
             raise TypeError(f"{name}: {x} has no axis {axis} of numbers to accumulate")
-        return [ShapedArray(x.shape, x.dtype)]
+        return [x]
 
     def lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool

@@ -254,7 +254,7 @@ def _reduce(
     function: ufunc,
     a: Any,
     *,
-    axis: int | None,
+    axis: Any,
     dtype: Any,
     keepdims: bool,
     initial: Any,
@@ -402,8 +402,9 @@ def _reduce_of_truths(kind: str) -> Callable[..., Any]:
     of_booleans = _reduce_of_bits(kind)
 
     @operation(static=_OPTIONS)
-    def reduce(a: Any, *, initial: Any, **options: Any) -> Any:
+    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         initial = None if initial is None else lax.ne(initial, 0)
+        options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "where": where}
         return of_booleans(lax.ne(a, 0), initial=initial, **options)
 
     return reduce
@@ -436,10 +437,18 @@ def _log_of_total(
 
 
 @operation(static=_OPTIONS)
-def _log2_of_total(a: Any, *, dtype: Any, initial: Any, **options: Any) -> Any:
+def _log2_of_total(
+    a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
     initial = None if initial is None else lax.mul(initial, math.log(2))
-    scaled = lax.mul(to_inexact(a), math.log(2))
-    total = _log_of_total(scaled, dtype=None, initial=initial, **options)
+    total = _log_of_total(
+        lax.mul(to_inexact(a), math.log(2)),
+        axis=axis,
+        dtype=None,
+        keepdims=keepdims,
+        initial=initial,
+        where=where,
+    )
     return _in_dtype(lax.div(total, math.log(2)), dtype)
 
 
