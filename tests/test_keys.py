@@ -139,6 +139,7 @@ def test_what_is_said_of_keys():
 
 
 WRONG = {
+    "keys padded with numbers": lambda r, n: n.pad(r.split(r.key(0), 2), 1),
     "a float as seed": lambda r, n: r.key(1.5),
     "seeds": lambda r, n: r.key(np.arange(2)),
     "a text as seed": lambda r, n: r.key("a"),

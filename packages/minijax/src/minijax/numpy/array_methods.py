@@ -238,7 +238,9 @@ OF_TRACERS: dict[str, Any] = {
     "__format__": _format,
     "__iter__": iterate,
     "__reduce_ex__": _reduce_ex,
-    "astype": lambda x, *args, **how: (jnp.astype if how else functions.astype)(x, *args, **how),
+    "astype": lambda x, *args, **how: (
+        jnp.astype if how or x.aval.dtype.kind == "c" else functions.astype
+    )(x, *args, **how),
     "copy": jnp.copy,
     "item": _item,
     "itemsize": property(lambda x: x.dtype.itemsize),

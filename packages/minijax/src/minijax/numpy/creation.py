@@ -14,7 +14,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
-from minijax.numpy.shapes import expand_dims
+from minijax.numpy.shapes import expand_dims, warn_of_lost_part
 from minijax.runtime import array as arrays
 from minijax.runtime.conversion import require_the_device, to_array
 from minijax.runtime.evaluation import evaluated_by_library
@@ -73,6 +73,8 @@ def array(
         out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
+    if hasattr(out, "aval"):  # numpy itself warns of its arrays
+        warn_of_lost_part("array", out, dtype, np.exceptions.ComplexWarning)
     if isinstance(out, Tracer):
         out = out if dtype is None else lax.convert_element_type(out, dtype)
     else:

@@ -15,6 +15,7 @@ from minijax.numpy.vectorize import apply_along_axis
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
+from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import counted, shown
 
 Width = tuple[int, int]  # how many elements before and after
@@ -73,7 +74,12 @@ def pad(
         raise ValueError(f"pad: mode {mode!r} does not take {', '.join(sorted(unknown))}")
     options = OPTIONS[mode] | kwargs
     if mode in ("constant", "linear_ramp"):
-        (values,) = options.values()
+        ((option, values),) = options.items()
+        if axes and typeof(array).dtype.names and is_value(values) and not _are_keys(values):
+            raise ValueError(
+                f"pad: the elements of array are keys, so {option} must be one, found "
+                f"{shown(values)}"
+            )
         if not ndim(values) if hasattr(values, "aval") else not np.shape(values):
             return _pad_with_values(array, [(0, 0)] * axes, values, widths=widths, mode=mode)
         elif not hasattr(values, "aval"):
@@ -111,10 +117,16 @@ def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
     return tuple((int(before), int(after)) for before, after in each)
 
 
+def _are_keys(values: Any) -> bool:
+    return typeof(values).dtype.names is not None
+
+
 @operation(static=("widths", "mode"))
 def _pad_with_values(
     x: Any, values: Any, value: Any = None, *, widths: tuple[Width, ...], mode: str
 ) -> Any:
+    if not widths:
+        return x
     dtype = typeof(x)
     if value is not None:  # one for all
         values = [(value, value)] * ndim(x)
