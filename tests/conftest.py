@@ -35,6 +35,14 @@ OF_THE_NEWEST = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_forgotten():
+    """Each compiled program maps memory, and a process has 65,530 mappings at most."""
+    yield
+    jax.clear_caches()
+    minijax.clear_caches()
+
+
 def pytest_collection_modifyitems(config, items):
     if jax.__version_info__ < (0, 11):
         for item in items:

@@ -421,9 +421,8 @@ def test_functions_may_compute_with_the_library_from_several_threads():
 
 def test_programs_are_waited_for_also_by_an_asynchronous_client():
     program = """
-from minijax import xla
-xla.set_asynchronous(True)
 import minijax, numpy as np
+minijax.config.update("jax_cpu_enable_async_dispatch", True)
 log = []
 x = minijax.numpy.ones((500, 500))
 long = minijax.jit(lambda x: x @ x @ x / 500**2)

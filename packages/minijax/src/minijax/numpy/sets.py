@@ -392,7 +392,8 @@ def setdiff1d(
 def _setdiff1d(
     ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int
 ) -> tuple[Any, Any]:
-    require_one_dtype(ar1, ar2)
+    if typeof(ar1).size:
+        require_one_dtype(ar1, ar2)
     x = lax.reshape(ar1, (-1,))
     is_new = lax.full(typeof(x).shape, True)
     if not assume_unique and typeof(x).size:

@@ -18,6 +18,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
+    require_one_dtype(x1, x2)
     return products.cross(x1, x2, axis=axis)
 
 

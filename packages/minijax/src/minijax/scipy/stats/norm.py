@@ -13,7 +13,6 @@ from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.distribution_functions import exp_of
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import to_inexact
 
 
 def _standard(x: Any, loc: Any, scale: Any) -> Any:
@@ -104,7 +103,8 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> f"{minijax.scipy.stats.norm.isf(0.25):.3f}"
     '0.674'
     """
-    return ppf(lax.sub(1.0, to_inexact(q)), loc, scale)
+    q, loc, scale = promote(q, loc, scale, inexact=True)
+    return ppf(lax.sub(1.0, q), loc, scale)
 
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
