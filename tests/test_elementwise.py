@@ -286,6 +286,7 @@ def test_operators(operator):
 
 
 @pytest.mark.filterwarnings("ignore:Casting from complex to real")  # JAX's, of round(x)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # complex numbers rounded to integers
 def test_methods_and_properties():
     x, z = np.array([1.25, -0.5, 2.75]), COMPLEX
     for function in (
