@@ -153,6 +153,8 @@ def test_imaginary_parts_are_dropped_with_a_warning():
         for convert in (lib.numpy.asarray, lib.numpy.array):
             with pytest.warns(np.exceptions.ComplexWarning):
                 assert convert(x, "float32") == 1.0
+            with pytest.warns(np.exceptions.ComplexWarning):
+                assert convert(x, bool)
         for convert in (lib.numpy.astype, lambda x, dtype: x.astype(dtype)):
             for program in (convert, lib.jit(convert, static_argnums=1)):
                 with pytest.warns(DeprecationWarning, match="real"):

@@ -18,7 +18,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import require_kind
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import Operation
-from minijax.settings.number_types import warn
+from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints
@@ -156,10 +156,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
         raise TypeError(
             f"convert_element_type: {operand} is complex, and {dtype} is not. Take operand.real"
         )
-    warn(
-        "convert_element_type drops the imaginary part of complex numbers; take lax.real(x) first",
-        np.exceptions.ComplexWarning,
-    )
+    warn_of_lost_part("convert_element_type", operand, dtype, np.exceptions.ComplexWarning)
     return operations.convert_element_type(operations.real(operand), new_dtype)
 
 

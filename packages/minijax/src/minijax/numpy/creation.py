@@ -14,11 +14,12 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
-from minijax.numpy.shapes import expand_dims, warn_of_lost_part
+from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
 from minijax.runtime.conversion import require_the_device, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.number_types import warn_of_lost_part
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int

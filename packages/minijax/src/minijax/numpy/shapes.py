@@ -10,10 +10,9 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes import creation
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import warn
+from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
-from minijax_stage2.shaped_array import parse_dtype
 
 Axes = int | Sequence[int]
 
@@ -62,7 +61,7 @@ def astype(
     >>> jnp.astype(jnp.array([1.9, -1.9]), jnp.int32)
     Array([ 1, -1], dtype=int32)
     """
-    warn_of_lost_part("astype", x, dtype, DeprecationWarning)
+    warn_of_lost_part("astype", x, dtype, DeprecationWarning, kept="bcV")
     return _astype(x, dtype, copy=copy, device=device)
 
 
@@ -73,13 +72,6 @@ def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
 
 _convert.__name__ = "astype"  # in messages
 _astype = operation(static=("dtype", "copy", "device"))(_convert)
-
-
-def warn_of_lost_part(caller: str, x: Any, dtype: Any, category: type[Warning]) -> None:
-    """Warns if `x` is an array of complex numbers, and `dtype` one of others."""
-    is_complex = getattr(getattr(x, "dtype", None), "kind", "") == "c"
-    if is_complex and dtype is not None and parse_dtype(caller, dtype).kind not in "cbV":
-        warn(f"{caller} drops the imaginary part of complex numbers; take x.real", category)
 
 
 @operation(static=("shape", "order", "copy", "out_sharding"))

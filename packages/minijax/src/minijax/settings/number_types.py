@@ -25,6 +25,7 @@ from minijax_stage2.shaped_array import (
     kind_of,
     number_types,
     numpys_types,
+    parse_dtype,
     python_scalars,
     types_in_force,
 )
@@ -197,6 +198,15 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         warnings.warn(message, category, stacklevel=2)
     else:
         warnings.warn_explicit(message, category, source.file, source.line)
+
+
+def warn_of_lost_part(
+    caller: str, x: Any, dtype: Any, category: type[Warning], kept: str = "cV"
+) -> None:
+    """Warns if `x` is an array of complex numbers, and `dtype` not of one of the kinds `kept`."""
+    is_complex = getattr(getattr(x, "dtype", None), "kind", "") == "c"
+    if is_complex and dtype is not None and parse_dtype(caller, dtype).kind not in kept:
+        warn(f"{caller} drops the imaginary part of complex numbers; take x.real", category)
 
 
 def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:

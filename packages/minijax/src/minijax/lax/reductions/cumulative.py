@@ -264,7 +264,6 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
     One step after the other: of 10,000 numbers XLA's program of rounds took twice as long to run,
     and 40 times as long to compile.
     """
-
     shape = typeof(terms).shape
     order = [axis, *(i for i in range(len(shape)) if i != axis)]
     is_first = eq(broadcasted_iota(np.int32, shape, axis), shape[axis] - 1 if reverse else 0)
