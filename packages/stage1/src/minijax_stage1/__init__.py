@@ -4,7 +4,7 @@ Two primitives (`add`, `mul`) and three interpreters (evaluating, differentiatin
 are enough to show the whole idea. Pure Python, no dependency.
 """
 
-# ruff: noqa: F403, F405
+# ruff: noqa: F403, F405, RUF022
 from minijax_stage1.dce import *
 from minijax_stage1.errors import *
 from minijax_stage1.interpreter import *
@@ -13,26 +13,17 @@ from minijax_stage1.jvp import *
 from minijax_stage1.staging import *
 
 __all__ = [
-    "Boxed",
-    "DualNumber",
-    "Equation",
-    "EvalInterpreter",
-    "Interpreter",
-    "JVPInterpreter",
-    "Jaxpr",
-    "Op",
-    "StagedValue",
-    "StagingInterpreter",
-    "UnexpectedTracerError",
-    "Var",
-    "add",
-    "build_jaxpr",
-    "current_interpreter",
-    "deriv",
+    # dce
     "eliminate_dead_code",
-    "eval_jaxpr",
-    "jvp",
-    "mul",
-    "nth_order_derivative",
+    # errors
+    "UnexpectedTracerError",
+    # interpreter
+    "Boxed", "EvalInterpreter", "Interpreter", "Op", "add", "current_interpreter", "mul",
     "set_interpreter",
-]
+    # jaxpr
+    "Equation", "Jaxpr", "Var", "eval_jaxpr",
+    # jvp
+    "DualNumber", "JVPInterpreter", "deriv", "jvp", "nth_order_derivative",
+    # staging
+    "StagedValue", "StagingInterpreter", "build_jaxpr",
+]  # fmt: skip

@@ -4,7 +4,7 @@ On stage 1's idea of interpreters in the context stand traces, tracers and `bind
 transformations: `jvp` and `vmap`. Needs numpy.
 """
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401, F403, F405, RUF022
 import numpy as _np
 
 from minijax_stage1.errors import UnexpectedTracerError
@@ -24,78 +24,36 @@ from minijax_stage2.tree import *
 from minijax_stage2.vmap import *
 
 __all__ = [
-    "ConcretizationTypeError",
-    "MissingRuleError",
-    "Primitive",
-    "PyTreeDef",
-    "ShapedArray",
-    "Trace",
-    "Tracer",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "UnexpectedTracerError",
-    "Zero",
-    "abs",
-    "add",
-    "astype",
-    "bind",
-    "bind1",
-    "broadcast_in_dim",
-    "broadcast_to",
-    "cos",
-    "current_trace",
-    "defjvp",
-    "deflinear",
-    "defzero",
-    "deriv",
-    "display_tree",
-    "div",
-    "dot_general",
-    "draw_stack",
-    "eq",
-    "exp",
-    "explain_mismatch",
-    "float0",
-    "full_like",
-    "ge",
-    "gt",
-    "impl_rules",
-    "jacfwd",
-    "jvp",
-    "jvp_rules",
-    "keystr",
-    "le",
-    "log",
-    "lt",
-    "matmul",
-    "moveaxis",
-    "mul",
-    "ne",
-    "neg",
-    "power",
-    "promote",
-    "reciprocal",
-    "reduce_sum",
-    "register_pytree_node",
-    "reshape",
-    "result_type",
-    "select_n",
-    "sin",
-    "sub",
-    "trace_stack",
-    "transpose",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_map",
-    "tree_structure",
-    "tree_unflatten",
-    "typeof",
-    "vmap",
-    "vmap_rules",
+    # errors
+    "ConcretizationTypeError", "MissingRuleError", "TracerArrayConversionError",
+    "TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError",
+    # functions
+    "abs", "add", "astype", "broadcast_in_dim", "cos", "div", "dot_general", "eq", "exp",
+    "full_like", "ge", "gt", "le", "log", "lt", "matmul", "moveaxis", "mul", "ne", "neg",
+    "power", "reciprocal", "reduce_sum", "reshape", "select_n", "sin", "sub", "transpose",
     "where",
-]
+    # jacobian
+    "jacfwd",
+    # jvp
+    "defjvp", "deflinear", "defzero", "deriv", "jvp", "jvp_rules",
+    # promotion
+    "broadcast_to", "promote", "result_type",
+    # shaped_array
+    "ShapedArray", "float0", "typeof",
+    # tangent
+    "Zero",
+    # trace
+    "Primitive", "Trace", "bind", "bind1", "current_trace", "draw_stack", "impl_rules",
+    "trace_stack",
+    # tracer
+    "Tracer",
+    # tree
+    "PyTreeDef", "display_tree", "explain_mismatch", "keystr", "register_pytree_node",
+    "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_map", "tree_structure",
+    "tree_unflatten",
+    # vmap
+    "vmap", "vmap_rules",
+]  # fmt: skip
 
 hide_frames_of(__file__)
 hide_frames_of(_np.__file__)  # whoever called numpy is who a message is for

@@ -3,7 +3,7 @@
 Jaxprs, staging, lowering to StableHLO text, arrays on the device. Needs jaxlib.
 """
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401, F403, F405, RUF022
 from minijax_stage1.source import hide_frames_of
 from minijax_stage3 import jit_rules as _jit_rules
 from minijax_stage3 import lowering_rules as _lowering_rules
@@ -17,23 +17,22 @@ from minijax_stage3.staging import *
 from minijax_stage3.typecheck import *
 
 __all__ = [
-    "Array",
-    "ClosedJaxpr",
-    "Jaxpr",
-    "JaxprEqn",
-    "JaxprTypeError",
-    "Literal",
-    "Var",
+    # abstract_eval
     "abstract_eval_rules",
-    "array",
+    # array
+    "Array", "array",
+    # dce
     "dce_jaxpr",
-    "eval_jaxpr",
-    "jaxpr_as_fun",
-    "jit",
-    "jit_p",
+    # jaxpr
+    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Var", "eval_jaxpr", "jaxpr_as_fun",
+    # jit
+    "jit", "jit_p",
+    # lowering
     "lowering_rules",
+    # staging
     "make_jaxpr",
-    "typecheck_jaxpr",
-]
+    # typecheck
+    "JaxprTypeError", "typecheck_jaxpr",
+]  # fmt: skip
 
 hide_frames_of(__file__)

@@ -4,7 +4,7 @@
 tape (`minijax_stage4.tape`). Needs nothing new.
 """
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401, F403, F405, RUF022
 from minijax_stage1.source import hide_frames_of
 from minijax_stage4 import cond_rules as _cond_rules
 from minijax_stage4 import jit_rules as _jit_rules
@@ -19,29 +19,23 @@ from minijax_stage4.stop_gradient import *
 from minijax_stage4.transpose import *
 
 __all__ = [
+    # cond
+    "cond", "cond_p",
+    # errors
     "NonlinearError",
-    "PartialJaxprs",
-    "PartialVal",
-    "UndefPrimal",
-    "backward_pass",
-    "cond",
-    "cond_p",
-    "deftranspose",
-    "grad",
-    "hessian",
-    "jacobian",
-    "jacrev",
-    "linear_transpose",
+    # grad
+    "grad", "value_and_grad", "vjp",
+    # jacobian
+    "hessian", "jacobian", "jacrev",
+    # linearize
     "linearize",
-    "partial_eval",
-    "partial_eval_jaxpr",
-    "partial_eval_rules",
-    "stop_gradient",
-    "stop_gradient_p",
-    "transpose_rules",
+    # partial_eval
+    "PartialJaxprs", "PartialVal", "partial_eval", "partial_eval_jaxpr", "partial_eval_rules",
     "typecheck_partial_eval",
-    "value_and_grad",
-    "vjp",
-]
+    # stop_gradient
+    "stop_gradient", "stop_gradient_p",
+    # transpose
+    "UndefPrimal", "backward_pass", "deftranspose", "linear_transpose", "transpose_rules",
+]  # fmt: skip
 
 hide_frames_of(__file__)
