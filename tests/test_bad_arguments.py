@@ -162,6 +162,13 @@ def test_imaginary_parts_are_dropped_with_a_warning():
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     assert program(x, bool)
+        for function in (
+            lib.numpy.sum, lib.numpy.prod, lib.numpy.mean, lib.numpy.cumsum, lib.numpy.add.reduce,
+            lambda x, dtype: lib.numpy.concatenate([x], dtype=dtype),
+            lambda x, dtype: lib.numpy.full(1, x[0], dtype=dtype),
+        ):  # fmt: skip
+            with pytest.warns(np.exceptions.ComplexWarning):
+                assert lib.jit(lambda x, function=function: function(x, dtype="float32"))(x) == 1.0
 
 
 def test_an_int_that_needs_64_bits_is_told_of_them():

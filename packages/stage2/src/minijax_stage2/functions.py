@@ -266,19 +266,23 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
     `how` is what a compiler may be told of the computation; numpy is told nothing.
     """
-    meeting = result_type(typeof(x), typeof(y))
-    x, y = cast(x, meeting), cast(y, meeting)
     try:
-        contracted, batch = (
+        contracted, batch = [
             tuple([ints("dot_general: dimension_numbers", axes) for axes in pair])
             for pair in dimension_numbers
-        )
+        ]
         (_, _), (_, _) = numbers = contracted, batch
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
             f"(x_batch, y_batch)), four sequences of ints, found {shown(dimension_numbers)}"
         ) from None
+    return _dot_general(x, y, numbers, how)
+
+
+def _dot_general(x: Array, y: Array, numbers: p.DotDimensionNumbers, how: Any) -> Array:
+    meeting = result_type(typeof(x), typeof(y))
+    x, y = cast(x, meeting), cast(y, meeting)
     return bind1(p.dot_general_p, x, y, dimension_numbers=numbers, **how)
 
 
@@ -304,11 +308,11 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
             "Transpose one of them, or move its axes."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
-        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)
+        return _dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), how)
     batch = broadcast_shapes(a[:-2], b[:-2])
     x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
-    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), **how)
+    return _dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), how)
 
 
 # --8<-- [end:structural]
@@ -318,6 +322,8 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     axes = ints(f"{name}: axis", axis)
     for a in axes:
         if not -ndim <= a < ndim:
@@ -349,6 +355,8 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     """An int or several, as a tuple; the message due when they are not names them by `role`."""
     if type(given) is int:
         return (given,)
+    if type(given) is tuple and {int}.issuperset(map(type, given)):  # as most are
+        return given
     is_text = isinstance(given, str | bytes | bytearray | memoryview)  # bytes are ints to Python
     several = not is_text and (isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0)
     try:

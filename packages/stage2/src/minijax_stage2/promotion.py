@@ -164,8 +164,8 @@ def as_weak_as(aval: ShapedArray, x: Any) -> Any:
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: integers of 64 bits become floats of 64, others of 32."""
     aval = typeof(x)
-    meeting = inexact_type(aval)
-    return x if meeting.dtype == aval.dtype else cast(x, meeting)
+    is_inexact_already = inexact_dtype(aval.dtype) is aval.dtype
+    return x if is_inexact_already else cast(x, inexact_type(aval))
 
 
 def inexact_type(aval: ShapedArray) -> ShapedArray:
@@ -173,6 +173,7 @@ def inexact_type(aval: ShapedArray) -> ShapedArray:
     return ShapedArray((), inexact_dtype(aval.dtype), aval.weak_type and aval.dtype != np.bool_)
 
 
+@lru_cache(maxsize=256)
 def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`, or the one of the floats that numbers of this dtype become."""
     if kind_of(dtype) >= _REAL:

@@ -128,6 +128,8 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none.
     """
+    if isinstance(given, np.dtype):
+        return given
     if not isinstance(given, list | dict | tuple) and not hasattr(given, "aval"):
         try:
             dtype: np.dtype[Any] = np.dtype(given)

@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.numpy.shapes import (
-    astype,
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -42,7 +41,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
         return concatenate([ravel(a) for a in arrays], 0, dtype)
     along = canonical_axis("concatenate", axis, ndim(arrays[0]))
     if dtype is not None:
-        arrays = [astype(a, dtype) for a in arrays]
+        arrays = [lax.convert_element_type(a, dtype) for a in arrays]
     return lax.concatenate(arrays, along)
 
 

@@ -13,6 +13,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
+from minijax_stage2.shaped_array import parse_dtype
 
 Axes = int | Sequence[int]
 
@@ -67,6 +68,9 @@ def astype(
 
 def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
     require_the_device("astype", device)
+    if typeof(x).dtype.kind == "c":  # of which a conversion warns, too
+        kind = parse_dtype("astype", dtype).kind
+        x = lax.ne(x, 0) if kind == "b" else lax.real(x) if kind in "iuf" else x
     return lax.convert_element_type(x, dtype)
 
 

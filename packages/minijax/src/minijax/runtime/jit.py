@@ -78,15 +78,16 @@ class JittedFunction:
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
             if not evaluating:
-                if self._inside is None:
+                inside, here = self._inside, number_types()
+                if inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
-                here = number_types()
-                if self.is_users or getattr(here, "in_function", None) is here:
-                    return self._inside(*args, **kwargs)
+                is_stages = here is numpys_types  # a transformation of a stage is running
+                if self.is_users or (not is_stages and here.in_function is here):
+                    return inside(*args, **kwargs)
                 with set_number_types(types_in_function()):
-                    if here is numpys_types:  # in a transformation of a stage
+                    if is_stages:
                         args, kwargs = tree_map(adopted, (args, kwargs))
-                    return self._inside(*args, **kwargs)
+                    return inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.
             executors = self._executors_with[types_here()]

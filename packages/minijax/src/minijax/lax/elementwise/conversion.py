@@ -8,7 +8,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import bits_of
+from minijax.settings.number_types import bits_of, warn_of_lost_part
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -19,9 +19,13 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """`operand` with another dtype.
 
+    Warns:
+        numpy.exceptions.ComplexWarning: `operand` is complex, and `new_dtype` real.
+
     >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
     Array([ 1, -1], dtype=int32)
     """
+    warn_of_lost_part("conversion", operand, new_dtype, np.exceptions.ComplexWarning)
     return stage2.astype(operand, new_dtype)
 
 

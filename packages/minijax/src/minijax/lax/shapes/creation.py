@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.key_arrays import random_wrap
 from minijax.primitives.declare import declare
 from minijax.runtime.conversion import type_of
@@ -45,7 +46,7 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
             aval = typeof(fill_value)
             if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
                 raise TypeError(f"full: fill_value is complex, and {dtype} is not")
-            fill_value = stage2.astype(fill_value, dtype)
+            fill_value = convert_element_type(fill_value, dtype)
     return broadcast_to("full", fill_value, shape)
 
 
