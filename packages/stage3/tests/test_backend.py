@@ -520,6 +520,7 @@ def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
         from minijax_stage3 import jit
         from minijax_stage3.backend import import_module
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         create, interrupts = enum.EnumType._create_, []
 
         def interrupted(*args, **kwargs):
@@ -539,8 +540,16 @@ def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
     assert printed == "interrupted\n[2. 2.]\n"
 
 
-def test_interrupts_are_deferred_to_the_end_of_a_block():
-    handler, done = signal.getsignal(signal.SIGINT), []
+@pytest.fixture
+def interrupts_handled():
+    """Python's handler of SIGINT, which a job in the background of a shell ignores."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, previous)
+
+
+def test_interrupts_are_deferred_to_the_end_of_a_block(interrupts_handled):
+    done = []
 
     def block():
         with interrupts_deferred():
@@ -550,11 +559,11 @@ def test_interrupts_are_deferred_to_the_end_of_a_block():
     with pytest.raises(KeyboardInterrupt):
         block()
     assert done == ["block"]
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is interrupts_handled
 
 
-def test_another_thread_leaves_the_handler_of_interrupts():
-    handler, seen = signal.getsignal(signal.SIGINT), []
+def test_another_thread_leaves_the_handler_of_interrupts(interrupts_handled):
+    seen = []
 
     def elsewhere():
         with interrupts_deferred():
@@ -563,7 +572,7 @@ def test_another_thread_leaves_the_handler_of_interrupts():
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert seen == [handler]
+    assert seen == [interrupts_handled]
 
 
 def test_interrupts_that_are_ignored_stay_ignored():
