@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise.conversion import convert_silently
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
@@ -79,7 +80,7 @@ class _Unravel:
         leaves, start = [], 0
         for aval, size in zip(self.types, sizes, strict=True):
             leaf = lax.reshape(lax.slice_in_dim(vector, start, start + size), aval.shape)
-            leaves.append(leaf if of_one_dtype else lax.convert_element_type(leaf, aval.dtype))
+            leaves.append(leaf if of_one_dtype else convert_silently(leaf, aval.dtype))
             start += size
         return tree_unflatten(self.structure, leaves)
 

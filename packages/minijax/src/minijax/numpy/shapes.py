@@ -7,13 +7,13 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise.conversion import convert_silently
 from minijax.lax.shapes import creation
 from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
-from minijax_stage2.shaped_array import parse_dtype
 
 Axes = int | Sequence[int]
 
@@ -68,10 +68,7 @@ def astype(
 
 def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
     require_the_device("astype", device)
-    if typeof(x).dtype.kind == "c":  # of which a conversion warns, too
-        kind = parse_dtype("astype", dtype).kind
-        x = lax.ne(x, 0) if kind == "b" else lax.real(x) if kind in "iuf" else x
-    return lax.convert_element_type(x, dtype)
+    return convert_silently(x, dtype)
 
 
 _convert.__name__ = "astype"  # in messages

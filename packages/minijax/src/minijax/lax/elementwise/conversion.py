@@ -29,6 +29,12 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return stage2.astype(operand, new_dtype)
 
 
+@operation(static="new_dtype")
+def convert_silently(operand: Any, new_dtype: Any) -> Any:
+    """`convert_element_type` for callers that mean to drop imaginary parts, or have warned."""
+    return stage2.astype(operand, new_dtype)
+
+
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
