@@ -31,7 +31,7 @@ def test_the_program_in_the_readme_prints_what_the_readme_shows():
 
 def test_the_readme_lists_every_file_once_in_reading_order():
     files = re.compile(r"\(src/minijax_stage1/(\w+)\.py\)")
-    in_order, looked_up = map(files.findall, readme().split("Looked up when needed:"))
+    in_order, looked_up = map(files.findall, readme().split("For reference:"))
     assert sorted(in_order + looked_up) == sorted(MODULES)
     for position, name in enumerate(in_order):
         imports = set(re.findall(r"(?m)^from minijax_stage1\.(\w+) import", source(name)))
