@@ -42,7 +42,7 @@ class Interpreter:
         self.ended = False
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """Gives `op` its meaning on `args`."""
+        """Give `op` its meaning on `args`."""
         raise NotImplementedError(f"{type(self).__name__} must define interpret_op")
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Interpreter:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Makes this interpreter current for a block, after which it has ended for good."""
+        """Make this interpreter current for a block, and end it afterwards."""
         try:
             with set_interpreter(self), on_behalf_of(None):
                 yield

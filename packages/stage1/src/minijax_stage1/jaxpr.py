@@ -59,7 +59,7 @@ class Jaxpr:
 
 # --8<-- [start:eval]
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
-    """Runs `jaxpr` on `args` under the current interpreter.
+    """Run `jaxpr` on `args` under the current interpreter.
 
     A staged program is a program again: it can be evaluated, differentiated, or staged anew.
 

@@ -64,7 +64,7 @@ class JVPInterpreter(Interpreter):
 
 # --8<-- [start:jvp]
 def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
-    """Evaluates `f` and its derivative along a direction, in one pass.
+    """Evaluate `f` and its derivative along a direction, in one pass.
 
     Arguments:
         f: function of one number, made of `add` and `mul`.

@@ -17,7 +17,7 @@ _hidden_directories: list[str] = []
 
 
 def hide_frames_of(package_file: str) -> None:
-    """Declares the directory of `package_file` to be machinery, which messages never point at."""
+    """Declare that messages never point into the directory of `package_file`."""
     _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
     _is_hidden.clear()
 

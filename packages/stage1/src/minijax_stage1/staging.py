@@ -57,7 +57,7 @@ class StagingInterpreter(Interpreter):
 
 # --8<-- [start:build]
 def build_jaxpr(f: Callable[..., Any], num_args: int) -> Jaxpr:
-    """Stages `f`, a function of `num_args` numbers, to a jaxpr.
+    """Stage `f`, a function of `num_args` numbers, to a jaxpr.
 
     Raises:
         TypeError: `f` uses or returns something other than a float or an int.

@@ -70,7 +70,7 @@ def require_function(caller: str, fun: Any) -> None:
 
 
 def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyTreeDef]:
-    """Flattens what `fun` returned, which must be a pytree of arrays and numbers.
+    """Flatten the result of `fun`, which must be a pytree of arrays and numbers.
 
     Raises:
         TypeError: it is not, or holds a tracer of a trace that has ended; the message says where.

@@ -105,7 +105,7 @@ def jvp_flat(
 
 # --8<-- [start:defjvp]
 def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> None:
-    """Defines the jvp rule of a primitive of one result by one formula for each operand.
+    """Define the jvp rule of a primitive of one result by one formula for each operand.
 
     Arguments:
         primitive: the primitive.
@@ -138,7 +138,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
 
 
 def deflinear(primitive: Primitive) -> None:
-    """Declares a primitive of one operand to be linear: its tangent is itself, of the tangent.
+    """Declare a primitive of one operand to be linear: its tangent is the primitive of the tangent.
 
     >>> from minijax_stage2 import jvp
     >>> triple_p = Primitive("triple")
@@ -151,7 +151,7 @@ def deflinear(primitive: Primitive) -> None:
 
 
 def defzero(primitive: Primitive) -> None:
-    """Declares a primitive to have no derivative: its result is piecewise constant.
+    """Declare a primitive to have no derivative: its result is piecewise constant.
 
     >>> from minijax_stage2 import jvp
     >>> step_p = Primitive("step")
@@ -176,7 +176,7 @@ def defzero(primitive: Primitive) -> None:
 
 # --8<-- [start:jvp]
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """Evaluates `fun` and its derivative along a direction, in one forward pass.
+    """Evaluate `fun` and its derivative along a direction, in one forward pass.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -84,13 +84,13 @@ class Trace(Interpreter):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Applies `primitive`: arrays positionally, metadata by keyword; returns a list."""
+        """Apply `primitive`: arrays positionally, metadata by keyword; return a list."""
         raise NotImplementedError(f"{type(self).__name__} must define process")
 
     def leave_to_parent(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Applies a primitive that is no affair of this trace, as the trace around it does."""
+        """Apply a primitive that does not concern this trace in its parent."""
         with set_interpreter(self.parent):
             return current_trace().process(primitive, args, params)
 
@@ -100,7 +100,7 @@ class Trace(Interpreter):
 
 
 def bind(primitive: Primitive, *args: Any, **params: Any) -> list[Any]:
-    """Applies `primitive` as the current trace understands it.
+    """Apply `primitive` as the current trace understands it.
 
     Arguments:
         primitive: the primitive.

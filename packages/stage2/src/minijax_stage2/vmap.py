@@ -130,7 +130,7 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
-    """Maps `fun` over an axis of its arguments, as one batched program.
+    """Map `fun` over an axis of its arguments, as one batched program.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

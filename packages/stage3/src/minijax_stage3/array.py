@@ -38,7 +38,7 @@ class Array(ArrayOperators):
     def evaluate_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Evaluates a primitive on the device, once one of its operands is there."""
+        """Evaluate a primitive on the device, if one of its operands is there."""
         if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         compiled = compile_primitive(primitive, tuple(map(typeof, args)), params)
@@ -127,7 +127,7 @@ class Array(ArrayOperators):
 
 
 def array(x: Any, dtype: Any = None) -> Any:
-    """Copies numbers to the device.
+    """Copy numbers to the device.
 
     Arguments:
         x: a number, a numpy array, an Array, or nested lists of numbers. A tracer stays one.
@@ -206,7 +206,7 @@ def array_type_of(args: Sequence[Any]) -> type[Array]:
 def call(
     compiled: CompiledJaxpr, args: Sequence[Any], array_type: type[Array] = Array
 ) -> list[Array]:
-    """Executes a compiled jaxpr on arrays, or numbers, of the types it was made for."""
+    """Execute a compiled jaxpr on arrays or numbers of the types that it was compiled for."""
     buffers = list(map(to_buffer, args, compiled.in_avals))
     return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
 

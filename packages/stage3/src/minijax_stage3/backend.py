@@ -105,7 +105,7 @@ _forked = False
 
 
 def _open(asynchronous: bool = False) -> _Backend:
-    """Imports jaxlib and makes a client.
+    """Import jaxlib and make a client.
 
     A synchronous client executes in the calling thread, though large operations use all cores. In
     the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
@@ -148,7 +148,7 @@ def get_backend() -> _Backend:
 
 
 def set_asynchronous(asynchronous: bool) -> None:
-    """Chooses the kind of client, see `_open`. RuntimeError: there is one of the other kind."""
+    """Choose the kind of client, see `_open`. RuntimeError: another kind exists already."""
     global _asynchronous
     with _opening:
         if _backend is not None and _asynchronous != asynchronous:
@@ -158,7 +158,7 @@ def set_asynchronous(asynchronous: bool) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Drops the client: the threads of XLA are in the parent, and waiting for them hangs."""
+    """Drop the client: XLA's threads stay in the parent, and waiting for them would hang."""
     global _backend, _forked, _opening
     _opening = threading.Lock()  # another thread of the parent may hold the old one
     if _backend is not None:
@@ -172,7 +172,7 @@ if hasattr(os, "register_at_fork"):
 
 # --8<-- [start:buffers]
 def put(x: Any, aval: Aval) -> Buffer:
-    """Copies an array to the default device; the buffer never shares memory with `x`.
+    """Copy an array to the default device; the buffer never shares memory with `x`.
 
     `x` may have any strides and byte order, and is converted to `aval.dtype`, of which 64 bits
     stay 64. Another shape than `aval` has is a ValueError, a dtype XLA lacks a RuntimeError.
@@ -227,7 +227,7 @@ class Executable:
         self.handlers = list(map(get_backend().result_handler, out_avals))
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Runs the program; any number of threads may.
+        """Run the program; any number of threads may.
 
         The caller answers for the types: XLA compares only the number of arguments and their
         sizes in bytes. A donated argument is deleted, unless something still views its memory:
@@ -255,7 +255,7 @@ class Executable:
 def compile(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Compiles a program for the default device.
+    """Compile a program for the default device.
 
     Arguments:
         text: a StableHLO module whose public function is `main`.

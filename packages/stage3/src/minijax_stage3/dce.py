@@ -23,7 +23,7 @@ def has_effects(program: Jaxpr | JaxprEqn) -> bool:
 
 # --8<-- [start:dce]
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
-    """Keeps the chosen results of `jaxpr` (all by default) and what they need.
+    """Keep the chosen results of `jaxpr` (all by default) and what they need.
 
     Returns:
         The smaller jaxpr, and for each argument whether it is still one.

@@ -72,7 +72,7 @@ _compiled: "WeakKeyDictionary[Jaxpr, Once[CompiledJaxpr]]" = WeakKeyDictionary()
 
 
 def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
-    """Compiles `jaxpr` once; what was compiled lives as long as the jaxpr."""
+    """Compile `jaxpr` once; the executable lives as long as the jaxpr."""
     once = _compiled.setdefault(jaxpr, Once())
     return once.get(lambda: CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name)))
 
@@ -81,7 +81,7 @@ def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
 def compile_primitive(
     primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
 ) -> CompiledJaxpr:
-    """Compiles a program of one primitive, for eager operations."""
+    """Compile a program of one primitive, for eager operations."""
     invars = [Var(aval) for aval in in_avals]
     outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
     jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)

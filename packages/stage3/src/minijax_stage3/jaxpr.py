@@ -194,7 +194,7 @@ def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
 
 # --8<-- [start:eval]
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    """Runs a jaxpr under the current trace; a staged program is a program again.
+    """Run a jaxpr under the current trace; a staged program is again a program.
 
     Arguments:
         jaxpr: the program.

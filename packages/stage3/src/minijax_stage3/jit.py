@@ -75,7 +75,7 @@ class JittedFunction:
     # --8<-- [end:jitted]
 
     def _static_key(self, static: dict[int, Any]) -> Any:
-        """Values with their types: 1, 1.0 and True are equal, but a program is made for each."""
+        """Values with their types: 1, 1.0 and True are equal, but each gets its own program."""
         for position, value in static.items():
             try:
                 hash(value)
@@ -88,7 +88,7 @@ class JittedFunction:
         return tuple((position, type(value), value) for position, value in static.items())
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
-        """Writes the program for arguments of these types, for which a `ShapedArray` may stand."""
+        """Write the program for arguments of these types, for which a `ShapedArray` may stand."""
         traced, _ = self._trace(args, kwargs, types=True)
         return Lowered(traced.jaxpr, f"jit_{name_of(self._fun)}")
 
@@ -117,7 +117,7 @@ class Lowered(NamedTuple):
 
 # --8<-- [start:jit]
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] = ()) -> Any:
-    """Compiles `fun` with XLA, once for each signature that it is called with.
+    """Compile `fun` with XLA, once for each signature that it is called with.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`

@@ -158,7 +158,7 @@ class FunctionBuilder:
         self.indent = "    "
 
     def emit(self, operation: str, *out_avals: ShapedArray) -> list[Value]:
-        """Writes one operation, whose text ends with its types, and names its results."""
+        """Write one operation, whose text ends with its types, and name its results."""
         name = self.fresh_name()
         if len(out_avals) == 1:
             outs, binder = [Value(name, out_avals[0])], f"{name} = "
@@ -176,7 +176,7 @@ class FunctionBuilder:
         outs: Sequence[Value],
         attributes: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        """Adds the function of these lines to the module."""
+        """Add the function of these lines to the module."""
         declared = ", ".join(
             f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
             for number, value in enumerate(params)
@@ -214,7 +214,7 @@ class FunctionBuilder:
 
     # --8<-- [start:lower_jaxpr]
     def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
-        """Writes the equations of `jaxpr`, in order, and returns its results."""
+        """Write the equations of `jaxpr`, in order, and return its results."""
         values: dict[Var, Value] = dict(zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True))
 
         def read(atom: Atom) -> Value:

@@ -134,7 +134,7 @@ def trace_to_jaxpr(
     name: Any,
     argument_names: Callable[[], Sequence[str]] = lambda: (),
 ) -> ClosedJaxpr:
-    """Stages a function of arrays that returns a list of arrays.
+    """Stage a function of arrays that returns a list of arrays.
 
     >>> from minijax_stage2 import ShapedArray, sin
     >>> trace_to_jaxpr(lambda x: [sin(x)], [ShapedArray((2,), "float32")], "an example", None)
@@ -148,7 +148,7 @@ def trace_to_jaxpr(
 
 
 def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
-    """Stages `fun` to a jaxpr.
+    """Stage `fun` to a jaxpr.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

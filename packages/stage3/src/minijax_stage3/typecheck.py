@@ -13,7 +13,7 @@ class JaxprTypeError(ExplainedError, TypeError):
 
 # --8<-- [start:typecheck]
 def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]:
-    """Verifies `jaxpr` and the jaxprs inside it.
+    """Verify `jaxpr` and the jaxprs inside it.
 
     Returns:
         The types of its arguments and of its results.

@@ -31,7 +31,7 @@ cond_p = Primitive("cond", higher_order=True)
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """Calls `true_fun` or `false_fun` on the operands, as `pred` says when the program runs.
+    """Call `true_fun` or `false_fun` on the operands, chosen by `pred` at run time.
 
     Arguments:
         pred: a boolean scalar; a number counts as true unless it is zero.
@@ -68,7 +68,7 @@ def cond(
 def join_consts(
     programs: Sequence[tuple[Jaxpr, Sequence[Any]]],
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
-    """Makes the constants of all programs arguments of each of them, before its own arguments."""
+    """Turn the constants of all programs into leading arguments of each of them."""
     branches = []
     for which, (jaxpr, _) in enumerate(programs):
         params: list[Var] = []

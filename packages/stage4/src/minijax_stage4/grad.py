@@ -44,7 +44,7 @@ def _of_type(aval: ShapedArray, ct: Any) -> Any:
 
 # --8<-- [start:vjp]
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[Any]]:
-    """Evaluates `fun` and returns the function that pulls cotangents back through it.
+    """Evaluate `fun` and return the function that pulls cotangents back through it.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -43,7 +43,7 @@ class LinearProgram:
         self.constant_outs = constant_outs
 
     def __call__(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """Applies the program to one tangent, or `Zero`, for each argument."""
+        """Apply the program to one tangent, or `Zero`, for each argument."""
         given = [instantiate(t) for t, v in zip(tangents, self.varies_in, strict=True) if v]
         outs = iter(eval_jaxpr(self.jaxpr, residuals, *given))
         return [next(outs) if t is None else instantiate(t) for t in self.constant_outs]
@@ -52,7 +52,7 @@ class LinearProgram:
 def linearize_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], name: Any
 ) -> tuple[list[Any], LinearProgram, list[Any]]:
-    """Evaluates `f`, a function of arrays that returns a list.
+    """Evaluate `f`, a function of arrays that returns a list.
 
     Returns:
         Its results, its derivative there, and the residuals that this needs.
@@ -82,7 +82,7 @@ def linearize_flat(
 
 # --8<-- [start:linearize]
 def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]]:
-    """Evaluates `fun` once and returns its derivative at that point as a linear function.
+    """Evaluate `fun` once and return its derivative at that point as a linear function.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

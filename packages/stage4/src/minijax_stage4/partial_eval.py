@@ -89,7 +89,7 @@ class PartialEvalTrace(JaxprTrace):
         args: Sequence[Any],
         params: dict[str, Any],
     ) -> list[Any]:
-        """Runs what is known of a primitive that holds programs, and stages the rest."""
+        """Run the known half of a higher-order primitive, and stage the rest."""
         invars = [Var(typeof(x)) for x in args]
         in_avals = tuple([var.aval for var in invars])
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
@@ -113,7 +113,7 @@ class PartialEvalTrace(JaxprTrace):
 def partial_eval(
     f: Callable[..., Sequence[Any]], in_pvals: Sequence[PartialVal], name: Any = None
 ) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
-    """Runs `f`, a function of arrays that returns a list, on values some of which are unknown.
+    """Run `f`, a function of arrays that returns a list, on partly unknown values.
 
     Returns:
         A jaxpr from the unknown arguments to the unknown results; all results as far as they
@@ -162,7 +162,7 @@ class PartialJaxprs(NamedTuple):
 def partial_eval_jaxpr(
     jaxpr: Jaxpr, unknown_ins: Sequence[bool], instantiate: Sequence[bool] | None = None
 ) -> PartialJaxprs:
-    """Splits `jaxpr`, which has no constants, by which of its arguments are unknown.
+    """Split `jaxpr`, which has no constants, into known and unknown parts.
 
     Arguments:
         jaxpr: the program.
@@ -210,7 +210,7 @@ def free_variables(jaxpr: Jaxpr) -> list[Var]:
 
 
 def typecheck_partial_eval(jaxpr: Jaxpr, unknown_ins: Sequence[bool], parts: PartialJaxprs) -> None:
-    """Verifies that both halves are well formed and fit each other and the whole.
+    """Verify that both halves are well formed, and match each other and the whole.
 
     Raises:
         TypeError: they do not.
@@ -241,6 +241,6 @@ def partition(which: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], l
 
 
 def merge(which: Sequence[bool], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-    """Undoes `partition`."""
+    """Invert `partition`."""
     rest = iter(first), iter(second)
     return [next(rest[is_second]) for is_second in which]

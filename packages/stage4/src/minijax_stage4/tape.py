@@ -87,7 +87,7 @@ class TapeTrace(Trace):
 
 
 def play_back(out_nodes: Sequence[Node | None], cts: Sequence[Any]) -> dict[Node, Any]:
-    """Sends cotangents from results to everything they depend on, in reverse order of the tape.
+    """Propagate cotangents from results to everything they depend on, in reverse order of the tape.
 
     A node is noted after its parents, so falling numbers are a topological order of the graph.
     """
@@ -121,7 +121,7 @@ def _ancestors(nodes: Any) -> set[Node]:
 
 # --8<-- [start:rules]
 def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
-    """Defines how a primitive of one result sends cotangents back.
+    """Define how a primitive with one result propagates cotangents back.
 
     Arguments:
         primitive: the primitive.
@@ -192,7 +192,7 @@ defvjp(p.dot_general_p, _by_transpose(p.dot_general_p, 0), _by_transpose(p.dot_g
 
 # --8<-- [start:api]
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Evaluates `fun` on a tape and returns the function that plays it back.
+    """Evaluate `fun` on a tape and return the function that plays it back.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -79,7 +79,7 @@ class UndefPrimal:
 def deftranspose(
     primitive: Primitive, *formulas: Callable[..., Any] | None, jointly: bool = False
 ) -> None:
-    """Defines the transpose rule of a primitive of one result by one formula for each operand.
+    """Define the transpose rule of a primitive of one result by one formula for each operand.
 
     Arguments:
         primitive: the primitive.
@@ -123,7 +123,7 @@ def unspread(ct: Any, aval: ShapedArray) -> Any:
 
 # --8<-- [start:backward_pass]
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """Transposes a program in its undefined arguments.
+    """Transpose a program with respect to its undefined arguments.
 
     Arguments:
         jaxpr: a program without constants, linear in its undefined arguments.
@@ -189,7 +189,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
 
 # --8<-- [start:linear_transpose]
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
-    """Transposes a function that is known to be linear.
+    """Transpose a function that is known to be linear.
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.

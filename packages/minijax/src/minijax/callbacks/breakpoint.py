@@ -23,7 +23,7 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> None:
-    r"""Stops here, also where this is part of a program, when it runs, and asks what to do.
+    r"""Stop here, in a compiled program each time it runs, and prompt for commands.
 
     Variables hold the values that they have then. `h` lists what can be asked for.
 

@@ -59,7 +59,7 @@ class Callback:
         self._numbered: dict[Any, NumberedFunction] = {}
 
     def call(self, out_avals: Avals, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Calls the function, as if nothing else were running.
+        """Call the function, as if nothing else were running.
 
         Raises:
             RuntimeError: it returns something else than it was said to.
@@ -116,7 +116,7 @@ class Callback:
         has_effects: bool,
         has_token: bool = False,
     ) -> list[Value]:
-        """Writes a call; a token, if there is one, comes first in operands and results."""
+        """Write a call; a token, if any, comes first in operands and results."""
         in_avals = tuple(x.aval for x in operands)
         key = in_avals, tuple(out_avals), has_token
         if key not in self._numbered:

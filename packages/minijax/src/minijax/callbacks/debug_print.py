@@ -20,7 +20,7 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with Arrays, also where this is part of a program, to look at them.
+    """Call a Python function with Arrays, even from a compiled program, to inspect them.
 
     It is called as often as the program says, and in the order of the program. Derivatives do not
     see it: it gets primals. Where it is mapped by `vmap`, it is called for one example after the
@@ -68,7 +68,7 @@ def print(
     _use_logging: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Prints values, also where this is part of a program, when it runs.
+    """Print values, in a compiled program each time it runs.
 
     It prints as often as the program says, and in the order of the program; of derivatives the
     primals; where it is mapped by `vmap`, a line for each example.
@@ -114,7 +114,7 @@ def log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Does what `print` does, but writes to the log, at level INFO: that of `minijax.debug`.
+    """Print values as `print` does, but to the log `minijax.debug`, at level INFO.
 
     >>> import logging
     >>> logging.getLogger("minijax.debug").setLevel(logging.INFO)

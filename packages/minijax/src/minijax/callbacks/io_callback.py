@@ -27,7 +27,7 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with Arrays, also where this is part of a program, for what it does.
+    """Call a Python function with Arrays, even from a compiled program, for its side effects.
 
     It is called as often as the program says, and in the order of the program, whether or not
     somebody needs what it returns.
@@ -69,13 +69,13 @@ def io_callback(
 def debug_callback(
     callback: Callable[..., Any], args: Any, kwargs: Any, caller: str, ordered: bool
 ) -> None:
-    """Has programs call a function that looks on: derivatives do not see it."""
+    """Call a function that only observes from programs: derivatives ignore it."""
     held, operands = callback_of(caller, callback, args, kwargs, returns=False, takes_statics=True)
     bind(debug_callback_p, *operands, callback=held, ordered=bool(ordered))
 
 
 def effects_barrier() -> None:
-    """Waits until whatever programs were called to do is done.
+    """Wait until all side effects of programs are done.
 
     It is, when their calls return: a program that calls Python functions is waited for.
 

@@ -46,7 +46,7 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with Arrays, also where this is part of a program.
+    """Call a Python function with Arrays, even from a compiled program.
 
     The function has to return the same for the same arguments, and to do nothing else: it may be
     called any number of times, or never, if nobody needs what it returns.

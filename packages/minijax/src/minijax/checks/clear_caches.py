@@ -7,7 +7,7 @@ from minijax_stage3.executable import compile_primitive
 
 
 def clear_caches() -> None:
-    """Forgets what was traced and compiled in this process. Files on disk stay.
+    """Clear the caches of traced and compiled programs in this process. Files on disk stay.
 
     Functions are traced and compiled anew when they are called next.
 

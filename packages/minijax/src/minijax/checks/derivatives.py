@@ -27,7 +27,7 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Compares the derivatives of `f` with differences of its values, in one random direction.
+    """Compare the derivatives of `f` with finite differences in one random direction.
 
     Arguments:
         f: function of arrays and pytrees of arrays.
@@ -88,7 +88,7 @@ def check_jvp(
     eps: float | None = 1e-4,
     err_msg: str = "",
 ) -> None:
-    """Compares a function's tangent by `f_jvp(primals, tangents)` with a difference of values.
+    """Compare the tangent from `f_jvp(primals, tangents)` with a finite difference.
 
     The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
 
@@ -114,7 +114,7 @@ def check_vjp(
     eps: float | None = 1e-4,
     err_msg: str = "",
 ) -> None:
-    """Compares a function's cotangents by `f_vjp(*primals)` with a difference of values.
+    """Compare the cotangents from `f_vjp(*primals)` with a finite difference.
 
     The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
 

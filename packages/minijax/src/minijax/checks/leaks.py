@@ -18,7 +18,7 @@ _FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12
 
 @reusable_context
 def checking_leaks() -> Iterator[None]:
-    """Sets `config.check_tracer_leaks` for the block of a `with`, in this thread only.
+    """Set `config.check_tracer_leaks` for the block of a `with`, in this thread only.
 
     When a function was traced, all objects made in the block are looked through for tracers that
     are still there. This takes much time.
@@ -47,7 +47,7 @@ def checking_leaks() -> Iterator[None]:
 
 @reusable_context
 def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
-    """Does what `checking_leaks` does; with `False`, has a block of it not look for leaks.
+    """Do what `checking_leaks` does; with `False`, disable the check for a block.
 
     >>> with minijax.check_tracer_leaks():
     ...     minijax.grad(lambda x: x * x)(3.0)
@@ -58,7 +58,7 @@ def check_tracer_leaks(new_val: bool = True) -> Iterator[None]:
 
 
 def check_leaks() -> None:
-    """Looks for tracers whose trace has ended, once everything that is due to go is gone.
+    """Look for tracers whose trace has ended, after garbage collection.
 
     Raises:
         LeakedTracerError: there are some; the message says where they were made, and what

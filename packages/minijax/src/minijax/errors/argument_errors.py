@@ -54,7 +54,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 def blame_argument(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> None:
-    """Raises the error that names an argument, if one explains an error of the insides.
+    """Raise an error that names an argument, if one explains an internal error.
 
     Arguments:
         function: a public function of this library.
@@ -120,7 +120,7 @@ def checking_arguments(function: Function) -> Function:
 
 
 def require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
-    """Raises TypeError unless the argument of a function fits the annotation of its parameter."""
+    """Raise TypeError unless the argument of a function fits the annotation of its parameter."""
     if not fits(value, hint):
         raise TypeError(
             f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
@@ -128,7 +128,7 @@ def require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
 
 
 def require_flags(caller: str, **flags: Any) -> None:
-    """Raises TypeError unless each argument is true or false, which arrays of several are not."""
+    """Raise TypeError unless each argument has a truth value."""
     for name, flag in flags.items():
         if flag is not True and flag is not False:
             try:
@@ -138,7 +138,7 @@ def require_flags(caller: str, **flags: Any) -> None:
 
 
 def require_hashable(caller: str, **names: Any) -> None:
-    """Raises TypeError unless each argument can be a name, or part of what a cache is asked for."""
+    """Raise TypeError unless each argument is hashable, as names and cache keys must be."""
     for name, value in names.items():
         try:
             hash(value)

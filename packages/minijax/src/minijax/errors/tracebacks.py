@@ -30,7 +30,7 @@ NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows the
 
 # --8<-- [start:hide]
 def hide_frames(error: Exception) -> None:
-    """Hides the frames of this library in the traceback of an exception, as the setting says.
+    """Hide the frames of this library in the traceback of an exception, as the setting says.
 
     It is called where the exception is caught and raised again, by `raise` alone. That adds no
     frame, so the one of the function that catches it is hidden, too.
@@ -52,7 +52,7 @@ def hide_frames(error: Exception) -> None:
 
 
 def _remove_frames(error: Exception, with_note: bool) -> None:
-    """Removes our frames; the note stands at the exception itself, not at those before it."""
+    """Remove our frames; the note is added to the exception itself, not to its causes."""
     was_longer = False
     for each in _with_chained(error):
         shorter = _without_ours(each.__traceback__)
@@ -90,7 +90,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _mark_frames(error: Exception) -> None:
-    """Marks our frames as IPython and pytest understand it.
+    """Mark our frames in the way that IPython and pytest recognize.
 
     The first one is removed: it is still running, and what is asked for its variables would keep
     the exception that is one of them.
@@ -146,4 +146,4 @@ def hiding_frames(function: Function) -> Function:
 
 
 def _require_room() -> None:
-    """Raises RecursionError where there is no room on the stack for a call, such as this."""
+    """Raise RecursionError if the stack has no room for another call."""

@@ -196,7 +196,7 @@ def nesterov(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
-    """Steps divided, number by number, by the root of the sum of all squared gradients so far.
+    """Steps divided elementwise by the root of the sum of all squared gradients so far.
 
     Arguments:
         step_size: positive number, or a schedule.
@@ -220,7 +220,7 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
-    """Steps divided, number by number, by the root of a running mean of squared gradients.
+    """Steps divided elementwise by the root of a running mean of squared gradients.
 
     Arguments:
         step_size: positive number, or a schedule.
@@ -262,7 +262,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 @optimizer
 def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """Steps of a running mean of gradients, divided by the root of one of their squares.
+    """Steps along a running mean of gradients, divided by the root of that of their squares.
 
     Arguments:
         step_size: positive number, or a schedule.

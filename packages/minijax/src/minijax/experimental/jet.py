@@ -162,7 +162,7 @@ def jet(
     series: Sequence[Sequence[Any]],
     factorial_scaled: bool = True,
 ) -> tuple[Any, Any]:
-    """Evaluates `fun` and its derivatives along a curve, up to the order that `series` has.
+    """Evaluate `fun` and its derivatives along a curve, up to the order of `series`.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -94,7 +94,7 @@ def _lower(
     *args: Value,
     program: PortableProgram,
 ) -> list[Value]:
-    """Puts the functions of the program into the module, under names of its own, and a call."""
+    """Put the functions of the program into the module, under new names, and a call."""
     function = b.module.names.get(program.jaxpr)
     if function is None:
         prefix = f"exported_{symbol(program.name)}_{len(b.module.names)}"

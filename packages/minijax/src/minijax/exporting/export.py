@@ -84,7 +84,7 @@ class Exported:
 
     @evaluated_by_library
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the program, also inside a function that is jitted.
+        """Run the program, also inside a jitted function.
 
         Raises:
             TypeError: structure or types of the arguments are not those it was exported for.
@@ -127,7 +127,7 @@ class Exported:
 def export(
     fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None
 ) -> Callable[..., Exported]:
-    """Exports a jitted function.
+    """Export a jitted function.
 
     Arguments:
         fun_jit: what `jit` returned.

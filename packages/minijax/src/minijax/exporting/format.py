@@ -43,7 +43,7 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Any], Any] | None = None,
 ) -> type:
-    """Lets a class of pytree nodes stand in the arguments and results of exported functions.
+    """Allow a class of pytree nodes in arguments and results of exported functions.
 
     Arguments:
         nodetype: a class that is registered as a pytree.
@@ -96,7 +96,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Lets a namedtuple stand in the arguments and results of exported functions.
+    """Allow a namedtuple in arguments and results of exported functions.
 
     Arguments:
         nodetype: the namedtuple.

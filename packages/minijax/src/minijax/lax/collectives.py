@@ -48,7 +48,7 @@ def collective(
     combine: Combine,
     shift: Callable[[dict[str, Any], int], dict[str, Any]] = lambda params, axis: params,
 ) -> Primitive:
-    """Declares the primitive of a collective.
+    """Declare the primitive of a collective.
 
     Arguments:
         name: of the primitive.
@@ -423,7 +423,7 @@ def all_to_all(
 
 
 def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) -> Any:
-    """Gives away along the axis `split`, which goes; what comes stands along `concat`, a new axis.
+    """Scatter along the axis `split`, which is removed; gather along a new axis `concat`.
 
     Of several named axes, each in turn passes on the part of the number of an example that is
     along it.
@@ -441,7 +441,7 @@ def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) 
 
 @hiding_frames
 def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Exchanges the axis of the examples with an axis of `x`, of the same size.
+    """Swap the batch axis with an axis of `x` of the same size.
 
     Arguments:
         x: an array or a pytree of arrays.
@@ -462,7 +462,7 @@ def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = No
 
 
 def _permute(x: Any, *, perm: tuple[tuple[int, int], ...]) -> tuple[Any, BatchDim]:
-    """Takes for each example its source; runs of examples that stay together go as one."""
+    """Take the source of each example; contiguous runs move as one."""
     size, *rest = typeof(x).shape
     source = {to: origin for origin, to in perm}
     parts = []
@@ -490,7 +490,7 @@ define_linear(
 
 @evaluated_by_library
 def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
-    """Passes values from example to example.
+    """Pass values from example to example.
 
     Arguments:
         x: an array or a pytree of arrays.
@@ -523,7 +523,7 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
 
 @hiding_frames
 def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
-    """Gives each example the value of the one whose index `perm` holds in its place.
+    """Give each example the value of the example at its index in `perm`.
 
     Arguments:
         x: an array or a pytree of arrays.

@@ -57,7 +57,7 @@ def width(dtype: np.dtype[Any]) -> int:
 
 
 def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
-    """Operands of two dtypes as what is not weak: they meet where arrays of these would."""
+    """Operands made strong if their dtypes differ, so that they are promoted as arrays."""
     if typeof(lhs).dtype == typeof(rhs).dtype:
         return lhs, rhs
     return convert_element_type(lhs, typeof(lhs).dtype), convert_element_type(

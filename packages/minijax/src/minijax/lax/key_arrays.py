@@ -19,7 +19,7 @@ random_unwrap_p = Primitive("random_unwrap")
 
 
 def random_wrap(words: Any) -> Any:
-    """Keys of their words: uint32 of shape `(..., 2)`, the high word first."""
+    """Keys from their words: uint32 of shape `(..., 2)`, the high word first."""
     return bind1(random_wrap_p, words)
 
 

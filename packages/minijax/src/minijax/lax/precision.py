@@ -114,7 +114,7 @@ _default = config.declare(
 
 @reusable_context
 def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
-    """Sets `config.default_matmul_precision` for the block of a `with`, in this thread only.
+    """Set `config.default_matmul_precision` for the block of a `with`, in this thread only.
 
     Arguments:
         value: how exactly products of arrays are computed that do not say it themselves: a

@@ -50,7 +50,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
 
 @operation(static=("dimension", "is_stable", "num_keys"))
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """Sorts an array, or several together, along an axis.
+    """Sort an array, or several together, along an axis.
 
     Arguments:
         operand: the array, or a sequence of arrays of one shape.

@@ -211,7 +211,7 @@ def zeros_like(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Zeros in the shape and dtype of `a`, unless others are given.
+    """Zeros with the shape and dtype of `a`, unless others are given.
 
     `a` is an array, or whatever has a shape and a dtype, such as a `ShapeDtypeStruct`.
 
@@ -231,7 +231,7 @@ def ones_like(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Ones in the shape and dtype of `a`, an array or its type, unless others are given.
+    """Ones with the shape and dtype of `a`, an array or its type, unless others are given.
 
     >>> jnp.ones_like(jnp.array([[5, 6]]))
     Array([[1, 1]], dtype=int32)

@@ -168,7 +168,7 @@ def _parse(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[Any], Summa
 
 
 def _letters(labels: Sequence[Any]) -> str:
-    """Labels that are given as ints, and Ellipsis, as letters."""
+    """Labels given as ints, and Ellipsis, converted to letters."""
     are_labels = isinstance(labels, Sequence) and not isinstance(labels, str)
     if not are_labels or not all(isinstance(i, int | type(...)) for i in labels):
         raise TypeError(

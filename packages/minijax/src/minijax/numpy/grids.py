@@ -70,7 +70,7 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, 
 
 @hiding_frames
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors as indices that together point at the grid they span; booleans where they hold.
+    """Vectors as index arrays of the grid that they span; booleans as their true positions.
 
     >>> x = jnp.arange(12).reshape(3, 4)
     >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]

@@ -208,7 +208,7 @@ def _along(axis: int, width: Width, ndim: int) -> list[tuple[int, int, int]]:
 
 
 def _runs(places: np.ndarray[Any, Any]) -> list[tuple[int, int, int]]:
-    """Places as runs `(start, count, step)` of step 1, -1 or 0."""
+    """Positions as runs `(start, count, step)` with step 1, -1 or 0."""
     runs = []
     begin = 0
     while begin < len(places):
@@ -232,7 +232,7 @@ def _run(x: Any, axis: int, start: int, count: int, step: int) -> Any:
 
 
 def _pad_turned(x: Any, axis: int, width: Width, skipped: int) -> Any:
-    """Mirrors the elements, and turns them about the one at the edge, as often as needed."""
+    """Reflect the elements about the one at the edge, as often as needed."""
     before, after = width
     while before or after:
         size = shape(x)[axis]
@@ -282,7 +282,7 @@ def _pad_with_statistic(x: Any, axis: int, width: Width, mode: str, lengths: Wid
 def _pad_by(
     x: Any, widths: Sequence[Width], function: Callable[..., Any], kwargs: dict[str, Any]
 ) -> Any:
-    """Pads with zeros, and has a function set them in each vector along each axis."""
+    """Pad with zeros, which a function then sets in each vector along each axis."""
     x = lax.pad(x, cast(0, typeof(x)), [(*width, 0) for width in widths])
     for axis, width in enumerate(widths):
         x = apply_along_axis(function, axis, x, width, axis, kwargs)

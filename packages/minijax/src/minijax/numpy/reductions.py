@@ -323,7 +323,7 @@ def _reduce(
 
 
 def require_boolean(name: str, where: Any) -> None:
-    """Raises ValueError where `where` is given and says something else than yes or no."""
+    """Raise ValueError if `where` is given and is not boolean."""
     if where is not None and typeof(where).dtype != np.bool_:
         raise ValueError(f"{name}: where must be boolean, found {typeof(where)}")
 
@@ -356,7 +356,7 @@ def _initial(name: str, initial: Any, a: Any) -> Any:
 
 
 def require_elements(name: str, a: Any, axis: Axes) -> None:
-    """Raises ValueError where there is nothing along the axes to choose from."""
+    """Raise ValueError if the axes are empty."""
     shape = typeof(a).shape
     if 0 in [shape[i] for i in canonical_axes(name, axis, len(shape))]:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")

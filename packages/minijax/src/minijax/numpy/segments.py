@@ -58,7 +58,7 @@ def _reduce_segments(
     bucket_size: int | None,
     mode: GatherScatterMode,
 ) -> Any:
-    """Scatters all rows of `data` into an array that changes nothing."""
+    """Scatter all rows of `data` into an array of neutral elements."""
     scatter, meet, neutral = _REDUCTIONS[name]
     aval = typeof(data)
     ids = cast(segment_ids, index_dtype(segment_ids))

@@ -306,7 +306,7 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
 
 
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
-    """Goes on in steps of half the length while what is passed comes before."""
+    """Search with steps of half the length, while the passed elements come before."""
     size = typeof(a).shape[0]
 
     def halve(number: Any, place: Any) -> Any:

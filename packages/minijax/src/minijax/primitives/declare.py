@@ -66,7 +66,7 @@ def declare(
     transpose: Sequence[Formula | None] | Rule = (),
     jointly: bool = False,
 ) -> None:
-    """Enters a primitive of one result in the table of every interpreter.
+    """Enter a primitive of one result in the table of every interpreter.
 
     Arguments:
         primitive: the primitive.
@@ -146,7 +146,7 @@ def unary(
     result: Callable[[np.dtype[Any]], Any] | None = None,
     jvp: Formula | None = None,
 ) -> Unary:
-    """Declares an elementwise primitive of one operand.
+    """Declare an elementwise primitive of one operand.
 
     Arguments:
         name: of the primitive and of the function returned.
@@ -198,7 +198,7 @@ def binary(
     transpose: Sequence[Formula | None] = (),
     jointly: bool = False,
 ) -> Binary:
-    """Declares an elementwise primitive of two operands; the arguments are those of `unary`.
+    """Declare an elementwise primitive of two operands; the arguments are those of `unary`.
 
     The formulas come in pairs, one for each operand; `jointly` is that of `declare`. The
     function returned promotes its operands to one dtype and shape.
@@ -242,7 +242,7 @@ def reduction(
     kinds: str,
     jvp: Formula | None = None,
 ) -> Callable[[Any, Sequence[int]], Any]:
-    """Declares a primitive that combines the elements along some axes.
+    """Declare a primitive that combines the elements along some axes.
 
     Arguments:
         hlo: the operation of StableHLO that combines two elements, or a lowering rule.

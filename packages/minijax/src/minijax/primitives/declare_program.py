@@ -51,7 +51,7 @@ def declare_program(
     effects: bool = False,
     calls_host: bool = False,
 ) -> None:
-    """Enters a primitive that holds programs in the table of every interpreter.
+    """Enter a higher-order primitive in the table of every interpreter.
 
     Arguments:
         primitive: the primitive.
@@ -134,7 +134,7 @@ def complete(
     keys: Rule | None,
     steps: Rule | None,
 ) -> None:
-    """Enters a primitive in the tables that the stages have not; `declare_program` says how."""
+    """Enter a primitive in the tables that the stages lack; see `declare_program`."""
     dependence_rules[primitive] = dependence
     order_rules[primitive] = order
     key_rules[primitive] = keys

@@ -83,7 +83,7 @@ class Trace(stage2.Trace):
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Makes this trace current for a block, after which it has ended for good."""
+        """Make this trace current for a block, and end it afterwards."""
         with library_evaluation() if self.is_outermost else nullcontext(), super().run():
             yield
 

@@ -41,7 +41,7 @@ def call(
     attributes: Mapping[str, str | bool | int] = MappingProxyType({}),
     in_place: Mapping[int, int] = MappingProxyType({}),
 ) -> list[Value]:
-    """Writes a call.
+    """Write a call.
 
     Arguments:
         b: where to write.

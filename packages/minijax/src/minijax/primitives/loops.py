@@ -164,12 +164,12 @@ def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
 def compile_once(
     text: str, in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, ...]
 ) -> CompiledJaxpr:
-    """Compiles a text, unless that was done before."""
+    """Compile a text, unless it is cached."""
     return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
 
 
 def clear_loops() -> None:
-    """Forgets the programs of loops that were evaluated by themselves."""
+    """Clear the cache of programs of eager loops."""
     compile_once.cache_clear()
 
 
@@ -196,7 +196,7 @@ def while_text(
     condition: Callable[[list[Value]], Value],
     body: Callable[[list[Value]], Sequence[Value]],
 ) -> list[Value]:
-    """Writes a loop. Inside, everything outside can be read.
+    """Write a loop, whose body can read all outer values.
 
     XLA drops what has no elements from the carry, and ends the process where nothing is left. So
     then a boolean that every round negates goes along.
@@ -218,7 +218,7 @@ def while_text(
 
 
 def call_text(b: FunctionBuilder, jaxpr: Jaxpr, name: str, args: Sequence[Value]) -> list[Value]:
-    """Writes a call of a program as a function."""
+    """Write a call of a program as a function."""
     function = b.module.private_function(jaxpr, name)
     names = ", ".join(x.name for x in args)
     return b.emit(

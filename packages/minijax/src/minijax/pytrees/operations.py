@@ -32,7 +32,7 @@ _UNSPECIFIED = object()
 
 @hiding_frames
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """Writes a key path as Python code would reach the leaf (`jax.tree_util.keystr`).
+    """Write a key path as Python code that reaches the leaf (`jax.tree_util.keystr`).
 
     Arguments:
         keys: the path, as `tree_flatten_with_path` gives it. Keys of any other type are
@@ -62,7 +62,7 @@ def _bare(key: Any) -> str:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """Takes a tree apart as `tree_flatten` does, with the path to each leaf.
+    """Flatten a tree as `tree_flatten` does, with the path to each leaf.
 
     Arguments:
         tree: the tree.
@@ -114,7 +114,7 @@ def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns the pairs of `tree_flatten_with_path`, without the structure.
+    """Return the pairs of `tree_flatten_with_path`, without the structure.
 
     Arguments:
         tree: the tree.
@@ -137,7 +137,7 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Maps over leaves as `tree_map` does, with the path as first argument.
+    """Map over leaves as `tree_map` does, with the path as first argument.
 
     Arguments:
         f: `f(path, leaf, *others) -> leaf`.
@@ -163,7 +163,7 @@ def tree_map_with_path(
 
 @hiding_frames
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether every item is a leaf.
+    """Return True if every item is a leaf.
 
     >>> all_leaves([1, 2]), all_leaves([1, None])
     (True, False)
@@ -175,7 +175,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
 @hiding_frames
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether all leaves are true; a tree without leaves is.
+    """Return True if all leaves are true, or there are none.
 
     Arguments:
         tree: the tree.
@@ -197,7 +197,7 @@ def tree_reduce(
     initializer: Any = _UNSPECIFIED,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """Folds the leaves into one value, from left to right, as `functools.reduce` does.
+    """Fold the leaves into one value, from left to right, as `functools.reduce` does.
 
     Arguments:
         function: `function(value_so_far, leaf) -> value`.
@@ -226,7 +226,7 @@ def tree_reduce(
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """Turns a tree of trees inside out.
+    """Turn a tree of trees inside out.
 
     Arguments:
         outer_treedef: the structure outside, before.
@@ -269,7 +269,7 @@ def tree_transpose(
 
 @hiding_frames
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Returns the structure of a tuple whose items have the given structures.
+    """Return the structure of a tuple whose items have the given structures.
 
     >>> treedef_tuple([tree_structure([1, 2]), tree_structure(3)])
     PyTreeDef(([*, *], *))
@@ -284,7 +284,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 @hiding_frames
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Extends a prefix to the structure of the full tree (see `broadcast_prefix`).
+    """Extend a prefix to the structure of the full tree (see `broadcast_prefix`).
 
     >>> tree_broadcast((0, 1), ([1, 2], {"a": 3}))
     ([0, 0], {'a': 1})

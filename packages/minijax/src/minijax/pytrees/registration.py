@@ -21,7 +21,7 @@ def register_pytree_node(
     unflatten_func: Unflatten,
     flatten_with_keys_func: FlattenWithKeys | None = None,
 ) -> None:
-    """Makes the instances of a class inner nodes of trees (JAX's function of that name).
+    """Make the instances of a class inner nodes of trees (JAX's function of that name).
 
     Arguments:
         nodetype: the class; its subclasses are not registered with it.
@@ -54,7 +54,7 @@ def register_pytree_with_keys(
     unflatten_func: Unflatten,
     flatten_func: Flatten | None = None,
 ) -> None:
-    """Registers a class by a flattening function that gives each child with its key.
+    """Register a class by a flattening function that returns each child with its key.
 
     Arguments:
         nodetype: the class.
@@ -86,7 +86,7 @@ def register_pytree_with_keys(
 
 @hiding_frames
 def register_pytree_node_class(cls: Class) -> Class:
-    """Registers a class by its methods; a decorator.
+    """Register a class by its methods; a decorator.
 
     The class has `tree_flatten(self) -> (children, aux_data)` and a class method
     `tree_unflatten(cls, aux_data, children) -> node`.
@@ -120,7 +120,7 @@ def register_pytree_node_class(cls: Class) -> Class:
 
 @hiding_frames
 def register_pytree_with_keys_class(cls: Class) -> Class:
-    """Registers a class by its methods, with keys; a decorator.
+    """Register a class by its methods, with keys; a decorator.
 
     The class has `tree_flatten_with_keys(self) -> (pairs of key and child, aux_data)`, a
     class method `tree_unflatten(cls, aux_data, children) -> node`, and may have
@@ -166,7 +166,7 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Class:
-    """Registers a dataclass, or a class like one: some fields are children, others structure.
+    """Register a dataclass, or a class like one: some fields are children, others structure.
 
     Arguments:
         nodetype: the class. It is put together again by calling it with the fields of both
@@ -235,7 +235,7 @@ def register_dataclass(
 
 @hiding_frames
 def register_static(cls: Class) -> Class:
-    """Registers a class whose instances have no leaves: all of them is structure.
+    """Register a class whose instances have no leaves and are all structure.
 
     Instances should be hashable and comparable. Serves as a decorator.
 

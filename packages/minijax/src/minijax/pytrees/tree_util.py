@@ -90,7 +90,7 @@ def tree_reduce_associative(
     identity: Any = None,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """Combines the leaves by an associative operation, in pairs.
+    """Combine the leaves pairwise with an associative operation.
 
     As each leaf takes part in few steps, errors of rounding stay small where there are many.
 

@@ -59,7 +59,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
 
 
 def _by_waiting(key: Any, n: Any, p: Any) -> Any:
-    """Counts successes by how many trials each takes, until there are more than `n` trials."""
+    """Count successes by drawing the number of trials that each takes, up to `n` trials in all."""
     log_of_failure = jnp.log1p(-p)
 
     def step(state: Any) -> Any:

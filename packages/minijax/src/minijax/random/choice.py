@@ -60,7 +60,7 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
-    """Sorts by random bits, so often that it is unlikely that equal ones decide anything."""
+    """Sort by random bits, often enough that ties are unlikely to matter."""
     shape = typeof(x).shape
     size = max(1, math.prod(shape))
     for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):

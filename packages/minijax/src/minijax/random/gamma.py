@@ -69,7 +69,7 @@ def loggamma(
     *,
     method: str = "exact",
 ) -> Any:
-    """Logarithms of numbers of the gamma distribution, exact also where these are nearly 0.
+    """Logarithms of samples of the gamma distribution, accurate even where these are nearly 0.
 
     The arguments are those of `gamma`.
 
@@ -208,7 +208,7 @@ def beta(
 
 @operation(static=("shape", "dtype"))
 def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Vectors of the Dirichlet distribution: positive numbers whose sum is 1.
+    """Samples of the Dirichlet distribution: vectors of positive numbers whose sum is 1.
 
     Arguments:
         key: the key.
@@ -351,7 +351,7 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
 
 @operation(static=("d", "shape", "dtype"))
 def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
-    """Points in the ball of radius 1 of the p-norm in `d` dimensions, all as likely.
+    """Points uniformly distributed in the unit ball of the p-norm in `d` dimensions.
 
     Arguments:
         key: the key.

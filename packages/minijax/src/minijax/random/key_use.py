@@ -122,7 +122,7 @@ def mark(key: Any, use: KeyUse) -> None:
 
 
 def take(key: Any, use: KeyUse) -> None:
-    """Marks an Array as used, which it must not be yet."""
+    """Mark an Array as used; it must not be marked already."""
     earlier = use_of(key)
     if earlier is not None and earlier is not use:
         raise used_twice(earlier, use)

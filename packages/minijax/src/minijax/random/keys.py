@@ -231,7 +231,7 @@ def key_data(keys: Any) -> Any:
 
 @hiding_frames
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """Keys of their words, an array of uint32 of shape `(..., 2)`; it undoes `key_data`.
+    """Keys from their words, an array of uint32 of shape `(..., 2)`; the inverse of `key_data`.
 
     >>> saved = np.asarray(random.key_data(random.key(42)))
     >>> random.wrap_key_data(saved) == random.key(42)

@@ -24,7 +24,7 @@ def multivariate_normal(
     dtype: Any = None,
     method: str = "cholesky",
 ) -> Any:
-    """Vectors of the normal distribution with this mean and covariance.
+    """Samples of the normal distribution with this mean and covariance.
 
     Arguments:
         key: the key.
@@ -76,7 +76,7 @@ def _root(cov: Any, method: str) -> Any:
 
 @operation(static=("n", "shape", "dtype", "m"))
 def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | None = None) -> Any:
-    """Matrices of `n` rows and `m` columns, orthogonal or unitary, and all as likely.
+    """Orthogonal or unitary matrices of `n` rows and `m` columns, uniformly distributed.
 
     (F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007.)
 

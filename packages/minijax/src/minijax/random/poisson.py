@@ -55,7 +55,7 @@ def _most(dtype: np.dtype[Any]) -> Any:
 
 
 def _by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
-    """Counts uniform numbers until their product is below `exp(-lam)` (Knuth)."""
+    """Count uniform numbers until their product is below `exp(-lam)` (Knuth)."""
     shape, least = typeof(lam).shape, lax.neg(lam)
 
     def is_going(state: Any) -> Any:

@@ -29,7 +29,7 @@ threefry2x32_p = Primitive("threefry2x32")
 
 
 def threefry2x32(key: Any, count: Any, dtype: np.dtype[Any]) -> Any:
-    """Encrypts each element of `count` under the element of `key`.
+    """Encrypt each element of `count` under the element of `key`.
 
     Arguments:
         key: an array of keys, or one for all.

@@ -138,7 +138,7 @@ def _clip(x: Any, low: int, high: int) -> Any:
 
 
 def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Integers as another dtype, those that it has not moved to its ends."""
+    """Integers converted to another dtype, clipped to its range."""
     of_x, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
     x = _clip(x, max(of_x.min, info.min), min(of_x.max, info.max))
     return lax.convert_element_type(x, dtype)

@@ -104,7 +104,7 @@ class Traced(_Stage):
         return ClosedJaxpr(jaxpr, self._compilation.traced.consts)
 
     def lower(self) -> "Lowered":
-        """Writes the program as a StableHLO module."""
+        """Write the program as a StableHLO module."""
         return Lowered(self._compilation, self.in_tree, self._names)
 
 
@@ -143,7 +143,7 @@ class Lowered(_Stage):
         return self._text if debug_info else _LOCATION.sub("", self._text)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> "Compiled":
-        """Has XLA compile the module.
+        """Compile the module with XLA.
 
         Arguments:
             compiler_options: options of XLA, besides those given to `jit`.
@@ -186,7 +186,7 @@ class Compiled(_Stage):
 
     @evaluated_by_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Executes the program.
+        """Execute the program.
 
         Raises:
             TypeError: structure or types of the arguments are not those it was compiled for.

@@ -125,7 +125,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self
 
     def block_until_ready(self) -> "Array":
-        """Waits until the array is computed, and returns it.
+        """Wait until the array is computed, and return it.
 
         Raises:
             RuntimeError: the computation failed, or the array was deleted.
@@ -162,11 +162,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     # --8<-- [start:deleted]
     def delete(self) -> None:
-        """Gives the memory back, unless something else still looks at it. Twice is no error."""
+        """Free the memory, unless something else still uses it. Deleting twice is not an error."""
         self.delete_because("deleted by its method `delete`")
 
     def delete_because(self, reason: object) -> None:
-        """Deletes the array. `str(reason)` completes "was ...", in what later users are told."""
+        """Delete the array. `str(reason)` completes "was ..." in later error messages."""
         if hasattr(self, "_deleted"):
             return
         self._deleted = reason
@@ -233,7 +233,7 @@ def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
 
 
 def array(x: Any, dtype: Any = None) -> Any:
-    """Copies numbers to the device; `stage3.array`, for this library's Arrays."""
+    """Copy numbers to the device; `stage3.array`, for this library's Arrays."""
     return of_library(stage3.array(x, dtype))
 
 

@@ -46,7 +46,7 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 def compile_or_load(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Does what `backend.compile` does, at the first time; later ones load the result from disk.
+    """Compile as `backend.compile` does the first time; later, load the result from disk.
 
     A program that calls Python functions is never kept: they belong to this process.
     """
@@ -191,7 +191,7 @@ def _read(file: str, key: str) -> bytes | None:
 
 
 def _write(directory: str, file: str, key: str, data: bytes) -> None:
-    """Writes an entry, whole or not at all, whoever else writes or reads it at the same time."""
+    """Write an entry atomically, even with concurrent readers and writers."""
     import zlib
 
     packed = zlib.compress(data, level=1)
@@ -222,7 +222,7 @@ def _digest(key: str, packed: bytes) -> bytes:
 
 
 def _make_room(directory: str, needed: int) -> bool:
-    """Deletes the entries that were not used for longest, if there is no room; whether there is.
+    """Delete the least recently used entries if space runs out; return whether there is enough now.
 
     The directory is looked through when a process first writes to it, and when it seems full.
     A tenth is then left free, so that it is not looked through again at once.
@@ -288,12 +288,12 @@ def _name_of(text: str) -> str:
 
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
-    """Keeps compiled programs in the directory `path` from now on; None: nowhere."""
+    """Keep compiled programs in the directory `path` from now on; None: nowhere."""
     config.update("compilation_cache_dir", path)
 
 
 def reset_cache() -> None:
-    """Forgets what is known of directories, as in a fresh process. No file is deleted."""
+    """Forget the state of directories, as in a fresh process. No file is deleted."""
     _warned.clear()
     _sizes.clear()
 

@@ -133,7 +133,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
 @reusable_context
 def default_device(new_val: Device | str | None) -> Iterator[None]:
-    """Sets `config.default_device` for the block of a `with`, in this thread only.
+    """Set `config.default_device` for the block of a `with`, in this thread only.
 
     Arguments:
         new_val: one of `devices()`, a kind of them, or None, which means the first device.
@@ -252,7 +252,7 @@ def device_put(
     donate: bool = False,
     may_alias: bool | None = None,
 ) -> Any:
-    """Brings all numbers and arrays of a pytree to a device.
+    """Move all numbers and arrays of a pytree to a device.
 
     Arguments:
         x: a pytree of numbers, numpy arrays, Arrays and tracers.
@@ -303,7 +303,7 @@ def device_put(
 
 
 def device_get(x: Any) -> Any:
-    """Fetches the numbers of all Arrays of a pytree, as numpy arrays.
+    """Fetch the numbers of all Arrays of a pytree, as numpy arrays.
 
     They are read-only views where the device shares its memory with numpy, as a CPU does.
     Leaves that are not arrays stay what they are, and so do keys, which numpy does not know.
@@ -331,7 +331,7 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits until all Arrays in the pytree `x` are computed, and returns it.
+    """Wait until all Arrays in the pytree `x` are computed, and return it.
 
     Python may run ahead of the device, so time is measured after waiting. Leaves that are no
     Arrays stay as they are.

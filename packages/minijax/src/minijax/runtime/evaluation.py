@@ -68,7 +68,7 @@ leaf_types = _LeafTypes()  # for calls that have to be fast
 
 @reusable_context
 def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.enable_x64` for the block of a `with`, in this thread only.
+    """Set `config.enable_x64` for the block of a `with`, in this thread only.
 
     Numbers of Python and numpy keep their 64 bits there, and dtypes of 64 bits that are asked for
     are not narrowed.
@@ -90,7 +90,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
-    """Sets `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
+    """Set `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
 
     Under "strict" arrays of different dtypes do not meet, but for Python's numbers, which have no
     dtype of their own.
@@ -109,7 +109,7 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
 
 @reusable_context
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
-    """Sets `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
+    """Set `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
 
     It says what becomes of operands of different numbers of axes: they meet as numpy's do, with or
     without a warning, or are an error.

@@ -38,7 +38,7 @@ def call_text(
     out_avals: Sequence[ShapedArray],
     has_effects: bool,
 ) -> list[Value]:
-    """Writes a call of a function."""
+    """Write a call of a function."""
     names = ", ".join(x.name for x in operands)
     return b.emit(
         f"stablehlo.custom_call @{xla.CALL_TARGET}({names}) "

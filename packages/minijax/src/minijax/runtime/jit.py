@@ -132,7 +132,7 @@ class JittedFunction:
         return call_by_hook(self, args, kwargs)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
-        """Raises an error that says more than the one that a call raised, if there is one."""
+        """Raise a more informative error than the one that a call raised, if there is one."""
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         """Return the executor of a call, made at the first of its signature, and its buffers.
@@ -222,7 +222,7 @@ class JittedFunction:
         return tree_unflatten(traced.out_tree, outs)
 
     def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
-        """Runs the function once, for all calls of this signature."""
+        """Run the function once, for all calls of this signature."""
         _, in_avals, static, _ = signature
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
@@ -249,7 +249,7 @@ class JittedFunction:
 
     @evaluated_by_library
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
-        """Traces the function for the types of these arguments.
+        """Trace the function for the types of these arguments.
 
         Whatever has a shape and a dtype may stand for an array. The result shows the program and
         the types of the results, and can be lowered.
@@ -261,7 +261,7 @@ class JittedFunction:
 
     @hiding_frames
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """Traces the function for the types of these arguments, and writes it in StableHLO.
+        """Trace the function for the types of these arguments, and lower it to StableHLO.
 
         Whatever has a shape and a dtype may stand for an array. The result can be shown and
         compiled; what was compiled is called without the static arguments, whose values it has
@@ -270,7 +270,7 @@ class JittedFunction:
         return self.trace(*args, **kwargs).lower()
 
     def clear_cache(self) -> None:
-        """Forgets what was traced and compiled."""
+        """Clear the caches of traced and compiled programs."""
         self._traced.clear()
         self._executors.clear()
         self._executors_with.clear()
@@ -367,7 +367,7 @@ class DonatingFunction(JittedFunction):
 
 
 def clear_jitted() -> None:
-    """Forgets what was traced and compiled of all jitted functions."""
+    """Clear the caches of all jitted functions."""
     forget_traced()
     for function in list(_jitted):
         function.clear_cache()
@@ -393,7 +393,7 @@ def jit(
     inline: bool = False,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Compiles `fun` with XLA, once for each signature that it is called with.
+    """Compile `fun` with XLA, once for each signature that it is called with.
 
     A signature is the structure of the arguments, their types, and the values of static ones. What
     was compiled lives as long as `fun`.

@@ -46,7 +46,7 @@ def _staging_trace() -> Any:
 
 @reusable_context
 def named_scope(name: str) -> Iterator[None]:
-    """Gives a name to a part of a program: to the block of a `with`, or a decorated function.
+    """Name a part of a program: the block of a `with`, or a decorated function.
 
     Names of parts within parts are joined by slashes. Profilers show them, and so does
     `jit(f).lower(x).compile().as_text()`, in what it says of each operation.

@@ -86,7 +86,7 @@ class _ListsAsTuples(StaticArguments):
         return list(inspect.signature(self.fun).parameters)[at] if isinstance(at, int) else at
 
     def _refuse_unhashable(self, static: Any) -> None:
-        """Users know operations as functions, not as jitted ones with static arguments."""
+        """Users know operations as plain functions, not as jitted ones with static arguments."""
         for which, _, value in static:
             try:
                 hash(value)

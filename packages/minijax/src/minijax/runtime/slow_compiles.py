@@ -90,7 +90,7 @@ class noticed_when_slow:
 
 
 def _wake_watcher(due: float) -> None:
-    """Has the watcher look at this time, or before.
+    """Wake the watcher at this time, or earlier.
 
     One thread watches all that is compiled. It sleeps until a notice may be due, and ends when it
     then finds nothing: thousands of fast compilations cost a thread every few seconds.

@@ -88,7 +88,7 @@ def make_jaxpr(
     *,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """Stages `fun` to a jaxpr.
+    """Stage `fun` to a jaxpr.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

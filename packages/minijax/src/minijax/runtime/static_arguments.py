@@ -125,7 +125,7 @@ def resolve_arguments(
     argnames_role: str,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments, each completed by the other from the signature of `fun`.
+    """Positions and names of arguments, each inferred from the other by the signature of `fun`.
 
     Raises:
         TypeError: a position is not an int, or a name no string.

@@ -36,7 +36,7 @@ _Number = tuple[int, bytes]  # the position of a constant, and the number in its
 
 
 def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[int]]:
-    """Writes the large constants that are uniform into a program.
+    """Write large uniform constants into a program.
 
     Arguments:
         jaxpr: the program, whose first arguments are the constants.

@@ -92,7 +92,7 @@ class _Zoom(NamedTuple):
 def _zoom(
     at: Callable[[Any], Found], start: Point, low: Point, high: Point, found: Found, is_needed: Any
 ) -> _Zoom:
-    """Looks for a point between two ends, if that is needed."""
+    """Search for a point between two ends, if needed."""
     middle = Point(*((x + y) / 2 for x, y in zip(low, high, strict=True)))
     epsilon = 1e-10 if typeof(start.value).dtype == np.float64 else 1e-5
 
@@ -147,7 +147,7 @@ def line_search(
     gradient: Any,
     maxiter: int,
 ) -> Search:
-    """Goes from a place in a direction, in steps that double until they are too long.
+    """Search along a direction, in steps that double until they are too long.
 
     Arguments:
         function: function of a vector that returns a number.

@@ -148,7 +148,7 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Looks for a place where a function is least.
+    """Find a local minimum of a function.
 
     Arguments:
         fun: function of a vector, and of `args`, that returns a number.

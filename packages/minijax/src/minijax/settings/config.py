@@ -41,12 +41,12 @@ class Option:
         return self._everywhere if here is _NOT_OVERRIDDEN else here
 
     def update(self, value: Any) -> None:
-        """Changes the setting for the whole process, but for blocks that override it."""
+        """Change the setting for the whole process, except in blocks that override it."""
         self._everywhere = self._checked(value)
 
     @contextmanager
     def override(self, value: Any) -> Iterator[None]:
-        """Changes the setting for the block of a `with`, in this thread only."""
+        """Change the setting for the block of a `with`, in this thread only."""
         value = self._checked(value)
         outside = self._here.get()
         self._here.set(value)
@@ -180,7 +180,7 @@ class Config:
         doc: str,
         option_class: type[Option] = Option,
     ) -> Option:
-        """Adds a setting.
+        """Add a setting.
 
         Arguments:
             name: its name, without prefix.
@@ -213,7 +213,7 @@ class Config:
         return option
 
     def update(self, name: str, value: Any) -> None:
-        """Changes a setting for the whole process.
+        """Change a setting for the whole process.
 
         Arguments:
             name: the name of the setting, with or without the prefix `jax_`.
@@ -227,7 +227,7 @@ class Config:
 
     @reusable_context
     def override(self, **values: Any) -> Iterator[None]:
-        """Changes settings for the block of a `with`, in this thread only.
+        """Change settings for the block of a `with`, in this thread only.
 
         Raises:
             AttributeError: there is no setting of such a name.
@@ -260,7 +260,7 @@ class Config:
         return self.option(name).value
 
     def parse_flags_with_absl(self) -> None:
-        """Takes settings from the command line of the program, as JAX does by means of absl.
+        """Take settings from the program's command line, as JAX does with absl.
 
         `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off, others are given
         their value by `--jax_platforms=cpu`, or as the next argument. What is not a setting is left

@@ -53,7 +53,7 @@ _logger = logging.getLogger("minijax.compilation")
 
 @reusable_context
 def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Sets `config.disable_jit` for the block of a `with`, in this thread only.
+    """Set `config.disable_jit` for the block of a `with`, in this thread only.
 
     Jitted functions run as Python then, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
     `switch` and `map`, as far as they know the values that they depend on: a debugger steps through
@@ -73,7 +73,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 @reusable_context
 def log_compiles(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.log_compiles` for the block of a `with`, in this thread only.
+    """Set `config.log_compiles` for the block of a `with`, in this thread only.
 
     What is traced and compiled there, and how long that took, is logged as warnings of the loggers
     below "minijax", which Python writes to stderr unless it is told otherwise.
@@ -97,7 +97,7 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.explain_cache_misses` for the block of a `with`, in this thread only.
+    """Set `config.explain_cache_misses` for the block of a `with`, in this thread only.
 
     What is different from earlier calls is written to stderr where a function is traced again.
 
@@ -112,7 +112,7 @@ def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def debug_nans(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_nans` for the block of a `with`, in this thread only.
+    """Set `config.debug_nans` for the block of a `with`, in this thread only.
 
     Every result is looked at, which takes time. Where something in a compiled program is not a
     number, the program runs once more, step by step, to find which step computed it.
@@ -134,7 +134,7 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def debug_infs(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_infs` for the block of a `with`, in this thread only.
+    """Set `config.debug_infs` for the block of a `with`, in this thread only.
 
     Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
     was computed.
@@ -155,7 +155,7 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.debug_key_reuse` for the block of a `with`, in this thread only.
+    """Set `config.debug_key_reuse` for the block of a `with`, in this thread only.
 
     Keys of dtype `key<fry>` are followed, not those that are two words of uint32. Jitted functions
     are staged before each call, which takes time.
@@ -180,7 +180,7 @@ def jit_is_disabled() -> bool:
 
 @contextmanager
 def logging_time(what: str) -> Iterator[None]:
-    """Logs how long the block took, for those who asked for it."""
+    """Log how long the block took, if logging is enabled."""
     if not (Switch.used and _log_compiles.value):
         yield
         return

@@ -105,7 +105,7 @@ class LibraryNumberTypes(NumberTypes):
         return super().remedy_for(x)
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
-        """Warns where somebody asks for 64 bits in so many words, and does not get them."""
+        """Warn if a 64-bit dtype is explicitly requested but not available."""
         found = self.of_dtype[dtype]
         is_pythons = any(given is scalar for scalar in python_scalars)
         if found is not None and found.itemsize < dtype.itemsize and not is_pythons:
@@ -192,7 +192,7 @@ class set_number_types:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns at the user's line."""
+    """Warn at the user's line."""
     source = user_source()
     if source is None:
         warnings.warn(message, category, stacklevel=2)
@@ -203,7 +203,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 def warn_of_lost_part(
     caller: str, x: Any, dtype: Any, category: type[Warning], kept: str = "cV"
 ) -> None:
-    """Warns if `x` is an array of complex numbers, and `dtype` not of one of the kinds `kept`."""
+    """Warn if `x` is a complex array, and `dtype` is not of one of the kinds `kept`."""
     is_complex = getattr(getattr(x, "dtype", None), "kind", "") == "c"
     if is_complex and dtype is not None and parse_dtype(caller, dtype).kind not in kept:
         warn(f"{caller} drops the imaginary part of complex numbers; take x.real", category)
@@ -279,7 +279,7 @@ def _put_in_force(overrides: Overrides) -> None:
 
 
 def _tell_what_is_running() -> None:
-    """Gives the types of numbers to a function of the library, if one is running."""
+    """Return the number types of the library, if one of its functions is running."""
     if number_types() is not numpys_types:
         set_number_types(library_number_types()).__enter__()
 

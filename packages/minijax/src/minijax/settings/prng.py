@@ -31,7 +31,7 @@ custom_prng = config.declare(
 
 @reusable_context
 def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.enable_custom_prng` for the block of a `with`, in this thread only.
+    """Set `config.enable_custom_prng` for the block of a `with`, in this thread only.
 
     >>> from minijax import random
     >>> with enable_custom_prng():
@@ -44,7 +44,7 @@ def enable_custom_prng(new_val: bool = True) -> Iterator[None]:
 
 @reusable_context
 def default_prng_impl(new_val: str) -> Iterator[None]:
-    """Sets `config.default_prng_impl` for the block of a `with`, in this thread only.
+    """Set `config.default_prng_impl` for the block of a `with`, in this thread only.
 
     Raises:
         ValueError: JAX knows no such implementation.
@@ -61,7 +61,7 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
 
 @reusable_context
 def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
-    """Sets `config.threefry_partitionable` for the block of a `with`, in this thread only.
+    """Set `config.threefry_partitionable` for the block of a `with`, in this thread only.
 
     Raises:
         NotImplementedError: it is `False`, by which JAX draws other numbers.

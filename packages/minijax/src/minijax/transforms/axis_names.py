@@ -44,7 +44,7 @@ _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
 # --8<-- [start:named_axes]
 @contextmanager
 def named_axes(names: Mapping[Hashable, int]) -> Any:
-    """Gives the axis that the current trace, one of vmap, maps over these names.
+    """Name the mapped axis of the current trace, a trace of vmap.
 
     Arguments:
         names: the names, each with the size of the axis.

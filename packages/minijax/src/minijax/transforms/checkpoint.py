@@ -69,7 +69,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] | Set[str] = (),
 ) -> Callable[..., Any]:
-    """Has reverse mode keep the arguments of `fun`, and not what it computes on the way.
+    """Make reverse mode keep the arguments of `fun` and recompute intermediate values.
 
     Gradients are the same. They take less memory, and more time, because `fun` runs once more
     when its cotangents are there.

@@ -24,7 +24,7 @@ declare(
 
 
 def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps all, as without `checkpoint`.
+    """Keep everything, as without `checkpoint`.
 
     How often the program of a gradient has a product, and how often a sine:
 
@@ -38,7 +38,7 @@ def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) 
 
 
 def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps the arguments only, as without a policy.
+    """Keep only the arguments, as without a policy.
 
     How often the program of a gradient has a product, and how often a sine:
 
@@ -52,7 +52,7 @@ def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> 
 
 
 def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
-    """Keeps products of matrices, which take most of the time and little of the memory.
+    """Keep matrix products, which take most of the time and little of the memory.
 
     How often the program of a gradient has a product, and how often a sine:
 
@@ -68,7 +68,7 @@ def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> boo
 def dots_with_no_batch_dims_saveable(
     prim: Primitive, *in_avals: ShapedArray, **params: Any
 ) -> bool:
-    """Keeps products of matrices that are not products of a batch of matrices.
+    """Keep matrix products without batch axes.
 
     How often the program of a gradient has a product, and how often a sine:
 
@@ -86,7 +86,7 @@ def dots_with_no_batch_dims_saveable(
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keeps what `checkpoint_name` gave one of these names.
+    """Keep the values that `checkpoint_name` gave one of these names.
 
     How often the program of a gradient has either logarithm:
 
@@ -102,7 +102,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keeps what has a name other than these.
+    """Keep the values with a name other than these.
 
     How often the program of a gradient has either logarithm:
 
@@ -118,7 +118,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keeps all but what has one of these names.
+    """Keep all values except those with one of these names.
 
     How often the program of a gradient has either logarithm:
 
@@ -134,7 +134,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keeps what either policy keeps.
+    """Keep the values that either policy keeps.
 
     How often the program of a gradient has a product, and how often a sine:
 
@@ -170,7 +170,7 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keeps what has one of these names: what would be moved to other memory, where it is.
+    """Keep the values with one of these names, including those that would be offloaded.
 
     Arguments:
         names_which_can_be_saved, names_which_can_be_offloaded: the names.

@@ -92,7 +92,7 @@ class custom_vmap:
         self.fun = fun
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Defines the rule.
+        """Define the rule.
 
         Arguments:
             vmap_rule: function of the number of examples, a list that says for each argument, or

@@ -172,7 +172,7 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
 def vjp(
     fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
 ) -> Any:
-    """Evaluates `fun` and returns the function that pulls cotangents back through it.
+    """Evaluate `fun` and return the function that pulls cotangents back through it.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -207,7 +207,7 @@ def vjp(
 
 @evaluated_by_library
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """Evaluates `fun` and its derivative along a direction, in one forward pass.
+    """Evaluate `fun` and its derivative along a direction, in one forward pass.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -235,7 +235,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
 
 @evaluated_by_library
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """Evaluates `fun` once and returns its derivative at that point as a linear function.
+    """Evaluate `fun` once and return its derivative at that point as a linear function.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -265,7 +265,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
 def linear_transpose(
     fun: Function, *primals: Any, reduce_axes: Sequence[Hashable] = ()
 ) -> Function:
-    """Transposes a function that is known to be linear.
+    """Transpose a function that is known to be linear.
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
@@ -313,7 +313,7 @@ def vmap(
     spmd_axis_name: Any = None,
     sum_match: bool = False,
 ) -> Function:
-    """Maps `fun` over an axis of its arguments, as one batched program.
+    """Map `fun` over an axis of its arguments, as one batched program.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

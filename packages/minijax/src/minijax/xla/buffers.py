@@ -10,7 +10,7 @@ def is_ready(buffer: Buffer) -> bool:
 
 
 def block(buffer: Buffer) -> None:
-    """Waits until the buffer is computed; RuntimeError if that failed, or the buffer is deleted."""
+    """Wait until the buffer is computed; RuntimeError if that failed, or the buffer is deleted."""
     buffer.block_until_ready()
 
 

@@ -26,7 +26,7 @@ class CallingExecutable(Executable):
         self._raised = raised  # by functions called, and not yet told of
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Runs the program.
+        """Run the program.
 
         Raises:
             ExecutionError: a function that it calls raised an exception, which is the cause; or

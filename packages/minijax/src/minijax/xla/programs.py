@@ -73,7 +73,7 @@ def serialize(executable: Executable) -> bytes:
 def deserialize(
     data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Loads a compiled program from what `serialize` gave.
+    """Load a compiled program from the result of `serialize`.
 
     The data are machine code, which XLA trusts: whoever wrote them can do what this process can,
     and damaged data can end it.

@@ -21,7 +21,7 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Gives its inputs mean 0 and variance 1 over a batch, then the mean and scale that it learns.
+    """Normalize inputs over a batch to mean 0 and variance 1, then apply a learned mean and scale.
 
     Arguments:
         axis: the axes over which mean and variance are taken.

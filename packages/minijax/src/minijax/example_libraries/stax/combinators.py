@@ -112,7 +112,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
 @hiding_frames
 def FanOut(num: int) -> Layer:
-    """Returns its input `num` times, as a list, for `parallel`.
+    """Return its input `num` times, as a list, for `parallel`.
 
     >>> FanOut(2)[1]((), 1.0)
     [1.0, 1.0]
@@ -131,7 +131,7 @@ FanInSum = (
 
 @hiding_frames
 def FanInConcat(axis: int = -1) -> Layer:
-    """Joins its inputs, those of `parallel`, along an axis.
+    """Join its inputs, those of `parallel`, along an axis.
 
     >>> print(FanInConcat()[1]((), [jnp.zeros(2), jnp.ones(1)]))
     [0. 0. 1.]

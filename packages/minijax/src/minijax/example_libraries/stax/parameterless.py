@@ -69,7 +69,7 @@ Flatten = _flat_shape, _flat
 
 @hiding_frames
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Sets a random part of its inputs to zero while a network learns, and scales up the others.
+    """Set a random part of its inputs to zero in training, and scale up the others.
 
     Arguments:
         rate: the probability that a number is kept.

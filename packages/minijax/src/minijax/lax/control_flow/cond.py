@@ -39,7 +39,7 @@ def cond(
     *operands: Any,
     operand: Any = not_given,
 ) -> Any:
-    """Calls `true_fun` or `false_fun` on the operands, as `pred` says when the program runs.
+    """Call `true_fun` or `false_fun` on the operands, chosen by `pred` at run time.
 
     Arguments:
         pred: a boolean scalar; a number counts as true unless it is zero.
@@ -96,7 +96,7 @@ def switch(
     *operands: Any,
     operand: Any = not_given,
 ) -> Any:
-    """Calls one of several functions on the operands, as `index` says when the program runs.
+    """Call one of several functions on the operands, chosen by `index` at run time.
 
     Arguments:
         index: an integer scalar. One below 0 chooses the first function, one that is too large

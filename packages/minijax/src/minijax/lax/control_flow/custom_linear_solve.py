@@ -82,7 +82,7 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solves `matvec(x) == b` by a solver that is not differentiated: the equation is.
+    """Solve `matvec(x) == b`; derivatives are those of the equation, not of the solver.
 
     Arguments:
         matvec: linear function from arrays like `b`, a pytree, to arrays like `b`.

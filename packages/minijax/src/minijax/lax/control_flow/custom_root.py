@@ -28,7 +28,7 @@ def custom_root(
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,
 ) -> Any:
-    """Solves `f(x) == 0` by a solver that is not differentiated: the equation is.
+    """Solve `f(x) == 0`; derivatives are those of the equation, not of the solver.
 
     The root is a function of what `f` closes over. With f(x, p) = 0, its derivative solves
     (df/dx) x' = -(df/dp) p'.

@@ -54,7 +54,7 @@ class Contents:
         self._names: tuple[str, ...] = ()  # in the code whose variables are looked at
 
     def add(self, x: Any) -> None:
-        """Adds a value that code reaches.
+        """Add a value that the code refers to.
 
         Raises:
             UnknownContents: it may become another without being seen.
@@ -106,7 +106,7 @@ class Contents:
         self.arrays.add(id(x))
 
     def _open(self, cls: type, size: int) -> None:
-        """Begins a container of `size` items, unless looking at all of them would take too long."""
+        """Begin a container of `size` items, unless comparing all of them would take too long."""
         if len(self.key) + size > _LONGEST_KEY:
             raise UnknownContents
         self.key += (cls, size)

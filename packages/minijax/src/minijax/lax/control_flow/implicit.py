@@ -28,7 +28,7 @@ class Program(NamedTuple):
 def stage_part(
     caller: str, fun: Callable[..., Any], in_avals: Avals, in_tree: PyTreeDef, named: Any = None
 ) -> Program:
-    """Stages a function that is part of an equation; messages name `named` in its place."""
+    """Stage a function that is part of an equation; messages name `named` instead."""
     flat = FlatFunction(fun, in_tree)
     closed = stage_body(flat, in_avals, caller, named or fun)
     return Program(consts_as_invars(closed.jaxpr), closed.consts, flat.out_tree)

@@ -12,7 +12,7 @@ from minijax_stage2.shown import shown
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Calls the function that is meant for the kind of device that computes.
+    """Call the function for the platform that runs the program.
 
     Arguments:
         args: what the function is called with.

@@ -55,7 +55,7 @@ class KeptPrograms:
         return kept.execute
 
     def keep(self, key: Any, referents: Iterable[Any], execute: Executor) -> None:
-        """Keeps an entry for as long as all of the referents live."""
+        """Keep an entry as long as all of the referents live."""
 
         def forget(_: Any) -> None:
             self.young.pop(key, None)

@@ -52,7 +52,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> Any:
-    """Calls `f` with a carry and one element of `xs` after the other.
+    """Call `f` with a carry and each element of `xs` in turn.
 
     Whatever the length, `f` is traced once, and the program does not grow.
 
@@ -207,7 +207,7 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """Calls `body_fun` with each integer from `lower` up to `upper`, exclusive, and a carry.
+    """Call `body_fun` with each integer from `lower` up to `upper`, exclusive, and a carry.
 
     With bounds that are known, it is a `scan`, and so has derivatives in both modes. With bounds
     that are traced it is a `while_loop`, which has none in reverse mode.
@@ -284,7 +284,7 @@ def _bound(role: str, x: Any) -> ShapedArray:
 @evaluated_by_library
 @keeps_programs("f", "batch_size")
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """Calls `f` with one element of `xs` after the other, and stacks the results.
+    """Call `f` with each element of `xs` in turn, and stack the results.
 
     Arguments:
         f: function of an element, a pytree of arrays.

@@ -136,7 +136,7 @@ def _known_program(
     before_loop: Sequence[JaxprEqn],
     hoisted: Sequence[Var],
 ) -> Jaxpr:
-    """Runs the known scan, and computes beside it what is the same in all rounds."""
+    """Run the known scan, and compute its loop-invariant values outside of it."""
     _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
     length = params["length"]
     rest = [*map(Var, carry)]

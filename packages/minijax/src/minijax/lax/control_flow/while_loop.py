@@ -33,7 +33,7 @@ while_p = Primitive("while", higher_order=True)
 @evaluated_by_library
 @keeps_programs("cond_fun", "body_fun")
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
-    """Calls `body_fun` on what it returned before, as long as `cond_fun` of that holds.
+    """Call `body_fun` on its own result again and again, while `cond_fun` of it is true.
 
     Arguments:
         cond_fun: function of the carry that returns a boolean scalar.

@@ -58,7 +58,7 @@ def select_n(which: Any, *cases: Any) -> Any:
 
 
 def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
-    """Halves the cases; so few selections are needed one after the other."""
+    """Halve the cases, so that the chain of selections is short."""
     if len(cases) == 1:
         return cases[0]
     middle = len(cases) // 2

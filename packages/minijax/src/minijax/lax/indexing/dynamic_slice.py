@@ -39,7 +39,7 @@ Wraps = bool | Sequence[bool]
 
 
 def wrapped_index(index: Any, size: int) -> Any:
-    """Indices into an axis of this size, of which negative ones count from its end."""
+    """Indices into an axis of this size, with negative ones counted from the end."""
     if type(index) is int:
         return index + size if index < 0 else index
     if typeof(index).dtype.kind == "u":

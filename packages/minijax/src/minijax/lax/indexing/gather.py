@@ -352,7 +352,7 @@ def _transpose_gather(
     fill_value: Any,
     **options: Any,
 ) -> Any:
-    """Adds up what belongs to each element, among zeros."""
+    """Add up the cotangents of each element, among zeros."""
     zeros = full(x.aval.shape, 0, x.aval.dtype)
     numbers = ScatterDimensionNumbers(*dimension_numbers)
     return bind1(scatter_add_p, zeros, indices, ct, dimension_numbers=numbers, **options)

@@ -47,7 +47,7 @@ STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
 
 def fitting(name: str, updates: Any, operand: Any) -> Any:
-    """Updates in the dtype of the array that they go into.
+    """Updates converted to the dtype of the array.
 
     Raises:
         TypeError: it does not hold what they may be.

@@ -108,7 +108,7 @@ def _vmap_slice(
 def _unslice(
     ct: Any, x: UndefPrimal, *, start_indices: Shape, limit_indices: Shape, strides: Shape
 ) -> Any:
-    """Puts the cotangent where the elements were, among zeros."""
+    """Put the cotangent at the positions of the elements, among zeros."""
     config = []
     for size, start, count, stride in zip(
         x.aval.shape, start_indices, typeof(ct).shape, strides, strict=True
@@ -255,7 +255,7 @@ def _is_padding(shape: Shape, padding_config: PaddingConfig) -> Any:
 
 
 def _unpad(ct: Any, x: UndefPrimal, padding_value: Any, *, padding_config: PaddingConfig) -> Any:
-    """Cuts the elements out; those that were taken away have no part in the result."""
+    """Cut the elements out; those that padding removed do not affect the result."""
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
     if min([0, *low, *high]) < 0:
         taken = [(max(-before, 0), max(-after, 0), 0) for before, after, _ in padding_config]
@@ -353,7 +353,7 @@ def _jvp_concatenate(
 
 
 def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[Any]:
-    """Cuts the cotangent where the operands meet."""
+    """Split the cotangent at the boundaries of the operands."""
     (ct,) = cts
     shape = typeof(ct).shape
     in_cts = []

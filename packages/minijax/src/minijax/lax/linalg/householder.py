@@ -131,7 +131,7 @@ declare(
 
 @operation(static=("left", "transpose"))
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """Matrices `c` multiplied by those that a product of reflections is.
+    """Matrices `c` multiplied by a product of Householder reflections.
 
     Arguments:
         a, taus: the reflections and their factors, as `geqrf` returns them.

@@ -99,7 +99,7 @@ def associative_scan(
 
 
 def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
-    """Combines neighbours, scans these pairs, and puts in what lies between their ends.
+    """Combine neighbours, scan these pairs, and fill in the elements between them.
 
     `combine` takes what lies earlier in the arrays first, also in reverse.
     """
@@ -281,7 +281,7 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
 def _scan_in_blocks(
     combine: Callable[[Any, Any], Any], x: Any, neutral: Any, axis: int, reverse: bool
 ) -> Any:
-    """Scans blocks side by side, each one element after the other, then what the blocks make.
+    """Scan blocks in parallel, each sequentially, then combine the results of the blocks.
 
     Blocks are as many as they have elements, so that each element is combined with two others
     only, and rounding errors grow with the root of the number of elements.

@@ -72,7 +72,7 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
 
 
 def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[Any]:
-    """Reduces arrays that have elements by a function that combines arrays element by element.
+    """Reduce nonempty arrays with a function that combines arrays element by element.
 
     Arguments:
         combine: from the one half of each array and the other halves to one half of each.
@@ -145,7 +145,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
-    """Combines the elements along some axes by any function that is associative.
+    """Combine the elements along some axes with an associative function.
 
     Arguments:
         operands: an array, or a pytree of arrays of one shape, reduced together.
@@ -295,7 +295,7 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
 def declare_computation(
     primitive: Primitive, abstract_eval: Rule, lower: Rule, vmap: Rule, jvp: Rule
 ) -> None:
-    """Declares a primitive whose program, `jaxpr`, combines elements of its operands."""
+    """Declare a primitive whose program, `jaxpr`, combines elements of its operands."""
     declare_program(
         primitive,
         evaluate=evaluate_with_program(primitive),

@@ -126,7 +126,7 @@ def _scatter(
     window_strides: Shape,
     padding: Sequence[Sequence[int]],
 ) -> Any:
-    """Adds each element of `source` to where a comparison selects one in its window."""
+    """Add each element of `source` at the position that a comparison selects in its window."""
     dtype = typeof(operand).dtype
     never = full((), SELECTIONS[select][1](dtype), dtype)
     config = [(low, high, 0) for low, high in padding]

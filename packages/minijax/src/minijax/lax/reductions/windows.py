@@ -124,7 +124,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Combines the elements in each window of an array.
+    """Combine the elements in each window of an array.
 
     Arguments:
         operand: an array, or a pytree of arrays of one shape, reduced together.
@@ -323,7 +323,7 @@ def declare_window(
     jvp: Callable[..., Any],
     transpose: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """Declares the reduction of windows by one operation, and returns its function."""
+    """Declare the reduction of windows with one operation, and return its function."""
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, **window: Any) -> list[ShapedArray]:

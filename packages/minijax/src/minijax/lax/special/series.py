@@ -23,7 +23,7 @@ def converge(
     is_unconverged: Callable[[State, State], Any],
     limit: int,
 ) -> list[Any]:
-    """Applies a step to every element as long as that makes a difference to it.
+    """Apply a step to every element until it no longer changes.
 
     Arguments:
         step: function of how many steps were made, from 0, a float, and of the arrays that are

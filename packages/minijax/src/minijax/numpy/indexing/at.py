@@ -215,7 +215,7 @@ def _update(
 
 @operation(static=("pattern", "kind"))
 def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: Kind) -> Any:
-    """Changes what `cut_out` with this pattern would cut out."""
+    """Update the elements that `cut_out` with this pattern would cut out."""
     aval = typeof(x)
     (starts, sizes), steps = window_of(aval.shape, operands, pattern)
     new = _spread(kind, aval, values, shape_of_cut(pattern), sizes)
@@ -251,7 +251,7 @@ def _scattered(
     unique_indices: bool,
     indices_are_sorted: bool,
 ) -> Any:
-    """Changes what `gather` with this pattern would gather."""
+    """Update the elements that `gather` with this pattern would gather."""
     aval = typeof(x)
     plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
     updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
@@ -278,7 +278,7 @@ def _scattered(
 
 
 def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]) -> Any:
-    """Values as an array of `sizes`, which has the elements of `shape` without new axes.
+    """Values broadcast to `sizes`, the elements of `shape` without new axes.
 
     They are of the dtype in which they meet `x`, as in `x + y`; the result goes back to that of x.
     """

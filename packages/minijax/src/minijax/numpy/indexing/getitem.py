@@ -92,7 +92,7 @@ def get(
 
 
 def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
-    """Elements chosen by booleans, whose number is known: no program has to be made for it."""
+    """The elements that a concrete boolean mask selects, computed without compiling a program."""
     shape = x.shape[: mask.ndim]
     if not mask_fits(mask.shape, shape):
         raise IndexError(

@@ -89,7 +89,7 @@ def pattern_of(entries: tuple[Entry, ...]) -> Pattern:
 
 
 def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
-    """Takes `index` apart.
+    """Parse `index`.
 
     Returns:
         The array, with one more axis for each boolean scalar in the index; the entries, one for
@@ -271,7 +271,7 @@ def is_inside(entries: Sequence[Entry], shape: Shape, wraps: bool = True) -> boo
 
 
 def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
-    """Raises IndexError where an int indexes an axis that is empty."""
+    """Raise IndexError if an int indexes an empty axis."""
     axes = [entry for entry in entries if entry is not NEW_AXIS]
     for entry, size in zip(axes, shape, strict=True):
         if isinstance(entry, int):
@@ -281,7 +281,7 @@ def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
 def ints_as_operands(
     entries: Sequence[Entry], operands: Sequence[Any]
 ) -> tuple[list[Entry], list[Any]]:
-    """Entries that say the same, with ints among the operands, so that all share one program."""
+    """Equivalent entries with ints among the operands, so that all share one program."""
     if not is_evaluating():
         return list(entries), list(operands)
     given = iter(operands)

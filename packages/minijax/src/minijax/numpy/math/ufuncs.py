@@ -260,7 +260,7 @@ def _reduce(
     initial: Any,
     where: Any,
 ) -> Any:
-    """Goes from element to element: what is combined need not be associative."""
+    """Reduce element by element: the function need not be associative."""
     shape = typeof(a).shape
     axes = canonical_axes(f"{function.__name__}.reduce", axis, len(shape))
     if axis is not None and len(axes) != 1:
@@ -343,7 +343,7 @@ def _at(function: ufunc, a: Any, indices: Any, *others: Any) -> Any:
 
 @operation(static="function")
 def _at_places(function: ufunc, a: Any, places: Any, b: Any) -> Any:
-    """Goes from place to place, so that one that occurs again sees what was done there."""
+    """Visit indices in order, so that a repeated index sees the earlier update."""
     b = broadcast_to("at", b, typeof(places).shape)
 
     def step(elements: Any, pair: Any) -> Any:

@@ -131,7 +131,7 @@ def cg(
     maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solves `A x = b` for a symmetric positive definite `A`, by conjugate gradients.
+    """Solve `A x = b` for a symmetric positive definite `A` with conjugate gradients.
 
     A derivative is that of the equation: another solution of such equations, whatever the number
     of steps.
@@ -170,7 +170,7 @@ def bicgstab(
     maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solves `A x = b` for any `A`, by biconjugate gradients; the arguments are those of `cg`.
+    """Solve `A x = b` for any `A` with biconjugate gradients; the arguments are those of `cg`.
 
     >>> a, b = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([4.0, 6.0])
     >>> x, _ = minijax.scipy.sparse.linalg.bicgstab(lambda x: a @ x, b)

@@ -166,7 +166,7 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
-    """Solves `A x = b` for any `A`, by minimal residuals.
+    """Solve `A x = b` for any `A` with minimal residuals.
 
     Arguments:
         A: a square matrix, or a linear function of arrays like `b`.

@@ -102,7 +102,7 @@ def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
 
 
 def _rounded_ndtri(p: Any) -> Any:
-    """Sums in float64, of which float32 would lose 3 units in the last place."""
+    """Sums in float64; float32 would lose 3 units in the last place."""
     dtype = typeof(p).dtype
     log = lax.log if dtype.itemsize == 8 else _log_in_32_bits
     return stage2.astype(_ndtri(to_64_bits(p), log), dtype)

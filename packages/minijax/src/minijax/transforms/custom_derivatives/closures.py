@@ -107,7 +107,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]
 
 @evaluated_by_library
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]:
-    """Makes what a function closes over, and may be differentiated, arguments of it.
+    """Turn the differentiable values that a function closes over into arguments.
 
     A function with a custom derivative knows of its arguments only. One that takes a function
     can take the two results of this instead.

@@ -58,7 +58,7 @@ class custom_jvp(CustomFunction):
         return self.jvp is not None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Defines the derivative.
+        """Define the derivative.
 
         Arguments:
             jvp: function of the primals and the tangents, two tuples, after the arguments that
@@ -74,7 +74,7 @@ class custom_jvp(CustomFunction):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Defines the derivative by one formula for each argument, whose terms are added.
+        """Define the derivative by one formula for each argument; their terms are added.
 
         Arguments:
             jvps: for each argument a function `(t, out, *primals)` of its tangent, the result

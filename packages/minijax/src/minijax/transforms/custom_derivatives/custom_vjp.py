@@ -73,7 +73,7 @@ class custom_vjp(CustomFunction):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Defines the derivative.
+        """Define the derivative.
 
         Arguments:
             fwd: function of the same arguments that returns the result, and a pytree of arrays
@@ -90,7 +90,7 @@ class custom_vjp(CustomFunction):
         self.symbolic_zeros = symbolic_zeros
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Defines the derivative in forward mode as well, which JAX does not offer.
+        """Define the derivative in forward mode as well, which JAX does not offer.
 
         Whoever pulls cotangents back gets the rules of `defvjp`, whoever pushes tangents forward
         gets this one.
@@ -154,7 +154,7 @@ class custom_vjp(CustomFunction):
 
 @contextmanager
 def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
-    """Says how a rule comes by a value whose trace is over, or waits: it was not handed to it."""
+    """Explain why a rule uses a value of another trace: it was not passed as an argument."""
     try:
         yield
     except UnexpectedTracerError as error:
@@ -199,7 +199,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
 
 
 def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
-    """Appends the leaves of a result of this structure; None stands for any part of it."""
+    """Append the leaves of a result of this structure; None stands for any part of it."""
     if tree.num_nodes == 1 and tree.num_leaves == 1:
         leaves.append(result)
         return True

@@ -150,7 +150,7 @@ def pull_back_batch(
     axis_size: int,
     axis: MappedAxis,
 ) -> list[Any]:
-    """Cotangents of whole batches. What all examples share gets the sum of theirs."""
+    """Cotangents of whole batches; a shared operand gets their sum."""
     nonzero = [type(ct) is not Zero for ct in cts]
     in_zeros: list[Any] = []
 

@@ -182,7 +182,7 @@ def _push_forward(
 
 
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
-    """Calls `fun`, whose derivative is `rule`."""
+    """Call `fun`, whose derivative is `rule`."""
     trace = current_trace()
     if _below_vmap(trace).evaluates or (
         isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
