@@ -1,4 +1,4 @@
-"""`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
+"""`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
 # ruff: noqa: F403
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade

@@ -1,4 +1,4 @@
-"""Reductions of segments: elements that belong together, as an array of numbers says."""
+"""Reductions of segments: elements with the same segment id."""
 
 # ruff: noqa: F403
 from minijax.numpy.segments import *

@@ -1,4 +1,4 @@
-"""The version of the library, which is that of the installed distribution.
+"""The version of the library, that of the installed distribution.
 
 `__version__` is text, and `__version_info__` the first three numbers in it. A library that runs
 from its sources has none: an AttributeError says so.

@@ -9,7 +9,7 @@ from minijax_stage1.jaxpr import Equation, Jaxpr, Var
 
 # --8<-- [start:dce]
 def eliminate_dead_code(jaxpr: Jaxpr) -> Jaxpr:
-    """The same function without the equations whose results it does not need.
+    """The same function without equations whose results are unused.
 
     >>> from minijax_stage1 import add, build_jaxpr, mul
     >>> def f(x):

@@ -132,7 +132,7 @@ def check_number(x: Any, role: str) -> None:
 
 
 def require_number(x: Any, role: str) -> None:
-    """Like `check_number`, but lets pass what the interpreters running here are working on."""
+    """Like `check_number`, but accept the boxed values of running interpreters."""
     here = current_interpreter()
     if isinstance(x, Boxed) and (x.interpreter is here or x.interpreter.encloses(here)):
         return
@@ -157,7 +157,7 @@ def is_evaluating() -> bool:
 
 
 def _running() -> Interpreter | None:
-    """The innermost interpreter that has not ended; None where only evaluation is left."""
+    """The innermost interpreter that has not ended; None if only evaluation is left."""
     interpreter = _current.get()
     while interpreter is not None and interpreter.ended:  # a task outlived the call it began in
         interpreter = interpreter.parent

@@ -33,7 +33,7 @@ class Equation:
 
 @dataclass(frozen=True)
 class Jaxpr:
-    """A function as data: parameters, equations in order, and what it returns."""
+    """A function as data: parameters, equations in order, and the result."""
 
     parameters: tuple[Var, ...]
     equations: tuple[Equation, ...]

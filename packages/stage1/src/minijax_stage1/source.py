@@ -23,7 +23,7 @@ def hide_frames_of(package_file: str) -> None:
 
 
 class _IsHidden(dict[str, bool]):
-    """For each file whether it is machinery, found out when it is first asked for."""
+    """A cache of whether each file is machinery."""
 
     def __missing__(self, filename: str) -> bool:
         hidden = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
@@ -66,7 +66,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The line itself, or nothing where the file cannot be read."""
+        """The text of the line, or nothing if the file cannot be read."""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=No
 
 
 def user_source() -> Source | None:
-    """The user's line that is being worked on now, or None where there is only machinery."""
+    """The user's line that is running now, or None if there is only machinery."""
     source = _on_behalf_of.get()
     if source is not None:
         return source
@@ -92,7 +92,7 @@ def user_source() -> Source | None:
 
 
 class on_behalf_of:
-    """Says for the block of a `with` whose line is worked on, also when a program is run later.
+    """A context that attributes work to the line that caused it, even if it runs later.
 
     None: the line that is running.
     """

@@ -1,4 +1,4 @@
-"""Staging: running a Python function once to write down what it does, as a jaxpr."""
+"""Staging: run a Python function once to write down what it does, as a jaxpr."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ class StagedValue(Boxed):
 
 # --8<-- [start:interpreter]
 class StagingInterpreter(Interpreter):
-    """Computes nothing: writes an equation for every operation that it is asked for."""
+    """Computes nothing: writes an equation for every operation."""
 
     transformation = "staging"
 
@@ -44,7 +44,7 @@ class StagingInterpreter(Interpreter):
         return result
 
     def to_atom(self, x: Any, role: str) -> Atom:
-        """Our own values stand for variables; numbers and values from outside are constants."""
+        """The variable of one of our own values; numbers and outer values are constants."""
         if isinstance(x, StagedValue) and x.interpreter is self:
             return x.var
         if not (isinstance(x, Boxed) and x.interpreter.encloses(self)):

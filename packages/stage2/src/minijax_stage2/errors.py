@@ -12,7 +12,7 @@ class MissingRuleError(ExplainedError, NotImplementedError):
 
 
 class ConcretizationTypeError(ExplainedError, TypeError):
-    """A concrete value was needed where the value is not known while the function is traced."""
+    """A concrete value was required, but the value is not known during tracing."""
 
     remedy = (
         "Keep it an array: the functions and operators of this package take scalars and arrays "
@@ -21,7 +21,7 @@ class ConcretizationTypeError(ExplainedError, TypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """The truth of a traced value was asked for, by `if`, `while`, `and`, `or` or `not`."""
+    """The truth value of a traced value was requested, by `if`, `while`, `and`, `or` or `not`."""
 
     remedy = (
         "Use where(condition, x, y), or cond(condition, f, g, *operands) from stage 4 on, or let "
@@ -39,7 +39,7 @@ class TracerIntegerConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(ConcretizationTypeError):
-    """A traced value was handed to something that needs its numbers, for instance numpy."""
+    """A traced value was passed to something that needs its numbers, for instance numpy."""
 
     remedy = (
         "Use the functions of this package in place of numpy's, or move what needs the numbers "
@@ -48,11 +48,11 @@ class TracerArrayConversionError(ConcretizationTypeError):
 
 
 class TypePromotionError(ExplainedError, ValueError):
-    """Operands have dtypes that do not meet by themselves."""
+    """The dtypes of operands have no implicit promotion."""
 
 
 class ShapeMismatchError(ExplainedError, TypeError, ValueError):
-    """Arrays have shapes that do not fit each other, or not the shape that is asked for."""
+    """Arrays have incompatible shapes, or not the required shape."""
 
 
 class TreeMismatchError(ExplainedError, TypeError, ValueError):
@@ -60,7 +60,7 @@ class TreeMismatchError(ExplainedError, TypeError, ValueError):
 
 
 class MappedAxisError(ExplainedError, ValueError):
-    """The axes that `vmap` is to map over are not there, or differ in size."""
+    """The axes that `vmap` should map over do not exist, or differ in size."""
 
 
 class TangentTypeError(ExplainedError, TypeError, ValueError):
@@ -68,4 +68,4 @@ class TangentTypeError(ExplainedError, TypeError, ValueError):
 
 
 class IntegerGradientError(ExplainedError, TypeError):
-    """A derivative with respect to integers, or of integers, was asked for."""
+    """A derivative was requested with respect to integers, or of integers."""

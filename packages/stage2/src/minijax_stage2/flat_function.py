@@ -1,4 +1,4 @@
-"""Functions of pytrees as functions of flat lists, which is all that interpreters know."""
+"""Functions of pytrees as functions of flat lists, as interpreters need them."""
 
 import functools
 from collections.abc import Callable

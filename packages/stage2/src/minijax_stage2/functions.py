@@ -150,7 +150,7 @@ ge = _comparison(p.ge_p, ">=")
 
 
 def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
-    """Element by element `on_true` where `which` holds, else `on_false`; no promotion.
+    """`on_true` where `which` is true, else `on_false`, element by element; no promotion.
 
     Raises:
         TypeError: `which` is not boolean, dtypes differ, or shapes do, scalars aside.
@@ -159,7 +159,7 @@ def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """Element by element `x` where `condition` holds, else `y`."""
+    """`x` where `condition` is true, else `y`, element by element."""
     if typeof(condition).dtype != np.bool_:
         condition = ne(condition, 0)
     x, y = promote(x, y)
@@ -240,7 +240,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
 
 @lru_cache(maxsize=4096)
 def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
-    """`sizes` with what -1 stands for, for an array of type `aval`."""
+    """`sizes` with -1 resolved, for an array of type `aval`."""
     new_sizes = sizes
     known = math.prod([size for size in new_sizes if size != -1])
     if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
@@ -255,7 +255,7 @@ def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
 
 
 def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
-    """`x` repeated to `shape`, where its axes become the axes `broadcast_dimensions`."""
+    """`x` broadcast to `shape`; its axes become the axes `broadcast_dimensions`."""
     axes = tuple(broadcast_dimensions)
     return bind1(p.broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
 
@@ -319,7 +319,7 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Axes as a tuple of distinct numbers from 0, whatever way they were given."""
+    """Axes as a tuple of distinct nonnegative numbers."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -337,12 +337,12 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
 
 
 def canonical_axis(name: str, axis: int, ndim: int) -> int:
-    """One axis as a number from 0."""
+    """One axis as a nonnegative number."""
     return canonical_axes(name, one_int(f"{name}: axis", axis), ndim)[0]
 
 
 def one_int(role: str, given: Any) -> int:
-    """A single int, in whatever way it was given; the message due when it is none names `role`."""
+    """A single int; the message for anything else names `role`."""
     if type(given) is int:
         return given
     found = ints(role, given)
@@ -352,7 +352,7 @@ def one_int(role: str, given: Any) -> int:
 
 
 def ints(role: str, given: Any) -> tuple[int, ...]:
-    """An int or several, as a tuple; the message due when they are not names them by `role`."""
+    """One or several ints, as a tuple; the message for anything else names `role`."""
     if type(given) is int:
         return (given,)
     if type(given) is tuple and {int}.issuperset(map(type, given)):  # as most are

@@ -84,7 +84,7 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
 
 
 def require_inexact_results(caller: str, fun: Any, result: Any) -> None:
-    """Raise an error if a leaf of the result to differentiate is no such number."""
+    """Raise an error if a leaf of the result is not real or complex."""
     for path, out in tree_flatten_with_path(result)[0]:
         aval = typeof(out)
         if not is_inexact(aval.dtype):

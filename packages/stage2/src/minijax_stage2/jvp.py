@@ -105,7 +105,7 @@ def jvp_flat(
 
 # --8<-- [start:defjvp]
 def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> None:
-    """Define the jvp rule of a primitive of one result by one formula for each operand.
+    """Define the jvp rule of a primitive with one result by one formula per operand.
 
     Arguments:
         primitive: the primitive.
@@ -272,7 +272,7 @@ def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
 
 # --8<-- [start:deriv]
 def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The derivative of `fun` where all of its chosen arguments grow at rate one.
+    """The derivative of `fun` along the direction in which all chosen arguments grow at rate one.
 
     For a function of one number that is its ordinary derivative, and it can be taken again.
 

@@ -50,7 +50,7 @@ def _reshape(x: Any, *shape: Any) -> Any:
 
 
 class ArrayOperators:
-    """Gives a class, whose values know their type as `aval`, what users expect of an array.
+    """Gives a class whose values have an `aval` the operators and attributes of an array.
 
     That is `+ - * / ** @ < <= > >= == != abs neg` and a few methods, by the functions of stage
     2, and what can be read off the type.

@@ -89,7 +89,7 @@ impl_rules[reshape_p] = lambda x, *, new_sizes: [np.reshape(x, new_sizes)]
 
 
 def _divide(x: Any, y: Any) -> Any:
-    """`x / y`; of integers rounded towards zero, and -1 where `y` is 0, as XLA has it."""
+    """`x / y`; for integers rounded towards zero, and -1 where `y` is 0, as in XLA."""
     if np.result_type(x, y).kind not in "iu":
         return np.divide(x, y)
     safe = np.where(np.equal(y, 0), 1, y)

@@ -101,7 +101,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 # --8<-- [start:promote]
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
-    """Operands of one dtype, and of one shape or scalar, which is what primitives take.
+    """Operands converted to one dtype, and to one shape or scalar, as primitives require.
 
     With `inexact`, that dtype is one of real or complex numbers, and what an integer dtype could
     not hold is no worse for it.
@@ -137,7 +137,7 @@ def _meeting_types(
 
 
 def cast(x: Any, target: ShapedArray) -> Any:
-    """`x` with the dtype of `target`. Python numbers stay Python numbers where they can."""
+    """`x` with the dtype of `target`. Python numbers stay Python numbers if they can."""
     dtype = target.dtype
     if typeof(x).dtype == dtype:
         return x
@@ -155,7 +155,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
 
 
 def as_weak_as(aval: ShapedArray, x: Any) -> Any:
-    """`x`, which has the dtype of `aval`, weak where that is: see `NumberTypes.weak_arrays`."""
+    """`x`, of the dtype of `aval`, weak if that is: see `NumberTypes.weak_arrays`."""
     if not aval.weak_type or typeof(x).weak_type or not number_types().weak_arrays:
         return x
     return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)

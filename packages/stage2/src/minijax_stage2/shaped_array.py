@@ -96,7 +96,7 @@ _KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 
 
 def kind_of(dtype: np.dtype[Any]) -> int:
-    """The kind of a dtype as a rank: boolean, integer, real, complex, and last no number."""
+    """The kind of a dtype as a rank: boolean, integer, real, complex, not a number."""
     kind = NO_NUMBER if dtype.names else _KINDS.get(dtype.kind)
     if kind is None:  # what ml_dtypes defines
         return _INTEGER if "int" in dtype.name else _REAL
@@ -147,7 +147,7 @@ _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 
 # --8<-- [start:number_types]
 class NumberTypes:
-    """The types of numbers whose width nobody has said, Python's above all.
+    """The types of numbers without an explicit width, Python's above all.
 
     Attributes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
@@ -169,18 +169,18 @@ class NumberTypes:
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def tracer_class(self, cls: type[Any]) -> type[Any]:
-        """The class of what a trace boxes as `cls`: a subclass, where tracers can do more."""
+        """The class to use for tracers of class `cls`: a subclass, if tracers can do more."""
         return cls
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
-        """Return the dtype to use where `caller` was asked for `given`, by name or otherwise."""
+        """Return the dtype to use if `given`, a dtype or its name, is requested from `caller`."""
         return self.of_dtype[dtype]
 
     def require_path(self, avals: Sequence[ShapedArray]) -> None:
-        """Raise an error if there is no dtype in which these meet by themselves."""
+        """Raise an error if these dtypes have no implicit promotion."""
 
     def check_meeting(self, *avals: ShapedArray) -> None:
-        """Raise an error if there are reasons not to bring these to one dtype and shape."""
+        """Raise an error if something forbids promoting these to one dtype and shape."""
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""

@@ -9,7 +9,7 @@ _IRREGULAR = {"axis": "axes", "entry": "entries", "leaf": "leaves"}
 
 
 def shown(x: Any, length: int = _LENGTH) -> str:
-    """A value as a message shows it; what is longer than `length` ends in dots.
+    """A value as messages show it, cut to `length` with dots.
 
     >>> shown({"a": "word" * 20}, 20)
     "{'a': 'wordwordwo..."
@@ -22,7 +22,7 @@ def shown(x: Any, length: int = _LENGTH) -> str:
 
 
 class _Type:
-    """Stands for a tracer: its type is all that there is to see."""
+    """A placeholder for a tracer, which shows only its type."""
 
     def __init__(self, aval: Any):
         self.aval = aval
@@ -32,7 +32,7 @@ class _Type:
 
 
 def _with_types(x: Any, depth: int = 3) -> Any:
-    """Lists, tuples and dicts with the types of tracers in the place of those."""
+    """Lists, tuples and dicts with tracers replaced by their types."""
     if isinstance(x, Boxed) and hasattr(x, "aval"):
         return _Type(x.aval)
     if depth and type(x) in (list, tuple):
@@ -43,7 +43,7 @@ def _with_types(x: Any, depth: int = 3) -> Any:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: with the noun in the plural unless there is one.
+    """A count of things, with the noun in the plural unless it is one.
 
     >>> counted(1, "axis"), counted(2, "axis"), counted(0, "positional argument")
     ('1 axis', '2 axes', '0 positional arguments')

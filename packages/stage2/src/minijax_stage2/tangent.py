@@ -1,4 +1,4 @@
-"""Tangents: the types of small changes, and the change that is none."""
+"""Tangents: their types, and the symbolic zero."""
 
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ def tangent_type(aval: ShapedArray) -> ShapedArray:
 
 # --8<-- [start:zero]
 class Zero:
-    """A tangent or cotangent known to be zero: no array, and nothing to compute.
+    """A tangent or cotangent known to be zero: not an array, and nothing to compute.
 
     >>> Zero.like(np.ones(3, np.float32)), Zero.like(np.arange(3))
     (Zero(f32[3]), Zero(float0[3]))
@@ -43,7 +43,7 @@ class Zero:
 
 
 def instantiate(tangent: Any) -> Any:
-    """A tangent as an array, also where it is symbolically zero.
+    """A tangent as an array, even if it is a symbolic zero.
 
     A program that is being staged makes its zeros, and does not keep them as constants.
     """
@@ -58,7 +58,7 @@ def instantiate(tangent: Any) -> Any:
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
-    """The sum of tangents of a result of type `aval`; those of spread scalars are spread too."""
+    """The sum of tangents of a result of type `aval`; those of scalars are broadcast."""
     total = None
     for term in terms:
         if typeof(term).shape not in ((), aval.shape):

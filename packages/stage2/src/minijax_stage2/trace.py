@@ -17,7 +17,7 @@ from minijax_stage2.shaped_array import python_scalars, stage1_error
 
 # --8<-- [start:primitive]
 class Primitive:
-    """An operation with a name. What it means is said by the rules of each interpreter.
+    """A named operation, whose meaning is given by the rules of each interpreter.
 
     >>> twice_p = Primitive("twice")
     >>> impl_rules[twice_p] = lambda x: [2 * x]
@@ -95,7 +95,7 @@ class Trace(Interpreter):
             return current_trace().process(primitive, args, params)
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """Stage 1's operations, so that its programs run under every later interpreter."""
+        """Interpret stage 1's operations: its programs run under every later interpreter."""
         return function_of_op[op](*args)
 
 

@@ -1,4 +1,4 @@
-"""Tracers: what a function sees in place of its arguments while a trace interprets it."""
+"""Tracers: the values that stand in for arguments while a trace interprets a function."""
 
 import operator
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ from minijax_stage2.trace import Primitive, Trace
 
 # --8<-- [start:tracer]
 class Tracer(ArrayOperators, Boxed):
-    """A boxed value that knows its trace and its type, and computes like an array.
+    """A boxed value with its trace and its type, which computes like an array.
 
     >>> import numpy as np
     >>> from minijax_stage2 import vmap
@@ -34,7 +34,7 @@ class Tracer(ArrayOperators, Boxed):
     interpreter: Trace
 
     def concrete(self) -> Any:
-        """The value itself where it is known, or `unknown`."""
+        """The value itself if it is known, else `unknown`."""
         return unknown
 
     def why_unknown(self) -> str:
@@ -44,7 +44,7 @@ class Tracer(ArrayOperators, Boxed):
     # --8<-- [end:tracer]
 
     def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
-        """The way out of an error, in the names that the user knows."""
+        """The remedy of an error, in the user's names."""
         return error.remedy
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Tracer(ArrayOperators, Boxed):
     def evaluate_primitive(
         self, primitive: Primitive, args: Any, params: dict[str, Any]
     ) -> NoReturn:
-        """No tracer should ever reach evaluation: this one has left the function it is for."""
+        """Raise an error: a tracer that reaches evaluation has leaked out of its function."""
         leaked = next(x for x in args if isinstance(x, Tracer))
         raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
 
@@ -107,7 +107,7 @@ class Tracer(ArrayOperators, Boxed):
 
 
 class PrimalTracer(Tracer):
-    """A tracer that boxes the value itself, and is known as far as that is."""
+    """A tracer that boxes the value itself, and is known if that is."""
 
     __slots__ = ("primal",)
 

@@ -63,7 +63,7 @@ registry: dict[type[Any], NodeType] = {}
 
 
 def find_node_type(cls: type[Any]) -> NodeType | None:
-    """Return how nodes of class `cls` come apart, or None if its instances are leaves.
+    """Return the node type of class `cls`, or None if its instances are leaves.
 
     A subclass of a registered class is a leaf until it is registered itself. Namedtuples are nodes
     by what they are: tuples with `_fields`.
@@ -85,7 +85,7 @@ def _namedtuple_node(cls: Any) -> NodeType:
 
 
 def node_type_of(cls: type[Any]) -> NodeType:
-    """Return how nodes of class `cls` come apart; ValueError: its instances are leaves."""
+    """Return the node type of class `cls`; ValueError: its instances are leaves."""
     node_type = find_node_type(cls)
     if node_type is None:
         raise ValueError(f"{cls!r} is not registered as a tree node")
@@ -298,7 +298,7 @@ class PyTreeDef:
         return cls, list(aux_data) if cls is dict else aux_data
 
     def compose(self, inner_treedef: "PyTreeDef") -> "PyTreeDef":
-        """Return this structure with `inner_treedef` in the place of each leaf."""
+        """Return this structure with `inner_treedef` in place of each leaf."""
         inner = inner_treedef.nodes
         return PyTreeDef(tuple(x for n in self.nodes for x in (inner if n is None else (n,))))
 
@@ -327,7 +327,7 @@ IsLeaf = Callable[[Any], bool]
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """Take a tree apart.
+    """Flatten a tree.
 
     Arguments:
         tree: any value; one of a type that is not registered is a tree of one leaf.
@@ -376,7 +376,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """Put a tree together: the inverse of `tree_flatten`.
+    """Rebuild a tree: the inverse of `tree_flatten`.
 
     Arguments:
         treedef: the structure.
@@ -451,7 +451,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 def tree_flatten_with_path(
     tree: Any, is_leaf: IsLeaf | None = None
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """Take a tree apart as `tree_flatten` does, with the path to each leaf.
+    """Flatten a tree as `tree_flatten` does, with the path to each leaf.
 
     Arguments:
         tree: the tree.
@@ -483,7 +483,7 @@ def tree_flatten_with_path(
 def broadcast_prefix(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None, *, name: str = "full_tree"
 ) -> list[Any]:
-    """Repeat each leaf of a prefix for all leaves that stand below it in the full tree.
+    """Repeat each leaf of a prefix for all leaves below it in the full tree.
 
     Arguments:
         prefix_tree: the beginning of the full tree: it may stop anywhere with a leaf.
@@ -542,7 +542,7 @@ def display_tree(tree: Any) -> str:
 
 
 def explain_mismatch(expected: Any, found: Any, *, name: str = "", prefix: bool = False) -> str:
-    """Say where two trees first differ in structure, and what stands there in each.
+    """Say where two trees first differ in structure, and show both nodes.
 
     Arguments:
         expected: a tree, or a `PyTreeDef`.

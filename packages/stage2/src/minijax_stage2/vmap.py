@@ -1,4 +1,4 @@
-"""Vectorisation: an interpreter whose values hold one example for each index of an axis."""
+"""Vectorization: an interpreter whose values hold one example per index of an axis."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ BatchDim = int | None  # the axis of a value that holds the examples; None: the 
 
 # --8<-- [start:trace]
 class BatchTracer(Tracer):
-    """One value for each example, side by side along the axis `batch_dim` of an array."""
+    """One value per example, stacked along the axis `batch_dim` of an array."""
 
     __slots__ = ("batch_dim", "value")
 
@@ -45,7 +45,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Computes with all examples at once. What is not its own is the same for all of them."""
+    """Computes with all examples at once. Other values are constants, shared by all of them."""
 
     transformation = "vmap"
 
@@ -86,7 +86,7 @@ def vmap_flat(
     axis_size: int,
     name: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """`vmap` of a function of arrays that returns a list, its results wherever they fell.
+    """`vmap` of a function of arrays that returns a list, with batch axes as they come.
 
     >>> import numpy as np
     >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], 3, "double")
@@ -103,7 +103,7 @@ def vmap_flat(
 
 # --8<-- [start:move]
 def move_batch_dim(x: Any, axis_size: int, source: BatchDim, destination: int) -> Any:
-    """`x` with its examples along the axis `destination`, repeated where all share one value.
+    """`x` with its batch axis at `destination`, broadcast if it has none.
 
     >>> move_batch_dim(2.0, 3, None, 0)
     array([2., 2., 2.])

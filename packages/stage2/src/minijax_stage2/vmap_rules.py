@@ -20,7 +20,7 @@ Batched = tuple[list[Any], list[BatchDim]]
 
 # --8<-- [start:elementwise]
 def elementwise(primitive: Primitive) -> Callable[..., Batched]:
-    """The rule of elementwise primitives: itself, once examples lie along one axis.
+    """The rule of elementwise primitives: apply them once the batch axes are aligned.
 
     A scalar that all examples share stays one; a scalar of each example is stretched along the
     other axes, for it is not a scalar any more.
@@ -62,7 +62,7 @@ def _example_shape(x: Any, dim: BatchDim) -> Shape:
 
 # --8<-- [start:structural]
 def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
-    """The rule of a primitive of one operand, by `rule` for one whose examples lie along axis 0.
+    """The rule of a primitive of one operand, from `rule` for a batch along axis 0.
 
     Arguments:
         rule: function `(x, axis_size, **params)` that returns the batch of results.
@@ -118,7 +118,7 @@ def _dot_general(
 
 
 def _after(axes: Shape) -> Shape:
-    """The numbers of these axes once another one stands before all of them."""
+    """The numbers of these axes after an axis is inserted in front."""
     return tuple(axis + 1 for axis in axes)
 
 

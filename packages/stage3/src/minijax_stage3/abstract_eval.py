@@ -1,4 +1,4 @@
-"""The types of results from the types of operands, and what does not fit said exactly."""
+"""Abstract evaluation: result types from operand types, with exact error messages."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -121,7 +121,7 @@ def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
 
 
 def _may_be_weak(shape: Shape) -> bool:
-    """Return True if there are weak types of this shape: for numpy only those of scalars."""
+    """Return True if types of this shape can be weak: in numpy only those of scalars."""
     return not shape or number_types().weak_arrays
 
 

@@ -20,7 +20,7 @@ from minijax_stage3.lowering import element_type
 
 # --8<-- [start:array]
 class Array(ArrayOperators):
-    """An array that stays on the device until somebody asks for its numbers.
+    """An array that stays on the device until its numbers are needed.
 
     It computes by XLA, one compiled program for each primitive and types. Arrays are made by
     `array`, and returned by operations on arrays and by functions under `jit`.
@@ -51,7 +51,7 @@ class Array(ArrayOperators):
         return self.aval.weak_type
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The numbers, as a read-only numpy array; without a copy where memory is shared."""
+        """The numbers as a read-only numpy array, without a copy if memory can be shared."""
         try:
             return self._host
         except AttributeError:  # not asked for yet
@@ -63,7 +63,7 @@ class Array(ArrayOperators):
         return np.array(self.numpy(), dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
-        """The number at an index, or the only one that there is, as a Python number."""
+        """The number at an index, or the only one, as a Python number."""
         return self.numpy().item(*index)
 
     def tolist(self) -> Any:
@@ -192,7 +192,7 @@ def new_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
 
 
 def array_type_of(args: Sequence[Any]) -> type[Array]:
-    """The class of Arrays that a result computed from `args` is of.
+    """The class of Arrays of a result computed from `args`.
 
     That is their class. Where Arrays of a subclass meet others, the subclass prevails.
     """

@@ -1,4 +1,4 @@
-"""The one way to jaxlib, and so to XLA: compile a program, move arrays in and out, execute.
+"""The only access to jaxlib, and so to XLA: compile programs, move arrays, execute.
 
 No other module imports jaxlib, and this one asks little of it: a client, its device, and four
 verbs (`compile`, `put`, `Executable.execute`, `get`). Where versions of jaxlib differ, the
@@ -75,7 +75,7 @@ def interrupts_deferred() -> Iterator[None]:
 # --8<-- [start:client]
 @dataclass(frozen=True)
 class _Backend:
-    """The client of jaxlib, and what else is made once per process."""
+    """The client of jaxlib, and everything else made once per process."""
 
     jaxlib: Any
     client: Client
@@ -243,12 +243,12 @@ class Executable:
         return results
 
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
-        """The error to raise where XLA raised `error`."""
+        """The error to raise when XLA raised `error`."""
         name = self.loaded.hlo_modules()[0].name.removeprefix("jit_")
         return execution_error(name, error, [bool(buffer.is_deleted()) for buffer in buffers])
 
     def hlo_text(self) -> str:
-        """The program after XLA's optimisation, in HLO notation."""
+        """The program after XLA's optimization, in HLO notation."""
         return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
 

@@ -1,4 +1,4 @@
-"""Dead-code elimination: a jaxpr without what its results do not need."""
+"""Dead-code elimination: a jaxpr without the equations that its results do not need."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def has_effects(program: Jaxpr | JaxprEqn) -> bool:
 
 # --8<-- [start:dce]
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
-    """Keep the chosen results of `jaxpr` (all by default) and what they need.
+    """Keep the chosen results of `jaxpr` (all by default) and the equations that they need.
 
     Returns:
         The smaller jaxpr, and for each argument whether it is still one.

@@ -1,4 +1,4 @@
-"""Errors of XLA: it refuses a program, or a program fails while it runs."""
+"""Errors of XLA: it rejects a program, or a program fails at run time."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from minijax_stage2.shown import counted
 
 
 class XLAError(ExplainedError, RuntimeError):
-    """Something that XLA could not do."""
+    """A failure of XLA."""
 
     page = "JaxRuntimeError"
 
 
 class CompileError(XLAError):
-    """XLA refused a program, which is in `text`."""
+    """XLA rejected a program, which is in `text`."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message, text)

@@ -1,4 +1,4 @@
-"""Jaxprs that XLA has compiled, and the caches that compile each only once."""
+"""Compiled jaxprs, and the caches that ensure that each is compiled only once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
@@ -31,7 +31,7 @@ compilers: list[Callable[..., backend.Executable]] = [backend.compile]
 
 
 class CompiledJaxpr:
-    """A jaxpr that XLA has compiled, for the default device."""
+    """A jaxpr compiled by XLA for the default device."""
 
     __slots__ = ("executable", "execute", "in_avals", "out_avals")
 
@@ -43,7 +43,7 @@ class CompiledJaxpr:
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
     def as_text(self) -> str:
-        """The program as XLA has optimised it, in HLO."""
+        """The program as optimized by XLA, in HLO."""
         return self.executable.hlo_text()
 
 
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """A value that is made when first asked for, and only once, whichever thread asks.
+    """A lazy value that is made only once, in whichever thread needs it first.
 
     A thread that asks again while it makes the value does not wait for itself.
     """

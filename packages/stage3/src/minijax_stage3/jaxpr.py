@@ -48,7 +48,7 @@ Atom = Var | Literal
 
 
 class JaxprEqn:
-    """One line of a program: `outvars = primitive[params] invars`, and where it was written.
+    """One line of a program: `outvars = primitive[params] invars`, and its source location.
 
     >>> from minijax_stage3 import make_jaxpr
     >>> (eqn,) = make_jaxpr(lambda x: x + 1.0)(2.0).eqns
@@ -154,7 +154,7 @@ class ClosedJaxpr:
 
 
 class ProgramRules(Rules):
-    """A column in which only primitives that hold programs have a rule, or None to need none.
+    """A column with rules for higher-order primitives only; None if one needs no rule.
 
     >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
     >>> repeat_p = Primitive("repeat", higher_order=True)
@@ -188,7 +188,7 @@ def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
 
 
 def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
-    """The same program, whose constants are its first arguments."""
+    """The same program with its constants as its first arguments."""
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
 
 
@@ -250,7 +250,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
-    """For each equation, by number, the variables that nothing needs after it."""
+    """The variables that are not used after each equation, by its number."""
     last: dict[Var, int] = {}
     for index, eqn in enumerate(jaxpr.eqns):
         last.update((var, index) for var in eqn.outvars)

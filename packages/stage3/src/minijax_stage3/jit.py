@@ -1,4 +1,4 @@
-"""`jit`: run a Python function once to write it down, compile that, and call it from then on.
+"""`jit`: run a Python function once to stage it, compile the program, and call that afterwards.
 
 To all interpreters a jitted function is a primitive that holds a program, and so can be
 differentiated, batched and staged like any other. Evaluation is what compiles it.
@@ -25,7 +25,7 @@ jit_p = Primitive("jit", higher_order=True)
 
 # --8<-- [start:jitted]
 class Traced(NamedTuple):
-    """A function that was written down for certain types: a program, constants first."""
+    """A function staged for certain types: a program, constants first."""
 
     jaxpr: Jaxpr
     consts: list[Any]
@@ -33,7 +33,7 @@ class Traced(NamedTuple):
 
 
 class JittedFunction:
-    """A function that is written down when first called with a new signature.
+    """A function that is staged when first called with a new signature.
 
     A signature is the structure of the arguments, their types, and the values of static ones.
     """
@@ -88,12 +88,12 @@ class JittedFunction:
         return tuple((position, type(value), value) for position, value in static.items())
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
-        """Write the program for arguments of these types, for which a `ShapedArray` may stand."""
+        """Lower the function for arguments of these types, which may be `ShapedArray`s."""
         traced, _ = self._trace(args, kwargs, types=True)
         return Lowered(traced.jaxpr, f"jit_{name_of(self._fun)}")
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance becomes the first argument, which must be static or a tree."""
+        """Bind a method: the instance becomes its first argument, static or a tree."""
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Lowered(NamedTuple):
         return lower_to_module(self.jaxpr, self.name)
 
     def compile(self) -> CompiledJaxpr:
-        """The module as XLA has compiled it, whose `as_text` is in HLO, after optimisation."""
+        """The module compiled by XLA, whose `as_text` is optimized HLO."""
         return compile_jaxpr(self.jaxpr, self.name)
 
 

@@ -185,7 +185,7 @@ lowering_rules[jit_p] = _lower
 # --8<-- [start:dce]
 @cached_by_jaxpr
 def smaller_jaxpr(jaxpr: Jaxpr, used_outs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]] | None:
-    """`jaxpr` without dead code; None where there is none: a cache must not hold its own key."""
+    """`jaxpr` without dead code; None if unchanged, since a cache must not hold its own key."""
     smaller, used_ins = dce_jaxpr(jaxpr, used_outs)
     return None if smaller is jaxpr else (smaller, used_ins)
 

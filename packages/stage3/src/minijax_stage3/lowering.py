@@ -24,7 +24,7 @@ lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 # --8<-- [start:types]
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
-    """The type of an array as MLIR writes it.
+    """The MLIR type of an array.
 
     Raises:
         TypeError: the device holds no such array.
@@ -38,7 +38,7 @@ def mlir_type(aval: ShapedArray) -> str:
 
 
 def element_type(dtype: np.dtype[Any]) -> str:
-    """A dtype as MLIR writes it: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
+    """The MLIR name of a dtype: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
     if dtype.kind == "b" or dtype == float0:
         return "i1"
     if dtype.names:
@@ -55,7 +55,7 @@ def element_type(dtype: np.dtype[Any]) -> str:
 
 
 def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
-    """A number as MLIR writes it in a constant, exactly."""
+    """The exact MLIR text of a number in a constant."""
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype == float0:
@@ -78,7 +78,7 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
 
 
 class Value(NamedTuple):
-    """A value in the text: what it is called, and its type."""
+    """A value in the text: its name and its type."""
 
     name: str
     aval: ShapedArray
@@ -94,7 +94,7 @@ class ModuleBuilder:
         self.locations: dict[tuple[int, int, str], str] = {}
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
-        """The name of the function that `jaxpr` has become."""
+        """The name of the private function that computes `jaxpr`."""
         if jaxpr not in self.names:
             self.names[jaxpr] = f"{symbol(name)}_{len(self.names)}"
             self.add_function(jaxpr, self.names[jaxpr], "private")
@@ -116,7 +116,7 @@ class ModuleBuilder:
         return self.names[key]
 
     def location(self, source: Source | None, primitive: Primitive) -> str:
-        """A place in the user's program as MLIR writes it; each is worked out once."""
+        """The MLIR location of a place in the user's program, computed once each."""
         if source is None:
             return "loc(unknown)"
         name = f"{source.scope}/{primitive}" if source.scope else ""
@@ -198,7 +198,7 @@ class FunctionBuilder:
         return out
 
     def spread(self, x: Value, shape: Shape) -> Value:
-        """A scalar operand repeated to the shape of the others."""
+        """A scalar operand broadcast to the shape of the others."""
         if x.aval.shape == shape:
             return x
         aval = ShapedArray(shape, x.aval.dtype)
@@ -270,10 +270,10 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
 
 
 def _escape(match: re.Match[str]) -> str:
-    """A character as it stands inside the quotes of MLIR."""
+    """A character, escaped for an MLIR string."""
     return f"\\{ord(match[0]):02x}"
 
 
 def symbol(name: str) -> str:
-    """`name` as MLIR accepts it after an @."""
+    """`name` as a valid MLIR symbol."""
     return re.sub(r"\W|^(?=\d|$)", "_", name, flags=re.ASCII)

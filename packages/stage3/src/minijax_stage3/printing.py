@@ -21,7 +21,7 @@ def _all_names() -> Iterator[str]:
 
 
 class Names(dict["Var", str]):
-    """Gives every variable that it is asked for the next free name."""
+    """Assigns the next free name to each variable."""
 
     def __init__(self) -> None:
         super().__init__()

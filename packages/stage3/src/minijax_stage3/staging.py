@@ -1,4 +1,4 @@
-"""Staging: running a Python function once, on types alone, to write it down as a jaxpr."""
+"""Staging: run a Python function once, on types alone, to write it down as a jaxpr."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Va
 
 # --8<-- [start:trace]
 class JaxprTracer(Tracer):
-    """A value of which only the type is known: the variable that will hold it."""
+    """A value of known type only: the variable that will hold it."""
 
     __slots__ = ("aval", "variable")
 
@@ -78,7 +78,7 @@ class JaxprTrace(Trace):
         return outs
 
     def to_atom(self, x: Any) -> Atom:
-        """Our own tracers stand for variables; numbers are literals; the rest is constants."""
+        """The variable of one of our own tracers, a literal for a number, or a constant."""
         if isinstance(x, JaxprTracer) and x.interpreter is self:
             return x.variable
         if isinstance(x, Tracer) and not x.interpreter.encloses(self):
@@ -186,7 +186,7 @@ def abstractify(
     leaves: Sequence[Any],
     types: bool = False,
 ) -> list[ShapedArray]:
-    """The types of arguments, whose names an error needs; a type may stand for one if `types`.
+    """The types of arguments, named in errors; with `types`, arguments may be types.
 
     A type is a `ShapedArray`, or whatever has a shape and a dtype.
 
@@ -216,7 +216,7 @@ def abstractify(
 
 
 def as_type(x: Any) -> ShapedArray | None:
-    """The type that `x` is, where it is not a value."""
+    """The type `x`, if it is not a value."""
     if isinstance(x, ShapedArray):
         return x
     if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):

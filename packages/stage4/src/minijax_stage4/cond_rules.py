@@ -45,7 +45,7 @@ Branches = tuple[Jaxpr, ...]
 
 
 def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
-    """For each column whether it holds in any row."""
+    """Flags of the columns that are true in any row."""
     return tuple(map(any, zip(*rows, strict=True)))
 
 
@@ -104,7 +104,7 @@ def _compute_all(
     dims: Sequence[BatchDim],
     branches: Branches,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """For each example the results of the branch that it takes.
+    """The results of the branch that each example takes; all branches are computed.
 
     The other branches get their operands as constants. What they compute need not be finite, and
     nor need be their derivatives, by which a cotangent of zero is not zero.
@@ -150,7 +150,7 @@ vmap_rules[cond_p] = _vmap
 def join_consts_of(
     programs: Iterable[tuple[Jaxpr, Sequence[Any]]],
 ) -> tuple[Branches, list[Any]]:
-    """`join_consts` of programs whose constants are their first arguments."""
+    """`join_consts` for programs whose constants are their first arguments."""
     return join_consts(
         [
             (Jaxpr(p.invars[: len(consts)], p.invars[len(consts) :], p.eqns, p.outvars), consts)
@@ -190,7 +190,7 @@ def _lower(
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Each branch becomes a function; the regions of `if` or `case` do no more than call it."""
+    """Lower each branch to a function, which the regions of `if` or `case` call."""
     names = ", ".join(x.name for x in operands)
     types = ", ".join(map(mlir_type, out_avals))
 
@@ -221,7 +221,7 @@ lowering_rules[cond_p] = _lower
 
 # --8<-- [start:partial_eval]
 class _Split(NamedTuple):
-    """Branches split into what runs at once and what waits, with residuals for all of them."""
+    """Branches split into known and unknown halves, with common residuals."""
 
     known: Branches
     unknown: Branches
@@ -241,7 +241,7 @@ def _split(branches: Branches, unknown_ins: tuple[bool, ...]) -> _Split:
 def _return_all_residuals(
     parts: PartialJaxprs, which: int, residuals: Sequence[Sequence[ShapedArray]]
 ) -> Jaxpr:
-    """The known half of one branch; zeros stand for the residuals of the others."""
+    """The known half of one branch, with zeros for the residuals of the others."""
 
     def program(*args: Any) -> list[Any]:
         outs = eval_jaxpr(parts.known, [], *args)

@@ -5,15 +5,15 @@ from minijax_stage2.errors import MissingRuleError
 
 
 class NonlinearError(MissingRuleError):
-    """A program that is to be transposed is not linear."""
+    """A program to be transposed is not linear."""
 
 
 class NonScalarGradientError(ExplainedError, TypeError):
-    """The gradient was asked for of a function whose result is not one number."""
+    """The gradient was requested of a function whose result is not a scalar."""
 
 
 class ComplexGradientError(ExplainedError, TypeError):
-    """A derivative of complex numbers was asked for, or said to be one, and it is not."""
+    """A complex derivative is ambiguous, or was declared holomorphic and is not complex."""
 
 
 class BranchTypeError(ExplainedError, TypeError):

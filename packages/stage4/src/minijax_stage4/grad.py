@@ -35,7 +35,7 @@ def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any
 
 
 def _of_type(aval: ShapedArray, ct: Any) -> Any:
-    """A cotangent, weak where the argument is, whatever the argument has met on its way."""
+    """A cotangent, weak if and only if the argument is."""
     return ct if type(ct) is Zero else as_weak_as(aval, ct)
 
 
@@ -99,7 +99,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
 
 
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The gradient of a function whose result is one real number.
+    """The gradient of a function whose result is a real scalar.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -144,7 +144,7 @@ def one_like(caller: str, fun: Any, out: Any) -> Any:
 
 
 def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
-    """The type of a result that is one number, as `expected` says; of others `remedy` advises."""
+    """The type of a scalar result, described by `expected`; the error for others gives `remedy`."""
     leaves, tree = tree_flatten(out)
     if out is None:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")

@@ -53,7 +53,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
 
 def jacobian_by_rows(f_vjp: Callable[..., Any], out: Any, chosen: ChosenArguments) -> Any:
-    """For each result of a function its derivatives with respect to the chosen arguments."""
+    """The derivatives of each result of a function with respect to the chosen arguments."""
     outs, out_tree = tree_flatten(out)
     zeros = [instantiate(Zero.like(x)) for x in outs]
 

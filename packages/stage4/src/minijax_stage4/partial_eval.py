@@ -60,7 +60,7 @@ _NUMBERS = (*python_scalars, np.generic)
 
 # --8<-- [start:trace]
 class PartialEvalTrace(JaxprTrace):
-    """Stages what depends on its own tracers, the unknowns, and lets its parent do the rest."""
+    """Stages operations on its own tracers, the unknowns, and leaves the rest to its parent."""
 
     def __init__(self, f: Any = None):
         super().__init__("partial evaluation", f)
@@ -69,7 +69,7 @@ class PartialEvalTrace(JaxprTrace):
         return isinstance(x, JaxprTracer) and x.interpreter is self
 
     def is_literal(self, scalar: Any) -> bool:
-        """An Array was computed, so it is a residual, which another call has another value of."""
+        """Return False for an Array: it was computed, so it is a residual, new in each call."""
         return isinstance(scalar, _NUMBERS)
 
     def process(

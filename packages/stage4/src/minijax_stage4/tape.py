@@ -260,7 +260,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
 
 
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The gradient alone of `value_and_grad`.
+    """The gradient from `value_and_grad`, without the value.
 
     >>> grad(grad(lambda x: 3 * x * x * x + 2 * x * x + 2 * x))(2)
     40.0

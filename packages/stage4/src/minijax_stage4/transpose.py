@@ -59,7 +59,7 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
 
 # --8<-- [start:undef]
 class UndefPrimal:
-    """The place of a linear argument, of which a transpose rule knows the type only.
+    """A placeholder for a linear argument, of which a transpose rule knows only the type.
 
     >>> aval = ShapedArray((), "float32")
     >>> x = UndefPrimal(aval)
@@ -79,7 +79,7 @@ class UndefPrimal:
 def deftranspose(
     primitive: Primitive, *formulas: Callable[..., Any] | None, jointly: bool = False
 ) -> None:
-    """Define the transpose rule of a primitive of one result by one formula for each operand.
+    """Define the transpose rule of a primitive with one result by one formula per operand.
 
     Arguments:
         primitive: the primitive.
@@ -114,7 +114,7 @@ def deftranspose(
 
 
 def unspread(ct: Any, aval: ShapedArray) -> Any:
-    """The cotangent of a scalar that was spread over an array: the sum over the array."""
+    """The cotangent of a scalar that was broadcast to an array: the sum over the array."""
     return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
 
 
@@ -240,7 +240,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
 def _type_of_cotangents(
     fun: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
 ) -> Callable[[ShapedArray], ShapedArray]:
-    """The cotangents of a linear function of integers are integers, too."""
+    """The type of cotangents: those of a linear function of integers are integers, too."""
     kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *out_avals)}
     if len(kinds) == 2:
         raise TypeError(

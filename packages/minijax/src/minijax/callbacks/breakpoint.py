@@ -91,7 +91,7 @@ class _Held:
 
 
 def _usable(x: Any) -> Any:
-    """A value that the program is to find out; any other one stays what it is."""
+    """A placeholder for a value that the program computes; other values pass through."""
     if isinstance(x, Tracer) and not x.interpreter.ended:
         return x
     return _Held(x)
@@ -110,7 +110,7 @@ class Place:
         return f"{self.code.co_filename}({self.line}){self.code.co_name}()\n-> {text}"
 
     def around(self, count: int = 5) -> str:
-        """The lines around the one where the frame was."""
+        """The source lines around the current line of the frame."""
         lines = []
         for number in range(max(self.line - count, 1), self.line + count + 1):
             text = linecache.getline(self.code.co_filename, number)
@@ -121,7 +121,7 @@ class Place:
 
 
 class Debugger(cmd.Cmd):
-    """Answers what is asked for about the values of variables, frame by frame."""
+    """A prompt that shows the values of variables, frame by frame."""
 
     prompt = "(minijax) "
 
@@ -195,7 +195,7 @@ class Debugger(cmd.Cmd):
     do_cont, do_continue, do_quit, do_exit = do_c, do_c, do_q, do_q
 
     def do_EOF(self, arg: str) -> bool:
-        """The end of what is asked: goes on."""
+        """Continue the program at end of input."""
         return True
 
     def emptyline(self) -> bool:

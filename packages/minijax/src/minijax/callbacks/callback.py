@@ -93,7 +93,7 @@ class Callback:
         return outs
 
     def evaluate(self, out_avals: Avals, operands: Sequence[Any]) -> list[Array]:
-        """The results for operands that are there; no program is needed.
+        """The results for concrete operands, without a program.
 
         Raises:
             ExecutionError: the function raised an exception, which is the cause.
@@ -126,7 +126,7 @@ class Callback:
     def _on_host(
         self, in_avals: Avals, out_avals: Avals, has_token: bool, *operands: Any
     ) -> tuple[Any, ...]:
-        """The function that a program calls, with numpy arrays whose memory is the program's."""
+        """The function that a program calls, on numpy views of the program's memory."""
         arrays = [
             Array(new_buffer(x, aval), aval.strip_weak_type())
             for x, aval in zip(operands, in_avals, strict=True)

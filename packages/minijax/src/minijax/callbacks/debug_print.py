@@ -130,7 +130,7 @@ def log(
 
 
 class _Check(string.Formatter):
-    """Finds what a format has no argument for, or no place, whatever the arguments are."""
+    """A formatter that only detects missing and unused arguments."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""

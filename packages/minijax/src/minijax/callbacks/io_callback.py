@@ -1,4 +1,4 @@
-"""Functions that programs call for what they do: `io_callback`, and those that look on."""
+"""Callbacks with side effects: `io_callback` and `debug_callback`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

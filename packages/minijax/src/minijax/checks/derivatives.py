@@ -194,7 +194,7 @@ def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | No
 
 
 def _product(xs: Any, ys: Any) -> Any:
-    """The sum of products of corresponding elements, of which no side is conjugated."""
+    """The sum of products of corresponding elements, without conjugation."""
     pairs = zip(_without_float0(xs), _without_float0(ys), strict=True)
     return sum(np.sum(np.asarray(x, complex) * np.asarray(y, complex)).real for x, y in pairs)
 

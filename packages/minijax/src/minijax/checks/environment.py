@@ -11,7 +11,7 @@ from minijax.settings.version import installed_version
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions of what this library needs, and the devices.
+    """Print the versions of this library and its dependencies, and the devices.
 
     Arguments:
         return_string: whether to return the text, in place of printing it.

@@ -1,4 +1,4 @@
-"""`debug_key_reuse`: an error where a random key is used a second time.
+"""`debug_key_reuse`: an error when a random key is used twice.
 
 While the setting is on, each function of `minijax.random` that draws from a key says so by a
 primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted function is staged
@@ -64,7 +64,7 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
 
 
 def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function whose keys are checked; None where keys are not followed."""
+    """The result of a jitted function with its keys checked; None if they are not."""
     if not looks_for_key_reuse():
         return None
     if is_evaluating():
@@ -108,14 +108,14 @@ class Keys(NamedTuple):
     results: list[int | KeyUse | None]
 
     def at(self, places: Sequence[int], count: int) -> "Keys":
-        """The uses where the operands are those at `places`, of `count`."""
+        """The uses of `count` operands, given those of the operands at `places`."""
         operands: list[KeyUse | None] = [None] * count
         for place, use in zip(places, self.operands, strict=True):
             operands[place] = use
         return Keys(operands, [places[at] if isinstance(at, int) else at for at in self.results])
 
     def either(self, others: "Sequence[Keys]") -> "Keys":
-        """The uses where this program runs, or one of the others, on the same operands."""
+        """The uses if this program, or one of the others, runs on the same operands."""
         every = (self, *others)
         operands = [
             next((use for use in uses if use is not None), None)
@@ -128,7 +128,7 @@ class Keys(NamedTuple):
         return Keys(operands, results)
 
     def each_round(self, loop: str, num_consts: int, num_carry: int = 0) -> "Keys":
-        """The uses where the program is the body of a loop.
+        """The uses if the program is the body of a loop.
 
         Raises:
             KeyReuseError: a round uses what the next round uses, too.

@@ -1,4 +1,4 @@
-"""`checking_leaks`: an error where a tracer outlives the call that it belongs to."""
+"""`checking_leaks`: an error when a tracer outlives its call."""
 
 import gc
 from collections.abc import Iterator
@@ -80,13 +80,13 @@ def check_leaks() -> None:
 
 
 def check_function() -> None:
-    """Look for leaks where a function of the library returns."""
+    """Look for leaks when a function of the library returns."""
     if tracer_leaks_option.value:
         check_leaks()
 
 
 def check_call(function: Any, args: Any, kwargs: Any) -> None:
-    """Trace a jitted function, and look for leaks if it had not been traced for such a call."""
+    """Trace a jitted function, and look for leaks if the trace was not cached."""
     if tracer_leaks_option.value and is_evaluating():
         with library_evaluation():
             count = len(function._traced)

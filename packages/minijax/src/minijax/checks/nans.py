@@ -1,4 +1,4 @@
-"""`debug_nans` and `debug_infs`: an error where a result is first no number, or not finite."""
+"""`debug_nans` and `debug_infs`: an error at the first NaN or infinity."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ hooks.after_primitive.append(check_numbers)
 
 
 def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function whose numbers are checked; None where they are not."""
+    """The result of a jitted function whose numbers are checked; None if they are not."""
     if not (looks_for_invalid_numbers() and is_evaluating()):
         return None
     with library_evaluation():

@@ -1,4 +1,4 @@
-"""The errors that a program can meet, by the names of `jax.errors` where they are there.
+"""The library's error classes, under the names of `jax.errors` where JAX has them.
 
 Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
 and the way out, and names its page in `errors/pages/`, which `explain_error` prints.

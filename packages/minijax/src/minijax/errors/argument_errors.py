@@ -1,4 +1,4 @@
-"""Errors of the insides become errors that name the argument which is to blame.
+"""Internal errors turned into errors that name the offending argument.
 
 A public function need not check what its annotations say already. Where one of Python's own errors,
 or of numpy's, leaves the library, its arguments are compared with their annotations; and one that
@@ -101,7 +101,7 @@ Function = typing.TypeVar("Function", bound=Callable[..., Any])
 
 
 def checking_arguments(function: Function) -> Function:
-    """Decorator: a function whose arguments are compared with its annotations when it is called.
+    """Decorator: check a function's arguments against its annotations at each call.
 
     For functions that make others, which would fail with them later.
 
@@ -251,7 +251,7 @@ def contains_itself(value: Any) -> bool:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return True if a value may be what the annotation of its parameter says, or it says little.
+    """Return True if a value may fit the annotation of its parameter.
 
     >>> fits(3, int | None), fits("abc", int | None), fits([1, "b"], int | Sequence[int])
     (True, False, False)
@@ -283,7 +283,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def is_of_numbers(hint: Any) -> bool:
-    """Return True if an annotation admits numbers, sequences of them, or None, and no more.
+    """Return True if an annotation admits only numbers, sequences of them, or None.
 
     >>> is_of_numbers(int | None), is_of_numbers(int | tuple[int, ...]), is_of_numbers(int | str)
     (True, True, False)

@@ -1,4 +1,4 @@
-"""The errors that a program can meet, by the names of `jax.errors` where they are there.
+"""The library's error classes, under the names of `jax.errors` where JAX has them.
 
 Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
 and the way out, and names its page in `errors/pages/`, which `explain_error` prints.
@@ -48,7 +48,7 @@ class LeakedTracerError(UnexpectedTracerError):
 
 
 class UnboundAxisError(ExplainedError, NameError):
-    """A collective asked for an axis by a name that no `vmap` around it has given."""
+    """A collective used an axis name that no enclosing `vmap` binds."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 

@@ -1,4 +1,4 @@
-"""The pages of errors, shown where the error is met."""
+"""The documentation pages of errors, printed on request."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ PAGES = Path(__file__).with_name("pages")
 
 
 def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:
-    """Print the page of an error: why it is one, a program that raises it, and what to do.
+    """Print the page of an error: its cause, a program that raises it, and what to do.
 
     Arguments:
         error: an error, its class, or the name of that. By default the error that is being

@@ -30,7 +30,7 @@ NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows the
 
 # --8<-- [start:hide]
 def hide_frames(error: Exception) -> None:
-    """Hide the frames of this library in the traceback of an exception, as the setting says.
+    """Hide the frames of this library in a traceback, according to the setting.
 
     It is called where the exception is caught and raised again, by `raise` alone. That adds no
     frame, so the one of the function that catches it is hidden, too.
@@ -71,7 +71,7 @@ def _remove_frames(error: Exception, with_note: bool) -> None:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without our frames; itself where it has none."""
+    """The traceback without our frames; unchanged if it has none."""
     kept = []
     while traceback is not None:
         if not is_ours(traceback.tb_frame.f_code.co_filename):
@@ -122,7 +122,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def hiding_frames(function: Function) -> Function:
-    """Decorator: a function that hides our frames in what is raised in it.
+    """Decorator: hide our frames in the exceptions that a function raises.
 
     An error of the insides becomes one that names the argument to blame, where there is one. It
     costs a call. Functions for which that is much catch exceptions themselves.

@@ -121,7 +121,7 @@ def _states(opt_state: OptimizerState) -> list[Any]:
 
 
 def _with_zeros(count: int, update: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """The functions for one array whose state is itself and `count` arrays that begin as zeros."""
+    """The functions for one array, whose state is the array and `count` arrays of zeros."""
 
     def init(x0: Any) -> Any:
         return (x0, *(jnp.zeros_like(x0) for _ in range(count)))
@@ -150,7 +150,7 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: Any) -> Any:
-    """Gradient descent with a velocity, of which each step keeps the part `mass`.
+    """Gradient descent with a velocity, which each step multiplies by `mass`.
 
     >>> init, update, get_params = momentum(0.1, mass=0.5)
     >>> state = init(1.0)
@@ -173,7 +173,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: Any) -> Any:
-    """As `momentum`, but each step goes where the velocity of the next one points.
+    """Nesterov's momentum: `momentum` with a step in the direction of the next velocity.
 
     >>> init, update, get_params = nesterov(0.1, mass=0.5)
     >>> state = init(1.0)
@@ -289,7 +289,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """As `adam`, but divided by the largest gradient, of which each step forgets a little.
+    """As `adam`, but divided by the largest gradient so far, which decays at each step.
 
     >>> init, update, get_params = adamax(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -341,7 +341,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 
 
 class JoinPoint:
-    """Stands in a pytree of parameters where a parameter was, and holds its state.
+    """A leaf that replaces a parameter in a pytree of parameters, and holds its state.
 
     >>> [state for state in JoinPoint((1.0, 2.0))]
     [(1.0, 2.0)]
@@ -368,7 +368,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 @hiding_frames
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state of which `unpack_optimizer_state` made the pytree.
+    """The state from which `unpack_optimizer_state` made the pytree.
 
     Raises:
         TypeError: a leaf of the pytree is no `JoinPoint`.

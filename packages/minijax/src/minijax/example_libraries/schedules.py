@@ -11,7 +11,7 @@ Schedule = Callable[[Any], Any]
 
 
 def _of_step(size: Schedule) -> Schedule:
-    """A schedule that refuses what is not the number of a step."""
+    """A schedule that rejects anything but the number of a step."""
 
     @hiding_frames
     def schedule(step: float) -> Any:
@@ -96,7 +96,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 @checking_arguments
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule as it is, a number as the constant schedule.
+    """A schedule; a number becomes the constant schedule.
 
     Raises:
         TypeError: it is neither.

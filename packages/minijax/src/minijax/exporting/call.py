@@ -61,7 +61,7 @@ class PortableProgram:
 
     @cached_property
     def jaxpr(self) -> Jaxpr:
-        """A jaxpr that does no more than call it."""
+        """A jaxpr that only calls it."""
         invars = [Var(aval) for aval in self.in_avals]
         outvars = [Var(aval) for aval in self.out_avals]
         return Jaxpr(

@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """A function as a program that no longer needs its Python source.
+    """A function as a program that is independent of its Python source.
 
     Attributes:
         fun_name: the name of the function.
@@ -185,7 +185,7 @@ def _exported(traced: Traced) -> Exported:
 
 
 def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
-    """The same program, whose constants are not passed, but stand in its text."""
+    """The same program with its constants in its text instead of passed as arguments."""
     eqns = [
         JaxprEqn(constant_p, [], [var], {"value": np.asarray(x, var.aval.dtype)})
         for var, x in zip(jaxpr.constvars, consts, strict=True)
@@ -194,7 +194,7 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported function from what `Exported.serialize` gave.
+    """The exported function from the result of `Exported.serialize`.
 
     The bytes say what to compute, not what to run: no Python comes out of them. A digest finds
     damage, not malice: jaxlib reads the program, and may not survive one that was forged.

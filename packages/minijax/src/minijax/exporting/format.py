@@ -1,4 +1,4 @@
-"""Exported programs as bytes: a line that says what this is, a header in JSON, and StableHLO.
+"""Exported programs as bytes: an identifying line, a JSON header, and StableHLO.
 
 The header holds names, types, and the structures of arguments and results. Nothing in it is run,
 and no class is imported for it: the classes that may stand in a structure are those that were
@@ -130,7 +130,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
 
 def pack(header: dict[str, Any], program: bytes) -> bytearray:
-    """One block of bytes, which says what it is and whether it is whole."""
+    """One block of bytes, with its identification and a checksum."""
     import hashlib  # late, for they take milliseconds
     import json
 
@@ -178,7 +178,7 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
 
 
 def malformed(expected: str, *found: Any) -> ValueError:
-    """The error for data that are whole, and yet not what `pack` is given."""
+    """The error for intact data that `pack` did not write."""
     instead = f", found {found[0]!r:.60}" if found else ""
     return ValueError(f"deserialize: the data are malformed: expected {expected}{instead}")
 

@@ -23,7 +23,7 @@ from minijax_stage2.functions import canonical_axes
 def _weights(
     size: int, new_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
-    """The matrix whose columns say of which pixels each new pixel is made."""
+    """The matrix whose columns hold the weights of the old pixels in each new pixel."""
     dtype = typeof(scale).dtype
     pixel_size = 1 / scale  # of new pixels, where those of the image have size 1
     left = (jnp.arange(new_size, dtype=dtype) - translation) * pixel_size
@@ -91,7 +91,7 @@ def resize(
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Any:
-    """The image with another shape; the axes whose size stays the same are left alone.
+    """The image resized to another shape; axes of the same size are not touched.
 
     Arguments:
         image: an array with any number of axes, of which some may be batches or channels.
@@ -139,7 +139,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Any:
-    """The image scaled and then moved along some axes; zero where that leaves no image.
+    """The image scaled and then translated along some axes, with zeros outside of it.
 
     The center of the first pixel is at 0.5, that of the next at 1.5: what was at `x` comes to
     `x * scale + translation`.

@@ -308,7 +308,7 @@ def psum_scatter(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """The sum over all examples, of which each gets a part.
+    """The sum over all examples, scattered so that each gets a part.
 
     Arguments:
         x: an array or a pytree of arrays.

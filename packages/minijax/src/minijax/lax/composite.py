@@ -1,4 +1,4 @@
-"""`composite`: functions with a name, by which a compiler could know them."""
+"""`composite`: named functions that a compiler can recognize."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from minijax_stage2.flat_function import require_function
 
 @hiding_frames
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function that computes what `decomposition` does, under a name.
+    """A named function that computes what `decomposition` does.
 
     What compiles for CPUs knows no such name, so that it is the decomposition that is compiled. It
     is differentiated and mapped as such, too, which JAX refuses.

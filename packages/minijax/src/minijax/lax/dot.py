@@ -28,7 +28,7 @@ def options(
     out_sharding: None = None,
     *operands: Any,
 ) -> dict[str, Any]:
-    """The parameters of a product of operands: only those that say something.
+    """The parameters of a product of operands, without those that are defaults.
 
     Raises:
         TypeError: the dtype in which to sum is narrower than that of the operands, unless these
@@ -66,7 +66,7 @@ def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
 
 
 def _weak_if_both_are(out: Any, lhs: Any, rhs: Any) -> Any:
-    """The product, weak if its operands are; not of another dtype, which was asked for."""
+    """The product, weak if its operands are, unless another dtype was requested."""
     a, b = typeof(lhs), typeof(rhs)
     is_weak = a.weak_type and b.weak_type and typeof(out).dtype == a.dtype
     return as_weak_as(a, out) if is_weak else out

@@ -26,7 +26,7 @@ fft_p = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """The transform, its inverse, and those of real numbers, of which only one half is kept.
+    """The transform, its inverse, and those of real numbers, which keep only one half.
 
     >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,))
     Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
@@ -113,7 +113,7 @@ def _vmap_fft(
 
 
 def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:
-    """The matrix of the transform is symmetric; what RFFT leaves out, and IRFFT adds, is zero."""
+    """The transform's matrix is symmetric; the half that RFFT drops and IRFFT adds is zero."""
     if fft_type in (FftType.FFT, FftType.IFFT):
         return fft(ct, fft_type, fft_lengths)
     n = fft_lengths[-1]

@@ -1,4 +1,4 @@
-"""The optimization barrier, across which XLA moves no operation."""
+"""The optimization barrier: XLA moves no operation across it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ optimization_barrier_p = Primitive("optimization_barrier")
 
 @evaluated_by_library
 def optimization_barrier(operand: Any, /) -> Any:
-    """`operand`, an array or a pytree of arrays, all of which is computed before any of it is used.
+    """`operand`, a pytree of arrays that are all computed before any of them is used.
 
     XLA neither moves operations across this barrier, nor joins them, nor finds what lies behind it
     to be the same as something before it. So it orders computations, and keeps what is to be
@@ -45,7 +45,7 @@ def _vmap(
 
 
 def _of_nonzero(tangents: Sequence[Any]) -> list[Any]:
-    """A barrier for what there is of tangents or cotangents."""
+    """A barrier for the nonzero tangents or cotangents."""
     nonzero = [type(t) is not Zero for t in tangents]
     zeros, given = partition(nonzero, tangents)
     return merge(nonzero, zeros, bind(optimization_barrier_p, *given) if given else [])

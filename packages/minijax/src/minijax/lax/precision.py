@@ -1,4 +1,4 @@
-"""Precision of products, where the device leaves a choice.
+"""Precision of products, on devices that offer a choice.
 
 A CPU leaves hardly any: it multiplies numbers of 32 bits as such, whatever is asked for.
 """
@@ -157,7 +157,7 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
 
 
 def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
-    """Write the precision of a product as MLIR attributes; nothing where the default is meant."""
+    """Write the precision of a product as MLIR attributes; empty for the default."""
     if precision is None:
         precision = _default.value
     if isinstance(precision, DotAlgorithmPreset):

@@ -1,4 +1,4 @@
-"""Primitives by their names: what `add` applies is `add_p`."""
+"""Primitives by name: `add` applies `add_p`."""
 
 from collections.abc import Container
 
@@ -7,7 +7,7 @@ from minijax_stage3 import abstract_eval_rules
 
 
 def primitive_named(module: str, name: str, among: Container[str] | None = None) -> Primitive:
-    """The primitive that the attribute `name` of a module stands for: its own name, and `_p`.
+    """The primitive for the attribute `name` of a module, which ends in `_p`.
 
     Arguments:
         module: the name of the module.

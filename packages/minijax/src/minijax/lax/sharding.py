@@ -1,4 +1,4 @@
-"""Sharding and placement of arrays and programs; with one device there is little to say.
+"""Sharding and placement of arrays and programs, trivial with one device.
 
 The functions are those that programs for many devices are written with.
 """
@@ -16,7 +16,7 @@ from minijax_stage2.tree import tree_leaves
 
 @evaluated_by_library
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """`x`, a pytree of arrays, which lies where it always does: on the one device.
+    """`x`, a pytree of arrays, unchanged: there is only one device.
 
     Arguments:
         x: the arrays.

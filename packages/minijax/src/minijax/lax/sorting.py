@@ -35,7 +35,7 @@ BOOL = ShapedArray((), np.bool_)
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
-    """The elements of `x` along one axis, where `indices`, an array of as many axes, says."""
+    """The elements of `x` along one axis at `indices`, an array of the same rank."""
     shape = typeof(indices).shape
     others = tuple(i for i in range(len(shape)) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
@@ -85,7 +85,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 @operation(static=("dimension", "is_stable"))
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
-    """The pair of `keys` in order and `values`, each where its key is.
+    """The pair of sorted `keys`, and `values` in the same order.
 
     >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
     (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
@@ -197,7 +197,7 @@ def _vmap_sort(
 def _jvp_sort(
     primals: Values, tangents: Values, *, dimension: int, **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The tangents go where the elements go, whose indices are sorted with them."""
+    """The tangents are permuted like the elements, whose indices are sorted with them."""
     shape = typeof(primals[0]).shape
     if all(type(t) is Zero for t in tangents):
         outs = bind(sort_p, *primals, dimension=dimension, **params)

@@ -1,4 +1,4 @@
-"""`stop_gradient`, through which no derivative passes."""
+"""`stop_gradient`: a barrier to derivatives."""
 
 from typing import Any
 

@@ -161,7 +161,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
 
 
 def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Function:
-    """`function` of an array, whose arguments of these names, ints or several, are not negative.
+    """`function` of an array, after checking that these arguments are nonnegative ints.
 
     The dtype of the array is of these kinds, where they are given.
     """

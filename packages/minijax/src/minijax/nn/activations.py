@@ -20,7 +20,7 @@ Axes = int | Sequence[int] | None
 
 @operation
 def relu(x: Any) -> Any:
-    """`x` where it is positive, else 0; the derivative at 0 is 0.
+    """`x` where it is positive, else 0. The derivative at 0 is 0.
 
     >>> nn.relu(jnp.array([-2.0, 0.0, 2.0])), minijax.grad(nn.relu)(0.0)
     (Array([0., 0., 2.], dtype=float32), Array(0., dtype=float32, weak_type=True))
@@ -66,7 +66,7 @@ def softplus(x: Any) -> Any:
 
 @operation
 def log_sigmoid(x: Any) -> Any:
-    """The logarithm of `sigmoid`, exact also where that is nearly 0.
+    """The logarithm of `sigmoid`, accurate even where that is nearly 0.
 
     >>> nn.log_sigmoid(jnp.array([-1e3, 1e3]))
     Array([-1000.,    -0.], dtype=float32)

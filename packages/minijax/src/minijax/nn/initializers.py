@@ -80,7 +80,7 @@ def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
 
 @hiding_frames
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that fills with `value`, a number or what broadcasts to the shape.
+    """An initializer that fills with `value`, a number or an array that broadcasts to the shape.
 
     The key is not used, and the dtype may be any.
 
@@ -156,7 +156,7 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer whose variance is `scale` divided by how many inputs or outputs there are.
+    """An initializer whose variance is `scale` divided by the number of inputs or outputs.
 
     Arguments:
         scale: a positive number.
@@ -277,7 +277,7 @@ def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) 
 
 @hiding_frames
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer: matrices of orthonormal rows or columns, those of which there are fewer.
+    """An initializer: matrices with orthonormal rows or columns, whichever are fewer.
 
     Arguments:
         scale: by what the matrix is multiplied.

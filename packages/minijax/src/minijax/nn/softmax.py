@@ -81,7 +81,7 @@ def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = Fa
 
 @operation(static="axis")
 def log_softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
-    """The logarithm of `softmax`, exact also where that is nearly 0.
+    """The logarithm of `softmax`, accurate even where that is nearly 0.
 
     Arguments:
         x: the array.

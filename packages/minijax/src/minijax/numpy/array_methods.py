@@ -46,7 +46,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -> Method:
-    """`x.__op__(y)` or `y.__rop__(x)`, as in stage 2; our frames are hidden in what it raises."""
+    """`x.__op__(y)` or `y.__rop__(x)`, as in stage 2; its errors hide our frames."""
 
     def operate(self: Any, other: Any) -> Any:
         if not has_type(other):
@@ -83,7 +83,7 @@ def _setitem(self: Any, index: Any, values: Any) -> NoReturn:
 
 
 def _index_text(part: Any) -> str:
-    """A part of an index as it is written."""
+    """A part of an index in source form."""
     if isinstance(part, slice):
         ends = ["" if end is None else shown(end) for end in (part.start, part.stop, part.step)]
         return ":".join(ends if part.step is not None else ends[:2])
@@ -101,7 +101,7 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    """The elements along an axis where `condition` holds."""
+    """The elements along an axis where `condition` is true."""
     return jnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
@@ -134,7 +134,7 @@ def _item(self: Any, *index: int) -> Any:
 
 
 def _format(self: Any, spec: str) -> str:
-    """A tracer as text: its number, where it is known and its format is asked for."""
+    """A tracer as text: its number, if that is known and a format is given."""
     if not spec:
         return str(self)
     need = f"the number of a traced value is needed, to write it as {spec!r}"

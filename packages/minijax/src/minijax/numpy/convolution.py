@@ -1,4 +1,4 @@
-"""Sums of products of two sequences, of which one is moved along the other."""
+"""Sums of products of two sequences, one shifted along the other."""
 
 from typing import Any
 

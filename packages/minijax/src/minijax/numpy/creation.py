@@ -106,7 +106,7 @@ def _is_no_number(leaf: Any) -> bool:
 
 
 def _from_other_library(x: Any) -> Any:
-    """`x` as an array that is known here, if it says how it becomes one."""
+    """`x` as a concrete array, if it implements a conversion."""
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
     knows_numpy = hasattr(x, "__array__") or hasattr(x, "__array_interface__")
@@ -135,7 +135,7 @@ def asarray(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """`a` as an Array; itself where it is one of that dtype. The arguments are those of `array`.
+    """`a` as an Array, without a copy if possible. The arguments are those of `array`.
 
     >>> x = jnp.arange(3)
     >>> jnp.asarray(x) is x, jnp.asarray([1, 2.5])
@@ -192,7 +192,7 @@ def full(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """An array filled with `fill_value`, a number or what broadcasts to `shape`.
+    """An array filled with `fill_value`, a number or an array that broadcasts to `shape`.
 
     >>> jnp.full((2, 2), 7), jnp.full(2, jnp.inf)
     (Array([[7, 7],
@@ -268,7 +268,7 @@ def empty(
     device: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """An array whose elements may be anything; they are zeros.
+    """An array with unspecified elements, which are in fact zeros.
 
     >>> jnp.empty((2, 3)).shape
     (2, 3)

@@ -54,7 +54,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def _edge(x: Any, a: Any, axis: int) -> Any:
-    """Return what is put at an end: a number as one more element along the axis."""
+    """Return the elements to add at an end; a number becomes one element along the axis."""
     if typeof(x).ndim:
         if typeof(x).ndim != typeof(a).ndim:
             raise ValueError(f"diff: cannot put {typeof(x)} at an end of {typeof(a)}")

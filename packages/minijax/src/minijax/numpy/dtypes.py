@@ -54,7 +54,7 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
 
 
 def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Any]:
-    """The operands in the dtype where theirs meet, whatever their shapes; see `promote`."""
+    """The operands in their common dtype, whatever their shapes; see `promote`."""
     meeting = promotion.result_type(*map(typeof, operands))
     if inexact:
         meeting = inexact_type(meeting)

@@ -1,4 +1,4 @@
-"""Einstein's summation: products of arrays whose axes have labels, summed over what is not kept.
+"""Einstein summation: products of arrays with labelled axes, summed over dropped labels.
 
 Two operands at a time become one product, in an order that keeps what is between them small.
 """
@@ -55,7 +55,7 @@ def einsum(
     _dot_general: Callable[..., Any] = lax.dot_general,
     out_sharding: None = None,
 ) -> Any:
-    """The sum of products of operands whose axes have labels, as numpy defines it.
+    """The sum of products of operands with labelled axes, as in numpy.
 
     Arguments:
         subscripts: the labels of each operand's axes, and after `->` those of the result. Without
@@ -203,7 +203,7 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
 
 
 def _given_path(steps: Sequence[Any], count: int) -> Path:
-    """A path of the user's, each step of which takes operands that are there and leaves one."""
+    """The user's contraction path, checked step by step."""
     path = []
     for step in steps:
         positions = ints("einsum: each step of the path in optimize", step)
@@ -220,12 +220,12 @@ def _given_path(steps: Sequence[Any], count: int) -> Path:
 
 
 def _left_to_right(count: int) -> Path:
-    """The first two, and then that product, which stands at the end, with each one that follows."""
+    """Contraction from left to right; each product moves to the end of the list."""
     return ((0, 1), *((0, n) for n in range(count - 2, 0, -1))) if count > 1 else ()
 
 
 def _greedy_path(summation: Summation, sizes: dict[str, int]) -> Path:
-    """At each step the two whose product is the least work, or of these takes the least room."""
+    """Greedy contraction: at each step the cheapest pair, ties broken by the smallest result."""
     inputs = list(map(frozenset, summation.inputs))
     path = []
 
@@ -317,7 +317,7 @@ def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
 
 
 def _sum(x: Any, axes: Sequence[int]) -> Any:
-    """The sum along `axes`; of booleans, as their products have it, whether any holds."""
+    """The sum along `axes`; for booleans, as in their products, logical or."""
     return (lax.reduce_or if typeof(x).dtype == np.bool_ else lax.reduce_sum)(x, tuple(axes))
 
 

@@ -70,7 +70,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
 
 
 def _of_nothing(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[int, ...]) -> Any:
-    """The transform of an array without elements, which for XLA is none."""
+    """The transform of an empty array, which XLA does not support."""
     out_sizes = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.RFFT else sizes
     shape = list(typeof(a).shape)
     for axis, size in zip(axes, out_sizes, strict=True):
@@ -166,7 +166,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 @operation(static=OF_ONE)
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """`fft` of real numbers, of which the first half is kept.
+    """The first half of the `fft` of real numbers.
 
     >>> jnp.fft.rfft(jnp.array([1.0, 0.0, -1.0, 0.0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
@@ -271,7 +271,7 @@ def irfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None)
 
 @operation(static=OF_ONE)
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The real transform of numbers of which half is given; the rest are their conjugates.
+    """The real transform of numbers given by their first half; the rest are its conjugates.
 
     >>> jnp.fft.hfft(jnp.array([1.0, 1.0, 0.0]))
     Array([ 3.,  1., -1.,  1.], dtype=float32)
@@ -303,7 +303,7 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
 
 @operation(static=("n", "dtype", "device"))
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies that the results of `fft` belong to, where samples are `d` apart.
+    """The frequencies of the results of `fft`, for samples `d` apart.
 
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
@@ -317,7 +317,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 @operation(static=("n", "dtype", "device"))
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies that the results of `rfft` belong to, where samples are `d` apart.
+    """The frequencies of the results of `rfft`, for samples `d` apart.
 
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -1,4 +1,4 @@
-"""Arrays in files and in bytes, and as text: what numpy does, with Arrays."""
+"""Arrays in files, bytes and text: numpy's functions for Arrays."""
 
 import os
 from typing import IO, Any
@@ -22,7 +22,7 @@ set_printoptions = np.set_printoptions
 
 @evaluated_by_library
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """Load what `save` or `savez` wrote: an Array, or numpy's archive. The arguments are numpy's.
+    """Load a file written by `save` or `savez`: an Array, or numpy's archive. Arguments as numpy's.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -27,7 +27,7 @@ s_ = np.s_
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Any, ...]:
-    """For each vector the array of what it says at each point of the grid that all span.
+    """Coordinate arrays of the grid that vectors span, one for each vector.
 
     Arguments:
         xi: the vectors.
@@ -121,7 +121,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
 ) -> Any:
-    """The array whose elements are `function` of their own indices.
+    """The array whose elements are `function` of their indices.
 
     Arguments:
         function: function of one number for each axis.
@@ -147,7 +147,7 @@ def fromfunction(
 
 
 def _numbers_of(part: slice) -> Any:
-    """`start:stop:step` as numbers; an imaginary step says how many, to `stop` inclusive."""
+    """`start:stop:step` as numbers; an imaginary step is their count, with `stop` included."""
     start, stop, step = (
         default if x is None else x
         for x, default in ((part.start, 0), (part.stop, None), (part.step, 1))
@@ -160,7 +160,7 @@ def _numbers_of(part: slice) -> Any:
 
 
 class _Grid:
-    """`mgrid[0:2, 0:3]` is the indices of a grid; `ogrid` says them once along each axis.
+    """`mgrid[0:2, 0:3]` is the indices of a dense grid; `ogrid` those of an open one.
 
     An imaginary step says how many numbers there are, the last included.
     """

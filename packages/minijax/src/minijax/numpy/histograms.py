@@ -86,7 +86,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
 
 
 def _add_at(length: int, places: Any, weights: Any) -> Any:
-    """Zeros, with weights added at places; what is beyond the end is dropped."""
+    """Zeros with weights added at indices; indices beyond the end are dropped."""
     return lax.scatter_add(
         lax.full((length,), 0, typeof(weights).dtype),
         lax.reshape(places, (*typeof(places).shape, 1)),
@@ -100,7 +100,7 @@ def _add_at(length: int, places: Any, weights: Any) -> Any:
 def histogram_bin_edges(
     a: Any, bins: int | str | Sequence[Any] = 10, range: Any = None, weights: Any = None
 ) -> Any:
-    """The ends of the intervals of `histogram`, whose arguments these are.
+    """The bin edges of `histogram` for these arguments.
 
     >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
     Array([0., 1., 2., 3., 4.], dtype=float32)

@@ -24,7 +24,7 @@ from minijax_stage2.functions import canonical_axis
 
 @operation(static=("axis", "dtype"))
 def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
-    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
+    """The arrays joined along `axis`; flattened first if it is None.
 
     The result has the dtype `dtype`, or else the one in which theirs meet.
 
@@ -74,7 +74,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
 
 @operation(static="axis")
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """The arrays one after the other along `axis`; each as one row of numbers where it is None.
+    """The arrays joined along `axis`; flattened first if it is None.
 
     >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
@@ -134,7 +134,7 @@ def column_stack(tup: Sequence[Any]) -> Any:
 
 @operation(static="axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """`values` after `arr` along `axis`; both as rows of numbers where it is None.
+    """`arr` and `values` joined along `axis`; flattened first if it is None.
 
     >>> jnp.append(jnp.array([1, 2]), jnp.array([3]))
     Array([1, 2, 3], dtype=int32)

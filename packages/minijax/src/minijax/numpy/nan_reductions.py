@@ -1,4 +1,4 @@
-"""Reductions that pass over what is not a number."""
+"""Reductions that ignore NaN."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`sum` of what is no NaN.
+    """`sum` ignoring NaN.
 
     >>> jnp.nansum(jnp.array([2.0, jnp.nan, 3.0]))
     Array(5., dtype=float32)
@@ -56,7 +56,7 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`prod` of what is no NaN.
+    """`prod` ignoring NaN.
 
     >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
     Array(6., dtype=float32)
@@ -73,7 +73,7 @@ def nanmax(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`max` of what is no NaN; NaN where all are.
+    """`max` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
     Array(3., dtype=float32)
@@ -90,7 +90,7 @@ def nanmin(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """`min` of what is no NaN; NaN where all are.
+    """`min` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmin(jnp.array([jnp.nan, 2.0, 1.0]))
     Array(1., dtype=float32)
@@ -124,7 +124,7 @@ def nanmean(
     keepdims: bool = False,
     where: Any = None,
 ) -> Any:
-    """`mean` of what is no NaN; NaN where all are.
+    """`mean` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
     Array(2., dtype=float32)
@@ -144,7 +144,7 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """`var` of what is no NaN; NaN where there are not more than `ddof` of these.
+    """`var` ignoring NaN; NaN if at most `ddof` numbers remain.
 
     >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 5.0]))
     Array(4., dtype=float32)
@@ -164,7 +164,7 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """`std` of what is no NaN; NaN where there are not more than `ddof` of these.
+    """`std` ignoring NaN; NaN if at most `ddof` numbers remain.
 
     >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
     Array(1., dtype=float32)
@@ -177,7 +177,7 @@ def nanstd(
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:
-    """The index of the first largest element that is no NaN; -1 where all are NaN.
+    """The index of the first largest element, ignoring NaN; -1 if all are NaN.
 
     >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0]))
     Array(2, dtype=int32)
@@ -189,7 +189,7 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Any:
-    """The index of the first smallest element that is no NaN; -1 where all are NaN.
+    """The index of the first smallest element, ignoring NaN; -1 if all are NaN.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))
     Array(2, dtype=int32)
@@ -216,7 +216,7 @@ def _is_nan(a: Any) -> Any:
 
 
 def _filled(a: Any, number: float) -> Any:
-    """`a` with a number for NaN, which would make derivatives NaN even where it takes no part."""
+    """`a` with NaN replaced, because even an unused NaN would make derivatives NaN."""
     return selection.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
 
 

@@ -65,7 +65,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
 
 def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
-    """A scan, that is not a loop where there are few steps."""
+    """A scan, unrolled if it has few steps."""
     return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= MOST_WRITTEN_OUT or unroll)
 
 
@@ -353,7 +353,7 @@ def _of_one_length(name: str, *operands: Any) -> list[Any]:
 
 @evaluated_by_library
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
-    """The roots of a polynomial, which are complex, in no order.
+    """The complex roots of a polynomial, in no particular order.
 
     Arguments:
         p: the coefficients.
@@ -394,7 +394,7 @@ def _leading_zeros(p: Any) -> tuple[Any, Any]:
 
 @operation
 def _roots(p: Any) -> Any:
-    """The eigenvalues of the companion matrix, whose characteristic polynomial `p` is."""
+    """The eigenvalues of the companion matrix, whose characteristic polynomial is `p`."""
     degree = typeof(p).size - 1
     if degree < 1:
         return lax.full((0,), 0, np.result_type(typeof(p).dtype, np.complex64))

@@ -178,7 +178,7 @@ def _require_axes(caller: str, x1: Any, least1: int, x2: Any, least2: int) -> No
 
 
 def _last(x1: Any, x2: Any, which: int) -> list[int]:
-    """The axis of a product of matrices that stands for none of a vector."""
+    """The axis of a matrix product that an operand does not have because it is a vector."""
     vector, matrix = sorted((typeof(x1).ndim, typeof(x2).ndim))
     return [max(vector + 1, matrix) + which]
 

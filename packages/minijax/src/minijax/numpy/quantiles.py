@@ -70,7 +70,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`quantile` of what is no NaN; NaN where all are.
+    """`quantile` ignoring NaN; NaN if all are.
 
     >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
     Array(1., dtype=float32)
@@ -154,7 +154,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """`median` of what is no NaN; NaN where all are.
+    """`median` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))
     Array(3., dtype=float32)

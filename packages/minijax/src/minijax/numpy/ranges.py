@@ -80,7 +80,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`num` numbers at equal distances from `start` to `stop`, which is the last by default.
+    """`num` evenly spaced numbers from `start` to `stop`, inclusive by default.
 
     Arguments:
         start: the first number, or an array of first numbers.

@@ -244,7 +244,7 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
 
 @operation(static="reps")
 def tile(A: Any, reps: Axes) -> Any:
-    """`A` put side by side with itself, so often along each axis.
+    """`A` repeated `reps` times along each axis.
 
     >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
     (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],

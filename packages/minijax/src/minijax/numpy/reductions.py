@@ -216,7 +216,7 @@ def max(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """The largest element along the axes, or `initial` if that is larger; NaN where there is one.
+    """The largest element along the axes, or `initial` if that is larger; NaN if there is any.
 
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
@@ -236,7 +236,7 @@ def min(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """The smallest element along the axes, or `initial` if that is smaller; NaN where there is one.
+    """The smallest element along the axes, or `initial` if that is smaller; NaN if there is any.
 
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
@@ -375,7 +375,7 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
 
 @operation(static=("axis", "keepdims"))
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first largest element along an axis; of all elements where it is None.
+    """The index of the first largest element along an axis; of all elements if it is None.
 
     >>> jnp.argmax(jnp.array([1, 5, 2])), jnp.argmax(jnp.array([[1, 9], [8, 2]]), axis=1)
     (Array(1, dtype=int32), Array([1, 0], dtype=int32))
@@ -385,7 +385,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 @operation(static=("axis", "keepdims"))
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """The index of the first smallest element along an axis; of all elements where it is None.
+    """The index of the first smallest element along an axis; of all elements if it is None.
 
     >>> jnp.argmin(jnp.array([4, 1, 2])), jnp.argmin(jnp.array([[1, 9], [8, 2]]), axis=1)
     (Array(1, dtype=int32), Array([0, 1], dtype=int32))

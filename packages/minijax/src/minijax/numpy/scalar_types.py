@@ -12,7 +12,7 @@ from minijax.numpy.creation import asarray
 
 
 class _ScalarType(type):
-    """The class of `jnp.float32` and the like, which stand for a dtype wherever one is asked for.
+    """The class of `jnp.float32` and the like, which are accepted wherever a dtype is.
 
     Their instances, as `isinstance` has it, are numpy's scalars of that dtype.
     """

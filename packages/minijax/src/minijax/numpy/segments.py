@@ -1,4 +1,4 @@
-"""Reductions of segments: elements that belong together, as an array of numbers says."""
+"""Reductions of segments: elements with the same segment id."""
 
 import operator
 from collections.abc import Callable
@@ -178,7 +178,7 @@ def segment_prod(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The product of the rows of `data` in each segment; of none it is 1.
+    """The product of the rows of `data` in each segment; 1 for an empty one.
 
     The arguments are those of `segment_sum`.
 
@@ -199,7 +199,7 @@ def segment_max(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The largest of the rows of `data` in each segment; of none the lowest number.
+    """The largest of the rows of `data` in each segment; the lowest number for an empty one.
 
     The arguments are those of `segment_sum`.
 
@@ -220,7 +220,7 @@ def segment_min(
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """The smallest of the rows of `data` in each segment; of none the highest number.
+    """The smallest of the rows of `data` in each segment; the highest number for an empty one.
 
     The arguments are those of `segment_sum`.
 

@@ -163,7 +163,7 @@ def _unique(
 
 
 def in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
-    """The rows, the places from which they come when sorted, and where there another begins.
+    """The rows, the permutation that sorts them, and a mask of the first of each run.
 
     Complex numbers that are NaN in one part become NaN, so that all stand together.
     """
@@ -206,7 +206,7 @@ def differs_from_last(x: Any, equal_nan: bool) -> Any:
 
 
 def places_of(mask: Any, size: int) -> tuple[Any, Any]:
-    """The first `size` places where the mask holds, then its length; and how many there are."""
+    """The first `size` indices where the mask is true, padded with its length; and their count."""
     (places,) = nonzero(mask, size=size, fill_value=typeof(mask).shape[0])
     return places, count_nonzero(mask)
 
@@ -234,7 +234,7 @@ def known_count(name: str, count: Any) -> int:
 
 
 def cut_to(count: int, x: Any, axis: int = 0) -> Any:
-    """The first elements. Arrays are cut as numpy's: their counts are no reason to compile."""
+    """The first elements, cut in numpy: a new count is no reason to compile."""
     if x is None or count == typeof(x).shape[axis]:
         return x
     if type(x) is not Array:
@@ -252,7 +252,7 @@ def size_of(name: str, size: Any) -> int:
 
 @evaluated_by_library
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """The different elements, where each is first found, which each element is, and how many.
+    """The unique elements, their first indices, the inverse indices, and their counts.
 
     >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
     Array([1, 0], dtype=int32)

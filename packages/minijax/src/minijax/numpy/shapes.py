@@ -37,7 +37,7 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: Axes | None = None) -> int:
-    """The number of elements of `a`, or how many there are along `axis`.
+    """The number of elements of `a`, or along `axis`.
 
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), axis=1)
     (6, 3)
@@ -54,7 +54,7 @@ def astype(
     copy: bool = False,
     device: Any = None,
 ) -> Any:
-    """`x` with another dtype. `copy` makes no difference, for an Array is never written to.
+    """`x` with another dtype. `copy` makes no difference, since Arrays are immutable.
 
     Warns:
         DeprecationWarning: `x` is complex, and `dtype` real.
@@ -247,7 +247,7 @@ broadcast_shapes = lax.broadcast_shapes
 
 @operation(static="axis")
 def expand_dims(a: Any, axis: Axes) -> Any:
-    """`a` with axes of size 1, where `axis` says they stand in the result.
+    """`a` with axes of size 1 inserted at the positions `axis` of the result.
 
     >>> x = jnp.zeros((2, 3))
     >>> jnp.expand_dims(x, 1).shape, jnp.expand_dims(x, (0, -1)).shape
@@ -270,7 +270,7 @@ def squeeze(a: Any, axis: Axes | None = None) -> Any:
 
 @operation
 def atleast_1d(*arys: Any) -> Any:
-    """The array with one axis if it had none; a list of arrays for several.
+    """The array, with one axis if it had none; a list for several arrays.
 
     >>> jnp.atleast_1d(3.0)
     Array([3.], dtype=float32, weak_type=True)

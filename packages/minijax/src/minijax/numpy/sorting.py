@@ -1,4 +1,4 @@
-"""Sorting, and finding places in what is sorted."""
+"""Sorting, and searching in sorted arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -98,7 +98,7 @@ def _prepare(
 
 @operation(static=("axis", "batch_size"))
 def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Any:
-    """The indices that sort by the last of `keys`, by the one before it where that ties, ...
+    """The indices that sort by the last of `keys`, with ties broken by the one before, and so on.
 
     Arguments:
         keys: a sequence of arrays of one shape, or an array of them.
@@ -217,7 +217,7 @@ def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Find the positions where the elements of `v` are to be inserted into `a` to keep it sorted.
+    """Find the positions at which inserting the elements of `v` keeps `a` sorted.
 
     Arguments:
         a: a sorted array of one axis.

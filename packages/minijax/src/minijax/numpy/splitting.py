@@ -34,7 +34,7 @@ def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
 
 @operation(static=("indices_or_sections", "axis"))
 def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
-    """As `split`, but the first parts are larger by one where the size asks for it.
+    """As `split`, but the first parts are larger by one if the size is not divisible.
 
     >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
     [(3,), (2,), (2,)]

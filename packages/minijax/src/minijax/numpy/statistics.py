@@ -197,7 +197,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
 
 
 def _within_1(x: Any) -> Any:
-    """`x` from -1 to 1; where it is not a number, nor is its derivative, which `clamp` has as 0."""
+    """`x` limited to -1 to 1; its derivative at NaN is NaN, where that of `clamp` is 0."""
     return lax.min(1.0, lax.max(-1.0, x))
 
 

@@ -150,7 +150,7 @@ def diag_indices(n: int, ndim: int = 2) -> Indices:
 
 @hiding_frames
 def diag_indices_from(arr: Any) -> Indices:
-    """The indices of the diagonal of `arr`, whose axes all have one size.
+    """The indices of the diagonal of `arr`, whose axes all have the same size.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.diag_indices_from(x)]
@@ -195,7 +195,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 def _below(rows: int, columns: int, k: int) -> Any:
-    """For each element of a matrix whether it is on the `k`-th diagonal or below."""
+    """A mask of the elements of a matrix on or below the `k`-th diagonal."""
     row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
     column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
     return lax.ge(lax.add(row, np.int32(k)) if k else row, column)
@@ -322,7 +322,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:
-    """The indices where `mask_func(matrix of ones, k)` is not zero; `size` is that of `nonzero`.
+    """The nonzero indices of `mask_func(matrix of ones, k)`; `size` is that of `nonzero`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.mask_indices(2, jnp.triu)]

@@ -147,7 +147,7 @@ def _check_core(name: str, ins: Sequence[Names], operands: Sequence[Any]) -> dic
 def _checked(
     core: Callable[..., Any], name: str, signature: str, outs: list[Names], sizes: dict[str, int]
 ) -> Callable[..., Any]:
-    """`core`, whose results have to be as many, and of such axes, as the signature says."""
+    """`core` with its results checked against the signature: their number and axes."""
 
     def checked(*operands: Any) -> Any:
         result = core(*operands)
@@ -177,7 +177,7 @@ def _checked(
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """`func1d` of each vector of `arr` along an axis; its results stand along that axis.
+    """`func1d` of each vector of `arr` along an axis, with its results along that axis.
 
     Arguments:
         func1d: function of a vector, and of `args` and `kwargs`.

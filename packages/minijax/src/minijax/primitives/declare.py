@@ -383,7 +383,7 @@ def _checked(rule: Rule) -> Rule:
 
 
 def no_derivative(name: str, operand: str) -> Formula:
-    """The formula of an operand by which nobody knows how to differentiate."""
+    """The formula of an operand without a derivative."""
 
     def formula(*args: Any, **params: Any) -> Any:
         raise NotImplementedError(

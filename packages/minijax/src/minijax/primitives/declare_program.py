@@ -1,4 +1,4 @@
-"""Declaring a primitive that holds programs once, with all its rules.
+"""Declaration of a higher-order primitive, with all its rules at once.
 
 The interpreters of the stages own a table each, and so does dependence analysis. Those of the rooms
 above, which order effects, follow random keys and run a program step by step, are here, so that a

@@ -1,4 +1,4 @@
-"""Primitives whose programs are made of other primitives.
+"""Primitives that decompose into other primitives.
 
 Such a primitive is one step to who differentiates, and has a derivative of its own, better than
 what the steps of its program would give; XLA sees the program.
@@ -27,7 +27,7 @@ calls: set[Primitive] = {jit_p}
 
 
 def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:
-    """The function of other primitives that `primitive` is lowered as; None if there is none."""
+    """The decomposition of `primitive` into other primitives, or None."""
     rule = lowering_rules.get(primitive)
     return None if rule is None else decompositions.get(rule)
 
@@ -53,7 +53,7 @@ def _program(
 
 
 def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
-    """The rule of abstract evaluation of a primitive that computes what `function` does.
+    """The abstract evaluation rule of a primitive that computes `function`.
 
     >>> types_by(lambda x, *, times: [x * times])(minijax.typeof(jnp.ones(3)), times=2)
     [ShapedArray(f32[3])]
@@ -66,7 +66,7 @@ def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
 
 
 def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
-    """The rule of lowering of a primitive that computes what `function`, of arrays, does.
+    """The lowering rule of a primitive that computes `function`, a function of arrays.
 
     Arguments:
         function: takes the operands and parameters, and returns a list of results. It has no
@@ -95,7 +95,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
 
 
 def leading_batch(primitive: Primitive) -> Rule:
-    """The vmap rule of a primitive whose operands may have leading batch axes, all the same ones.
+    """The vmap rule of a primitive whose operands may share leading batch axes.
 
     >>> import numpy as np
     >>> from minijax import core

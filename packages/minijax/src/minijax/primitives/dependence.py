@@ -26,7 +26,7 @@ dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
 # --8<-- [start:dependence]
 @cached_by_jaxpr
 def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
-    """For each result whether partial evaluation leaves it unknown."""
+    """Flags of the results that partial evaluation leaves unknown."""
     unknown = _chosen(jaxpr.invars, unknown_ins)
     for eqn in jaxpr.eqns:
         if unknown.isdisjoint(eqn.invars):
@@ -44,7 +44,7 @@ def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
 
 @cached_by_jaxpr
 def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
-    """For each result whether it has a tangent that is not zero."""
+    """Flags of the results with a nonzero tangent."""
     varying = _chosen(jaxpr.invars, tangent_ins)
     for eqn in jaxpr.eqns:
         if varying.isdisjoint(eqn.invars) or eqn.primitive in piecewise_constant:
@@ -63,7 +63,7 @@ def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
 
 
 def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
-    """For each argument whether transposition in the linear ones may give it a cotangent."""
+    """Flags of the arguments to which transposition may give a cotangent."""
     depending = _chosen(jaxpr.invars, linear)
     linear_eqns = []
     for eqn in jaxpr.eqns:

@@ -26,7 +26,7 @@ Parts = tuple[Any, ...]
 
 
 class PartsTracer(Tracer):
-    """A tracer that stands for several values, of which the first says what type it has."""
+    """A tracer that holds several values and has the type of the first."""
 
     __slots__ = ("parts",)
 
@@ -44,7 +44,7 @@ class PartsTracer(Tracer):
 
 
 class Trace(stage2.Trace):
-    """An interpreter of primitives, at the bottom of whose stack this library evaluates.
+    """An interpreter of primitives, above this library's evaluation.
 
     It handles the tracers that are its own, and takes every other value as a constant.
 
@@ -88,11 +88,11 @@ class Trace(stage2.Trace):
             yield
 
     def box(self, parts: Parts) -> Any:
-        """The tracer that stands for `parts`."""
+        """The tracer that holds `parts`."""
         return PartsTracer(self, parts)
 
     def unbox(self, x: Any) -> Parts:
-        """The parts that a value stands for; those of a constant are `parts_of_constant`."""
+        """The parts of a value; those of a constant are `parts_of_constant`."""
         if isinstance(x, PartsTracer) and x.interpreter is self:
             return x.parts
         return self.parts_of_constant(x)
@@ -116,7 +116,7 @@ class Trace(stage2.Trace):
     def process_without_rule(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Apply a primitive that the table has no rule for.
+        """Apply a primitive without a rule in the table.
 
         A primitive that holds one program of its operands, as `jit` and `checkpoint` do, is that
         program; one that is declared by a function of other primitives is that function.
@@ -131,7 +131,7 @@ class Trace(stage2.Trace):
 
 
 def program_of(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
-    """The function of other primitives that a primitive stands for; None if there is none."""
+    """The decomposition of a primitive into other primitives, or None."""
     if primitive in calls:
         return called_program(params)
     function = decomposition_of(primitive)

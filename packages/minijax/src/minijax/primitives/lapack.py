@@ -93,12 +93,12 @@ def _layouts(avals: Sequence[ShapedArray], batch: int) -> str:
 
 
 def info_type(batch_shape: Sequence[int]) -> ShapedArray:
-    """The type of the numbers that say whether a routine succeeded."""
+    """The type of the status `info` of a routine."""
     return ShapedArray(tuple(batch_shape), np.int32)
 
 
 def nan_unless_done(b: FunctionBuilder, info: Value, outs: Sequence[Value]) -> list[Value]:
-    """The results, not numbers where `info` is not 0."""
+    """The results, NaN where `info` is not 0."""
     zero = b.constant(0, info.aval)
     is_done = ShapedArray(info.aval.shape, np.bool_)
     types = signature([info, zero], [is_done])

@@ -62,7 +62,7 @@ def stage_body(
 def stage_to_jaxpr(
     f: Callable[..., Sequence[Any]], in_avals: Avals, caller: str
 ) -> tuple[Jaxpr, list[Any]]:
-    """`stage_body` of what no user wrote: the program, constants first, and these."""
+    """`stage_body` for internal functions: the program, constants first, and the constants."""
     closed = stage_body(f, in_avals, caller, None)
     return consts_as_invars(closed.jaxpr), closed.consts
 
@@ -144,7 +144,7 @@ def _check_carry(
 
 
 def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
-    """The evaluation of a primitive that holds programs: XLA compiles it as a whole.
+    """The evaluation of a higher-order primitive: XLA compiles it as a whole.
 
     The same text is compiled once, whatever function it came from.
     """
@@ -178,7 +178,7 @@ def region(
     in_avals: Avals,
     body: Callable[[list[Value]], Sequence[Value]],
 ) -> str:
-    """The text of a region: `body` writes it, from its parameters to what it returns."""
+    """The text of a region, from its parameters to its results, written by `body`."""
     params = [Value(b.fresh_name(), aval) for aval in in_avals]
     lines, b.lines = b.lines, []
     outs = body(params)

@@ -1,4 +1,4 @@
-"""Programs inside of primitives: what combines two elements, and what a primitive is made of.
+"""Programs inside primitives: reduction computations and decompositions.
 
 Reductions, windows and sorts take a *computation*, a Python function of scalars. It is staged once
 and written as a region of the operation of StableHLO.
@@ -117,7 +117,7 @@ def host_call_error(caller: str, role: str) -> NotImplementedError:
 
 
 def operation_of(jaxpr: Jaxpr) -> Primitive | None:
-    """The primitive that a computation of two operands is, if it is no more than one."""
+    """The primitive of a computation of two operands that consists of only one."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
         return None
     (eqn,) = jaxpr.eqns
@@ -158,7 +158,7 @@ def reduce_text(
 
 
 def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
-    """The rule that writes a primitive as the function of arrays that it stands for.
+    """The lowering rule that writes a primitive as a function of arrays.
 
     The function becomes one of the module, called wherever the primitive is applied.
     """

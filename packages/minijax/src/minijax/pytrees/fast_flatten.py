@@ -58,4 +58,4 @@ def fast_unflatten(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
 
 
 class _Leaf:
-    """Stands for a leaf whose value does not matter."""
+    """A placeholder for a leaf whose value does not matter."""

@@ -72,7 +72,7 @@ FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
 
 @dataclass(frozen=True, eq=False)
 class KeyedNodeType(NodeType):
-    """The type of nodes that know the keys of their children.
+    """The type of nodes that define keys for their children.
 
     Arguments:
         keyed: `keyed(node) -> (pairs of key and child, aux_data)`.

@@ -95,7 +95,7 @@ def tree_flatten_with_path(
 
 
 def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
-    """Return `is_leaf` as a function of nodes alone, which are asked about on the way down."""
+    """Return `is_leaf` as a predicate of nodes alone, called on the way down."""
     pending: list[KeyPath] = [()]
 
     def is_leaf_here(node: Any) -> bool:

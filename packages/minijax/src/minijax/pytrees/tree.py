@@ -19,7 +19,7 @@ from minijax.pytrees.tree_util import tree_unflatten as unflatten
 
 
 def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that belongs to the structure, where the others are children.
+    """A field of a dataclass that is part of the structure; the others are children.
 
     Arguments:
         kwargs: those of `dataclasses.field`.

@@ -73,7 +73,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 @hiding_frames
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of the root; none where it is a leaf.
+    """The structures of the root's children, empty for a leaf.
 
     >>> structure = minijax.tree_util.tree_structure({"a": 1, "b": [2, 3]})
     >>> [child.num_leaves for child in minijax.tree_util.treedef_children(structure)]

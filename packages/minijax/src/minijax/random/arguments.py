@@ -40,7 +40,7 @@ def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> n
 
 
 def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[int, ...]:
-    """`shape` as a tuple, to which the parameters must broadcast; theirs where it is None.
+    """`shape` as a tuple, to which the parameters must broadcast; theirs if it is None.
 
     Raises:
         ValueError: a parameter does not broadcast to `shape`.
@@ -68,7 +68,7 @@ def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) 
 
 
 def require_exact(caller: str, method: str) -> None:
-    """Raise an error if numbers of a distribution are asked for by another method.
+    """Raise an error if another sampling method is requested.
 
     Raises:
         NotImplementedError: `method` is "approximate".

@@ -175,7 +175,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
 ) -> Any:
-    """Random categories, each with the probability that `softmax(logits, axis)` says.
+    """Random categories with the probabilities `softmax(logits, axis)`.
 
     Arguments:
         key: the key.
@@ -225,7 +225,7 @@ def _take(a: Any, indices: Any, axis: int) -> Any:
 
 
 def _count(role: str, x: Any) -> int:
-    """Return the number of elements that a scalar stands for."""
+    """Return the number of elements denoted by a scalar."""
     if typeof(x).dtype.kind not in "iu":
         raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
     return int(x)

@@ -1,4 +1,4 @@
-"""Keys: what random numbers are made from.
+"""Random keys: making, splitting and converting them.
 
 A key is an element of dtype `key<fry>`; or, the older way, two words of uint32. Every function
 takes both kinds, and gives keys back in the kind it was given.
@@ -196,7 +196,7 @@ def as_keys(caller: str, keys: Any) -> Any:
 
 
 def single_key(caller: str, key: Any, draws: bool = True) -> Any:
-    """A single key of dtype `key<fry>`, from which `caller` draws unless it says otherwise."""
+    """A single key of dtype `key<fry>`, from which `caller` draws by default."""
     keys = as_keys(caller, key)
     shape = typeof(keys).shape
     if shape:
@@ -215,7 +215,7 @@ def counts(sizes: Sequence[int]) -> Any:
 
 
 def to_uint64(x: Any) -> Any:
-    """`x` as numbers of 64 bits, also where numbers have 32."""
+    """`x` as 64-bit numbers, even if 64 bits are not enabled."""
     return bind1(convert_element_type_p, x, new_dtype=UINT64)
 
 
@@ -272,7 +272,7 @@ def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
 
 @evaluated_by_library
 def clone(key: Any) -> Any:
-    """The same key, for code that says where it uses a key twice on purpose.
+    """The same key, for code that deliberately uses a key twice.
 
     >>> key = random.key(0)
     >>> random.normal(key) == random.normal(random.clone(key))

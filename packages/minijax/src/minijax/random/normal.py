@@ -105,7 +105,7 @@ def truncated_normal(
 
 @operation(static=("shape", "dtype"))
 def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers whose logarithm is of the normal distribution with standard deviation `sigma`.
+    """Numbers whose logarithm is normally distributed with standard deviation `sigma`.
 
     Arguments:
         key: the key.

@@ -1,4 +1,4 @@
-"""Threefry-2x32: a cipher whose key and text are 64 bits each, as two words of 32 bits.
+"""Threefry-2x32: a cipher whose key and block are 64 bits each, as two 32-bit words.
 
 Encrypting 0, 1, 2, ... under a key gives random bits, or new keys, each by itself: nothing is
 carried from one to the next. (J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3",
@@ -101,7 +101,7 @@ class _Words:
 def _lower_hash(
     b: FunctionBuilder, out_avals: Avals, key: Value, count: Value, *, dtype: np.dtype[Any]
 ) -> list[Value]:
-    """A call of a function with the rounds in it, which is written once in a module.
+    """A call of the function with the rounds, which each module contains once.
 
     The result passes a barrier, so that XLA computes the rounds once, in a loop of their own.
     Their operations are so cheap that it would fuse a copy of them into each use of the result;

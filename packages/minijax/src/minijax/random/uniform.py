@@ -1,4 +1,4 @@
-"""Uniform distributions, of real numbers and of integers, and what is decided by one of them."""
+"""Uniform distributions of real numbers and integers, and decisions made with them."""
 
 from typing import Any
 
@@ -105,14 +105,14 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
 
 
 def _integers(x: Any) -> Any:
-    """A bound as integers, rounded towards zero where it is not of integers."""
+    """A bound as integers, rounded towards zero."""
     return x if typeof(x).dtype.kind in "iu" else as_dtype(x, default_int())
 
 
 def _randint(
     key: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype[Any]
 ) -> Any:
-    """A number of twice the bits, modulo how many numbers there are to choose from."""
+    """A number of twice the bits, modulo the number of possible results."""
     info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
     largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
     is_beyond = lax.gt(maxval, typeof(maxval).dtype.type(largest))

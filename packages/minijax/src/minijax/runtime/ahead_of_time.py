@@ -167,7 +167,7 @@ _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$',
 
 
 class Compiled(_Stage):
-    """A function that is compiled for arguments of certain types, and takes no others.
+    """A function compiled for certain argument types, which accepts no others.
 
     >>> compiled = minijax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
     >>> compiled(jnp.arange(3.0))
@@ -214,7 +214,7 @@ class Compiled(_Stage):
         return self.execute(list(map(to_buffer, leaves, expected)))
 
     def as_text(self) -> str:
-        """The program as XLA has optimised it, in HLO."""
+        """The program as optimized by XLA, in HLO."""
         return self.compiled.as_text()
 
     def cost_analysis(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The Array of the full library: stage 3's, and what real programs ask of an array besides.
+"""The Array of the full library: stage 3's, with everything else that real programs need.
 
 It is copied and pickled, read by other libraries without a copy, waited for and deleted.
 """
@@ -48,7 +48,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     # --8<-- [end:array]
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The numbers, as a read-only numpy array; without a copy where memory is shared.
+        """The numbers as a read-only numpy array, without a copy if memory can be shared.
 
         Raises:
             TypeError: the elements are keys.
@@ -97,7 +97,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def committed(self) -> bool:
-        """True if the array may not leave its device: never, for there is no other."""
+        """True if the array must stay on its device: always False, with only one device."""
         return False
 
     def platform(self) -> str:
@@ -111,7 +111,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def is_fully_replicated(self) -> bool:
-        """True if each device holds all of the array: always, for there is one."""
+        """True if each device holds all of the array: always, with only one device."""
         return True
 
     def on_device_size_in_bytes(self) -> int:
@@ -138,7 +138,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return xla.is_ready(self.buffer)
 
     def copy_to_host_async(self) -> None:
-        """Nothing on a CPU, where the numbers are on the host already."""
+        """Do nothing: on a CPU, the numbers are already on the host."""
         _ = self.buffer
 
     def copy(self) -> "Array":
@@ -175,7 +175,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 delattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        """An error: of an array that is alive every attribute is found before this is asked."""
+        """Raise an error: a live array finds every attribute before this is called."""
         if name == "buffer" and hasattr(self, "_deleted"):
             raise RuntimeError(
                 f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they "
@@ -215,7 +215,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
 
 def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """An Array of these numbers; what a pickle of one calls."""
+    """An Array of these numbers; called in unpickling."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(new_buffer(x, aval), aval)
 
@@ -238,5 +238,5 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 def of_library(x: Any) -> Any:
-    """`x` itself, or an Array of the same memory where it is one of stage 3."""
+    """`x` itself, or an Array that shares its memory if it is one of stage 3's."""
     return Array(x.buffer, x.aval) if type(x) is stage3.Array else x

@@ -42,7 +42,7 @@ class CompileOptions(NamedTuple):
         keep_unused: bool = False,
         compiler_options: Mapping[str, Any] | None = None,
     ) -> "CompileOptions":
-        """The options from what the user gave.
+        """The options given by the user, normalized.
 
         Raises:
             TypeError: a value is of the wrong type.
@@ -105,7 +105,7 @@ class Compilation:
         return lower_to_module(self.jaxpr, f"jit_{self.name}", self._argument_attributes())
 
     def compiled(self) -> CompiledJaxpr:
-        """The compiled program: one for each program and options, whoever asks."""
+        """The compiled program, shared by all callers with the same program and options."""
         options = self.options.compiler_options
         if not self.donated and not options:
             return compile_jaxpr(self.jaxpr, f"jit_{self.name}")
@@ -179,7 +179,7 @@ _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyD
 
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr without arguments and equations that no result needs, and which arguments stay."""
+    """The jaxpr without unneeded arguments and equations, and flags of the arguments kept."""
     if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
         return jaxpr, [True] * len(jaxpr.invars)
     smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
@@ -221,7 +221,7 @@ def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
 
 
 class Donated:
-    """Says where an Array was donated, if somebody asks: line numbers are not free."""
+    """A lazy message that says where an Array was donated: line numbers are not free."""
 
     def __init__(self, name: str):
         self.name = name
@@ -246,7 +246,7 @@ class DonatingExecutor:
         ]
 
     def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
-        """The result for arguments, of which those that were donated are deleted."""
+        """The result for these arguments; donated ones are deleted."""
         buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
         for position in self.donated:
             if not isinstance(leaves[position], Array):  # numbers on the device may be shared

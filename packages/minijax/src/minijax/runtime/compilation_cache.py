@@ -1,4 +1,4 @@
-"""The compile cache on disk: what XLA has compiled in one process, another one loads.
+"""The compile cache on disk: programs compiled in one process are loaded by the next.
 
 Loading takes a small part of the time that compiling takes. A file holds one program; its name
 is a hash of all that decides what XLA makes of the program. Nothing here may stop a program that
@@ -89,7 +89,7 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
 
 # --8<-- [start:key]
 def cache_key(text: str, options: Mapping[str, Any]) -> str:
-    """A hash of all that decides what XLA makes of a program.
+    """A hash of everything that affects the result of compiling a program.
 
     Where its operations stand in the user's files is left out: that changes with every line that
     is put in above them, and nothing of it is computed with.
@@ -130,7 +130,7 @@ def _machine() -> tuple[str, ...]:
 
 
 def _is_cacheable(text: str, options: Options) -> bool:
-    """Return True if compiling does no more than what can be kept."""
+    """Return True if compiling has no effects besides its result."""
     flags = xla.xla_flags()
     writes_files = "xla_dump" in flags or any("xla_dump" in name for name in options)
     flags_in_file = bool(flags.strip()) and not flags.strip().startswith("-")
@@ -138,7 +138,7 @@ def _is_cacheable(text: str, options: Options) -> bool:
 
 
 def _directory() -> str | None:
-    """The directory of the cache, which is made if there is none; None if it is not to be used."""
+    """The directory of the cache, created if missing; None if it should not be used."""
     directory: str | None = config.compilation_cache_dir
     if not config.enable_compilation_cache or not directory:
         return None
@@ -167,7 +167,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def _read(file: str, key: str) -> bytes | None:
-    """Read the entry of this key; None if there is none, or it is damaged."""
+    """Read the entry of this key; None if it is missing or damaged."""
     import zlib
 
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -272,7 +272,7 @@ def _warn(directory: str, problem: str) -> None:
 
 
 def _warn_unless_default(directory: str, problem: str) -> None:
-    """A directory that nobody asked for may be missing: without it, programs only start later."""
+    """A default directory may be missing: then programs only start later."""
     if directory != config.option("compilation_cache_dir").default:
         _warn(directory, problem)
 

@@ -1,4 +1,4 @@
-"""Numbers and numpy's arrays become Arrays where they enter this library or leave it."""
+"""Conversion of numbers and numpy arrays to Arrays as they enter or leave this library."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def tree_to_arrays(tree: Any) -> Any:
 
 
 def type_of(x: Any) -> ShapedArray:
-    """The type of a value, or of what has a shape and a dtype and may stand for one."""
+    """The type of a value, or of anything with a shape and a dtype."""
     try:
         return typeof(x)
     except TypeError:
@@ -48,7 +48,7 @@ def is_device(given: Any) -> bool:
 
 
 def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
-    """Raise an error if an array is asked for elsewhere than on the one device.
+    """Raise an error if an array is requested on another device than the only one.
 
     Raises:
         ValueError: `device` is neither None nor that device, or `out_sharding` is not None.

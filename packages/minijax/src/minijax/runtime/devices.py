@@ -1,4 +1,4 @@
-"""Devices: which there are, and bringing arrays to them and back.
+"""Devices: listing them, and moving arrays to them and back.
 
 There is one so far, the CPU, in one process. The functions are those that programs for many
 devices are written with.
@@ -25,7 +25,7 @@ from minijax_stage3 import backend
 
 
 class _AsyncDispatch(Option):
-    """The setting that chooses between the clients of XLA, of which a process makes one."""
+    """The setting that chooses XLA's client, one per process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -202,7 +202,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The kind of the devices that compute unless others are asked for: "cpu".
+    """The platform of the default device: "cpu".
 
     >>> dtype = jnp.float32 if minijax.default_backend() == "cpu" else jnp.bfloat16
     """

@@ -49,7 +49,7 @@ _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 @hiding_frames
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Return True if dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` says.
+    """Return True if dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` does.
 
     >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
     True
@@ -127,7 +127,7 @@ def _is_of_kind(dtype: DType, kind: Any) -> bool:
 
 @hiding_frames
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
-    """The dtype that arrays get where `dtype` is asked for: of 32 bits, unless 64 are enabled.
+    """The dtype that arrays get for a requested `dtype`: 32 bits, unless 64 are enabled.
 
     Raises:
         TypeError: it is not a dtype of numbers.
@@ -173,7 +173,7 @@ def scalar_type_of(x: Any) -> type:
 
 
 def _type_of(x: Any) -> ShapedArray:
-    """The type of an array or a number, or of what a dtype or Python's type of numbers names."""
+    """The type of an array or number, or of a scalar of a given dtype or Python type."""
     numbers = library_number_types()
     if has_type(x) and not isinstance(x, type):
         return typeof(x)

@@ -1,4 +1,4 @@
-"""`ensure_compile_time_eval`: what is known is computed at once, and not written down."""
+"""`ensure_compile_time_eval`: known values are computed at once instead of staged."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from minijax_stage2 import Primitive, Trace, Tracer
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates what depends on no tracer, and leaves the rest to the traces around it."""
+    """Evaluates operations without tracers, and leaves the rest to the enclosing traces."""
 
     transformation = "evaluation at compile time"
 
@@ -24,9 +24,9 @@ class CompileTimeTrace(Trace):
 
 @reusable_context
 def ensure_compile_time_eval() -> Iterator[None]:
-    """In the block of a `with`, what depends on no argument is computed while a function is traced.
+    """A context in which operations on known values are computed during tracing.
 
-    So its value can decide what Python does.
+    So Python can branch on their values.
 
     >>> import minijax
     >>> import minijax.numpy as jnp

@@ -181,7 +181,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def evaluated_by_library(function: Function) -> Function:
-    """Decorator: a function whose primitives this library evaluates, when nothing else is running.
+    """Decorator: this library evaluates the function's primitives, outside of transformations.
 
     Inside a transformation that began in this library its evaluator is at the bottom already.
     """
@@ -215,7 +215,7 @@ def evaluated_by_library(function: Function) -> Function:
 
 
 def made_of_operations(function: Function) -> Function:
-    """Decorator: a function of arrays that calls operations, and is none itself.
+    """Decorator: a function of arrays that calls operations but is not one itself.
 
     Settings that forbid arrays to meet are about its arguments, where it asks for that by
     `promote`. What it computes of them meets as it likes.

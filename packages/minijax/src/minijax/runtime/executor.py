@@ -19,7 +19,7 @@ def executor(
     consts: Sequence[Any],
     out_tree: PyTreeDef,
 ) -> Executor:
-    """The function that executes a compiled jaxpr on the buffers of what is not constant.
+    """The function that executes a compiled jaxpr on the buffers of its non-constant arguments.
 
     Made once for each program, so that a call does as little as can be.
     """

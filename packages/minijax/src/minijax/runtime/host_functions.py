@@ -1,4 +1,4 @@
-"""Python functions in the text of a program, where a number stands for each."""
+"""Python functions in the text of a program, referred to by numbers."""
 
 import itertools
 import re

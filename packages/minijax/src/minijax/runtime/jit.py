@@ -299,7 +299,7 @@ class JittedFunction:
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance becomes the first argument, which must be static or a tree."""
+        """Bind a method: the instance becomes its first argument, static or a tree."""
         return self if instance is None else JittedMethod(self, instance)
 
     def __repr__(self) -> str:
@@ -307,7 +307,7 @@ class JittedFunction:
 
 
 class JittedMethod(functools.partial[Any]):
-    """A jitted function of which the first argument is given: the instance whose method it is."""
+    """A jitted method, bound to its instance as the first argument."""
 
     @property
     def __func__(self) -> Any:

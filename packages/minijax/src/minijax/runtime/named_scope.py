@@ -1,4 +1,4 @@
-"""Names for parts of a program, as those who read it see them."""
+"""Names for parts of a program, shown in its text and in profiles."""
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -35,7 +35,7 @@ class ScopedSource(Source):
 
 
 def _staging_trace() -> Any:
-    """The trace that writes the program that is being staged; None where nothing is."""
+    """The trace that stages the current program; None outside of staging."""
     trace: Any = current_interpreter()
     while not isinstance(trace, JaxprTrace) or isinstance(trace, PartialEvalTrace):
         if trace is None:

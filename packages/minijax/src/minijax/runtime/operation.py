@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # --8<-- [start:operation]
 class Operation(JittedFunction):
-    """A function of arrays that is one program where it is evaluated.
+    """A function of arrays that is evaluated as one program.
 
     It is compiled as a whole, once for the types of its arguments. Where something transforms or
     stages it, it is not a call of a program but the primitives that it is made of.
@@ -53,7 +53,7 @@ class Operation(JittedFunction):
 
 
 class _ListsAsTuples(StaticArguments):
-    """Static arguments: lists and arrays say shapes and axes as well as tuples of ints do."""
+    """Static arguments normalized: shapes and axes may be lists and arrays as well as tuples."""
 
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         return super().split(

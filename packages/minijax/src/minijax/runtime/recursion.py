@@ -10,7 +10,7 @@ _being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_tr
 
 
 class refusing_recursion:
-    """Makes a RecursionError in the block of a `with` say which function calls itself.
+    """A context in which a RecursionError names the function that calls itself.
 
     Arguments:
         caller: the transformation that traces.

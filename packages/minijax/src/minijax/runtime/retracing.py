@@ -114,7 +114,7 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
 
 
 def _leaves_by_name(fun: Any, call: Call) -> dict[str, tuple[ShapedArray, str]]:
-    """For each leaf its type, and whether its argument was passed by position or by name."""
+    """The type of each leaf, and whether its argument was passed by position or by name."""
     args, kwargs = call.in_tree.unflatten(call.in_avals)
     by_position = len(tree_leaves(args))
     ways = ["position" if i < by_position else "name" for i in range(len(call.in_avals))]

@@ -1,4 +1,4 @@
-"""A notice, while XLA is still compiling, when a program takes long: which one, and what helps."""
+"""A notice while XLA compiles a program for long: which program it is, and what may help."""
 
 import logging
 import os
@@ -123,7 +123,7 @@ def _watch() -> None:
 
 
 def _after_fork_in_child() -> None:
-    """The child compiles nothing yet, and has no watcher."""
+    """Reset the state in the child, which compiles nothing and has no watcher."""
     global _changed, _watcher
     _changed, _watcher = threading.Condition(), None
     _running.clear()

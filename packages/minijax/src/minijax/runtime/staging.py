@@ -14,7 +14,7 @@ from minijax_stage3 import ClosedJaxpr
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype, which stand for an array where only its type matters.
+    """A shape and a dtype, in place of an array when only its type matters.
 
     Arguments:
         shape: the sizes of the axes.
@@ -53,7 +53,7 @@ class ShapeDtypeStruct:
         return self.to_aval().size
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
-        """One that differs in what is given by name."""
+        """A copy with the given fields replaced."""
         given = {name: getattr(self, name) for name in self.__slots__} | changes
         return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
@@ -77,7 +77,7 @@ class ShapeDtypeStruct:
 
 
 def struct_of(x: Any) -> ShapeDtypeStruct:
-    """The type of a value, or of what is a type already."""
+    """The type of a value; a type is returned as it is."""
     aval = x if isinstance(x, ShapedArray) else typeof(x)
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
@@ -124,7 +124,7 @@ def make_jaxpr(
 
 @evaluated_by_library
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of what `fun` returns for arguments of certain types. Nothing is computed.
+    """The result types of `fun` for these argument types, without computing anything.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -1,4 +1,4 @@
-"""Static arguments: Python values that a jitted function is compiled for, one by one."""
+"""Static arguments: Python values for each of which a jitted function is compiled."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from minijax_stage2.shown import shown
 
 
 class StaticArguments:
-    """The static arguments of a function: each by position and by name, where it has both.
+    """The static arguments of a function: each by position and by name, if it has both.
 
     The signature of the function is read when that is first asked for: an import makes hundreds.
     """
@@ -107,7 +107,7 @@ class StaticArguments:
 
 
 def exact_type(x: Any) -> Any:
-    """Return what tells equal values apart: their types, the types of items, the sign of zero."""
+    """Return what distinguishes equal values: their types, the types of items, the sign of zero."""
     cls = type(x)
     if cls is float and x == 0.0:
         return cls, str(x)

@@ -133,7 +133,7 @@ def dct(
 def idct(
     x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Any:
-    """The numbers whose `dct` is `x`; the arguments are the same.
+    """The inverse of `dct`; the arguments are the same.
 
     >>> x = jnp.array([1.0, 2.0, 3.0])
     >>> bool(jnp.allclose(minijax.scipy.fft.idct(minijax.scipy.fft.dct(x)), x))

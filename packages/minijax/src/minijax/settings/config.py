@@ -22,7 +22,7 @@ _NOT_OVERRIDDEN: Any = object()
 
 
 class Option:
-    """One setting. `value` is what holds here and now."""
+    """One setting, whose `value` is the current one in this thread."""
 
     def __init__(self, name: str, kind: type | tuple[str | None, ...], default: Any, doc: str):
         self.name = name
@@ -64,7 +64,7 @@ class Option:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
     def update_from_text(self, where: str, text: str) -> None:
-        """As `update`, with a value that is written at some place, as `where` calls it."""
+        """As `update`, with a text that comes from the place called `where`."""
         self.update(self._parse(where, text))
 
     def _parse(self, where: str, text: str) -> Any:
@@ -302,7 +302,7 @@ config = Config()
 
 
 def _user_cache_directory() -> str | None:
-    """Return the operating system's cache directory for this user; None if there is none."""
+    """Return the operating system's cache directory for this user, or None."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         directory = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")

@@ -32,7 +32,7 @@ from minijax_stage2.shaped_array import (
 
 
 class Settings(NamedTuple):
-    """The values of the settings that decide, with the types of arguments, what a program is."""
+    """The values of the settings that affect programs: part of every cache key."""
 
     enable_x64: bool = False
     numpy_dtype_promotion: str = "standard"
@@ -77,7 +77,7 @@ class LibraryNumberTypes(NumberTypes):
             self._let_only_users_be_checked()
 
     def _let_only_users_be_checked(self) -> None:
-        """Check the promotion of what the user passes, and of nothing computed from it.
+        """Check the promotion of values that the user passes, but not of values computed from them.
 
         So there are three of these types: where the user's code runs, all that meets is checked;
         in a function that it calls, the arguments; in what that calls, nothing.
@@ -129,7 +129,7 @@ class LibraryNumberTypes(NumberTypes):
             raise type(error)(f"{x} cannot be converted to {dtype}") from None
 
     def require_path(self, avals: Sequence[ShapedArray]) -> None:
-        """Numbers of less than a byte and floats of a byte meet nothing but what has no width."""
+        """Numbers of less than a byte and floats of a byte promote only with weak types."""
         for alone in avals:
             if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
                 continue
@@ -176,7 +176,7 @@ class LibraryNumberTypes(NumberTypes):
 
 
 class set_number_types:
-    """Says for the block of a `with` what the types of numbers are; elsewhere they are numpy's."""
+    """A context with the library's number types; elsewhere they are numpy's."""
 
     __slots__ = ("chosen", "previous")
 
@@ -222,7 +222,7 @@ def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
 
 
 def types_here() -> LibraryNumberTypes:
-    """The types of numbers in what is running: a function of the library, or the user's code."""
+    """The number types of the running code: a function of the library, or the user's."""
     numbers = number_types()
     return library_number_types() if numbers is numpys_types else numbers  # type: ignore[return-value]
 
@@ -261,7 +261,7 @@ _changing = Lock()
 
 
 def library_number_types() -> LibraryNumberTypes:
-    """The types of numbers as the settings say."""
+    """The number types chosen by the settings."""
     return _here.get().numbers
 
 

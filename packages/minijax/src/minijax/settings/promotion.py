@@ -1,4 +1,4 @@
-"""Promotion of the arguments of a function, where settings may forbid it.
+"""Promotion of the arguments of a function, which settings may forbid.
 
 `numpy_dtype_promotion` and `numpy_rank_promotion` are about what the user passes together. A
 function of the library calls these on its arguments; what it computes of them meets as it likes.
@@ -13,7 +13,7 @@ from minijax_stage2.shaped_array import number_types
 
 
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
-    """Arguments of one dtype, and of one shape or scalar, which is what primitives take.
+    """Arguments converted to one dtype, and to one shape or scalar, as primitives require.
 
     With `inexact`, that dtype is one of real or complex numbers.
 
@@ -38,7 +38,7 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
 
 
 def weak_if_all_are(out: Any, *operands: Any) -> Any:
-    """`out`, which is not weak unless all operands that it was made of are."""
+    """`out`, weak only if all operands that it was computed from are."""
     aval = typeof(out)
     if not aval.weak_type or all(typeof(x).weak_type for x in operands):
         return out
@@ -71,7 +71,7 @@ def require_one_count(caller: str, leading: Iterable[int]) -> None:
 
 
 def _checking() -> LibraryNumberTypes | None:
-    """The types of numbers, where they have to be asked whether arguments may meet."""
+    """The number types, if they restrict the promotion of arguments."""
     numbers = number_types()
     if isinstance(numbers, LibraryNumberTypes) and numbers.checks_arguments:
         return numbers

@@ -29,7 +29,7 @@ def set_all(namespace: Namespace) -> None:
 
 
 def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
-    """Set `__all__` of a facade, whose names come from modules by `from ... import *`.
+    """Set `__all__` of a facade that re-exports modules with `from ... import *`.
 
     Arguments:
         namespace: `globals()` of the facade.

@@ -1,4 +1,4 @@
-"""The version of the library, which is that of the installed distribution."""
+"""The version of the library, that of the installed distribution."""
 
 
 def installed_version() -> str | None:

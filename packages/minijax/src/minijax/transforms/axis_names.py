@@ -63,7 +63,7 @@ def _indices(size: int) -> Any:
 
 
 def require_hashable(name: Hashable) -> None:
-    """Raise an error if what is given as the name of an axis cannot be one."""
+    """Raise an error if a value cannot be an axis name."""
     try:
         hash(name)
     except TypeError:
@@ -94,7 +94,7 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 
 
 def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
-    """The axis that is mapped over by the trace whose rule is running.
+    """The mapped axis of the trace whose rule is running.
 
     A rule runs where that trace does not: its own axis is the one that is out of sight.
     """
@@ -138,7 +138,7 @@ def map_flat(
 def _resume(
     trace: BatchTrace, f: Callable[..., list[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """`vmap_flat` by the trace that is mapping: what `f` closes over may be its own.
+    """`vmap_flat` in the current trace: `f` may close over that trace's tracers.
 
     It goes on above the current trace, which may lie below the one it had begun above.
     """

@@ -1,4 +1,4 @@
-"""`checkpoint`: a function of which reverse mode keeps little, and computes the rest once more."""
+"""`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
@@ -135,7 +135,7 @@ def checkpoint(
 
 @evaluated_by_library
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x`, an array or a pytree of arrays, by a name that policies of `checkpoint` know it by.
+    """`x`, a pytree of arrays, under a name that `checkpoint` policies can refer to.
 
     Arguments:
         x: an array or a pytree of arrays.
@@ -226,7 +226,7 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
 
 
 class _Halves(NamedTuple):
-    """The known half of a program, and the unknown half, which recomputes what was not saved.
+    """The known half of a program, and the unknown half, which recomputes unsaved values.
 
     `known` returns the known results and then what is kept. `waiting`, a set of parameters, takes
     what is kept, then some of the known arguments, then the unknown ones.

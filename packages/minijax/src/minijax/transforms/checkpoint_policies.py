@@ -155,7 +155,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """`dots_with_no_batch_dims_saveable`: what would be moved to other memory is kept where it is.
+    """`dots_with_no_batch_dims_saveable`: values are kept in place instead of offloaded.
 
     Arguments:
         offload_src, offload_dst: the kinds of memory; of no effect.

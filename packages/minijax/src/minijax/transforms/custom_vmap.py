@@ -149,7 +149,7 @@ def _apply_rule(
     batched: Flags,
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
-    """The user's rule as a `BatchRule`, and what it returns, checked."""
+    """The user's rule as a `BatchRule`, with its results checked."""
     what = f"custom_vmap: the rule `{name_of(rule)}`"
     if any(batched[:num_consts]):
         raise TypeError(
@@ -264,7 +264,7 @@ def _jvp_of_rule(
 
 
 def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict[str, Any]] | None:
-    """The operands and parameters of the call whose derivative this is, if they are known."""
+    """The operands and parameters of the call differentiated here, if they are known."""
     if params["primal_call"] is None:
         return None
     num_consts, num_primals, primal_params = params["primal_call"]
@@ -273,7 +273,7 @@ def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict
 
 
 def _partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
-    """The call is made at once. Its derivative waits, and computes what it needs of it again."""
+    """Call at once; the derivative is deferred, and recomputes what it needs."""
     known = _known_call(unknown_ins, eqn.params)
     if known is None:
         return PartialEqns([], eqn)

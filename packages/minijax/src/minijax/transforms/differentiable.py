@@ -1,4 +1,4 @@
-"""Checks of what is differentiated: real numbers, and others where options say so."""
+"""Checks of differentiated values: real numbers, and others if options allow them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from minijax_stage4.grad import require_scalar
 def require_differentiable(
     chosen: ChosenArguments, inputs: Sequence[Any], holomorphic: bool, allow_int: bool
 ) -> None:
-    """Raise an error if there is no differentiating with respect to the chosen arguments.
+    """Raise an error if the chosen arguments are not differentiable.
 
     With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
     """

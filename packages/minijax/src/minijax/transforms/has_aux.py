@@ -1,4 +1,4 @@
-"""Functions that return more than what is differentiated: `has_aux=True`."""
+"""Functions with auxiliary results, which are not differentiated: `has_aux=True`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ class WithAux:
         return out
 
     def aux(self) -> Any:
-        """Return what was kept once the transformation has ended, without its tracers."""
+        """Return the auxiliary results after the transformation, without its tracers."""
         return tree_map(_opened, self.kept)
 
 

@@ -84,7 +84,7 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
 ) -> Function:
-    """The gradient of a function whose result is one real number.
+    """The gradient of a function whose result is a real scalar.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -132,7 +132,7 @@ def grad(
 def _with_gradient(
     fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[[Any, Any], Any]:
-    """A function of the arguments of `fun`: its value, its gradient, and what comes besides."""
+    """A function of the arguments of `fun`, of its value, gradient and auxiliary results."""
     chosen = ChosenArguments("grad", fun, argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
@@ -370,7 +370,7 @@ def vmap(
 
 
 def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
-    """The result with the sum over all examples in place of what must not differ between them."""
+    """The result, with values that must not be batched summed over the examples."""
 
     def summed(axis: int | None, leaf: Any) -> Any:
         (value,), (dim,) = trace.unbox([leaf])
@@ -483,7 +483,7 @@ def hessian(
 
 
 def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
-    """Stage 4's, with options that say what may be differentiated."""
+    """As stage 4's, with options for complex and integer arguments."""
     chosen = ChosenArguments("jacrev", fun, argnums)
 
     @wraps(fun)
@@ -502,7 +502,7 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
 
 
 def _zero_of_integer(x: Any, ct: Any) -> Any:
-    """A cotangent; that of an integer, which has no bits, as a zero of its dtype."""
+    """A cotangent; the empty one of an integer becomes a zero of its dtype."""
     aval = stage2.typeof(x)
     return ct if is_inexact(aval.dtype) else np.zeros(aval.shape, aval.dtype)
 

@@ -70,7 +70,7 @@ def compile_calling(
 
 
 def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFunction:
-    """`function`, whose exceptions are kept: XLA passes on no more than their text."""
+    """`function` with its exceptions recorded: XLA passes on only their text."""
 
     def call(*args: Any) -> tuple[Any, ...]:
         try:

@@ -1,4 +1,4 @@
-"""The client of XLA: what it is, what devices it has, and its registries."""
+"""The client of XLA: its kind, devices and registries."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ def default_device() -> Device:
 
 
 def device_class() -> type:
-    """The class of all devices, for which no client is made."""
+    """The class of all devices, available without making a client."""
     return import_module("jaxlib._jax").Device  # type: ignore[no-any-return]
 
 
 def pytree_registry() -> Any:
-    """A new registry of pytree nodes in C++, which knows None, tuples, lists, and dicts."""
+    """A new registry of pytree nodes in C++, with None, tuples, lists, and dicts."""
     make = import_module("jaxlib._jax").pytree.PyTreeRegistry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
     return make(**{f"enable_{kind}": True for kind in kinds})
@@ -47,5 +47,5 @@ def fingerprint() -> tuple[str, ...]:
 
 
 def xla_flags() -> str:
-    """Return the environment variable XLA_FLAGS as it was when XLA read it."""
+    """Return the value that XLA read from the environment variable XLA_FLAGS."""
     return get_backend().xla_flags

@@ -24,7 +24,7 @@ def _without_avx512(match: re.Match[bytes]) -> bytes:
 def executor_of_one(
     executable: Executable, make: Callable[[Buffer, Any], Any], aval: Any
 ) -> Callable[[Sequence[Buffer]], Any]:
-    """`execute` for one result, given as `make(buffer, aval)`: a call does what it must."""
+    """`execute` for one result, made by `make(buffer, aval)`, with the least work per call."""
     if type(executable) is not Executable:  # which does more than launch a program
         return lambda buffers: make(executable.execute(buffers)[0], aval)
     launch, handlers = executable.launch, executable.handlers
@@ -99,7 +99,7 @@ def to_portable(text: str) -> bytes:
 
 
 def from_portable(data: bytes) -> tuple[str, str]:
-    """The text of a module from what `to_portable` gave, and the type of its `main`.
+    """The text of a module from the result of `to_portable`, and the type of its `main`.
 
     Raises:
         RuntimeError: XLA cannot read the data.

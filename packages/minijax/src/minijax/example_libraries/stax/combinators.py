@@ -13,7 +13,7 @@ from minijax_stage2.shown import shown
 
 @hiding_frames
 def serial(*layers: Layer) -> Layer:
-    """One layer after another: each takes what the one before returns.
+    """Layers in sequence: the output of each is the input of the next.
 
     Arguments:
         layers: at least one.

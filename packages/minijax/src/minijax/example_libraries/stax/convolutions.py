@@ -23,7 +23,7 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A convolution, to whose output one number for each channel is added.
+    """A convolution with a bias for each channel.
 
     Arguments:
         dimension_numbers: three strings that name the axes of inputs, kernel and outputs, as
@@ -64,7 +64,7 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution, whose output is larger than its input; arguments as `GeneralConv`.
+    """A transposed convolution, which enlarges its input; arguments as `GeneralConv`.
 
     >>> from minijax import random
     >>> dimensions = ("NHC", "HIO", "NHC")

@@ -22,7 +22,7 @@ from minijax.nn import (
 
 
 def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-    """`init_fun` of a layer that has no parameters and keeps the shape."""
+    """`init_fun` of a layer without parameters that keeps the shape."""
     return input_shape, ()
 
 

@@ -53,7 +53,7 @@ from minijax_stage4.transpose import UndefPrimal, nonlinear_in
 
 
 class Equations(NamedTuple):
-    """The parts of linear equations: two maps, and what solves for either of them.
+    """The parts of a linear system: the map, its transpose, and a solver for each.
 
     They are programs, or what belongs to each, such as its constants. Where nobody says how to
     solve the transposed equations, their two parts have no program.

@@ -1,4 +1,4 @@
-"""Loops as Python runs them, where `disable_jit` has them run so."""
+"""Loops run by Python, for `disable_jit`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Contents of functions: what their programs depend on besides the types of their arguments.
+"""Contents of functions: everything their programs depend on besides argument types.
 
 What is looked at: variables that a function closes over, its defaults, the global variables that
 its code names, and the same of the functions found there; the instance of a method, and its
@@ -34,7 +34,7 @@ from minijax_stage2 import Tracer
 
 
 class UnknownContents(Exception):
-    """A function reaches something of which nobody knows whether it is the same as before."""
+    """A function refers to something that cannot be compared with its earlier state."""
 
 
 class Contents:
@@ -168,13 +168,13 @@ class Contents:
             self.add(part)
 
     def _add_jitted(self, f: Any) -> None:
-        """A jitted function has what it traced; one that is inlined is traced again."""
+        """A jitted function counts by its traced program; an inlined one is traced again."""
         self._add_identity(f)
         if getattr(f, "is_users", True) and getattr(f, "_inside", None) is not None:
             self.add(f._inside)
 
     def _add_module(self, module: ModuleType) -> None:
-        """A module, of which the attributes count that the code names."""
+        """A module counts by the attributes that the code names."""
         if self._is_again((id(module), self._names)):
             return
         self._add_identity(module)
@@ -206,7 +206,7 @@ class Contents:
         self.key.append("end")
 
     def _add_instance(self, x: Any) -> None:
-        """An object that has attributes and nothing else, such as slots or what C knows of it."""
+        """An object with attributes and no other state, such as slots or C data."""
         cls = type(x)
         is_plain = cls.__basicsize__ == _Plain.__basicsize__ and hasattr(x, "__dict__")
         if not is_plain or isinstance(x, Tracer):

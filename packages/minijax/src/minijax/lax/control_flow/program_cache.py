@@ -146,7 +146,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
 def _trace(
     f: FlatFunction, avals: tuple[ShapedArray, ...], name: str, contents: Contents
 ) -> tuple[Executor | None, bool]:
-    """Return the executor of a call, None with tracers in it; and whether to cache it."""
+    """Return the executor of a call, None if it has tracers; and whether to cache it."""
     closed = stage_body(f, avals, name, None)
     consts = closed.consts
     if any(isinstance(x, Tracer) for x in consts):

@@ -1,4 +1,4 @@
-"""`scan`: a body that runs once for each element of its arguments, and what is made of it."""
+"""`scan`: a loop over the elements of arrays, and the loops built on it."""
 
 import operator
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def _scan(
     unroll: int | bool,
     counts: bool = False,
 ) -> Any:
-    """`scan`, or with `counts` a `fori_loop`: of its carry users know the last entry."""
+    """`scan`, or with `counts` a `fori_loop`, whose users see only the last entry of the carry."""
     require_function("scan", f)
     if type(reverse) is not bool:
         require_fit("scan", "reverse", reverse, bool)

@@ -1,4 +1,4 @@
-"""The primitive of `scan`: its operands, its type, and what its results depend on."""
+"""The primitive of `scan`: its operands, its type, and its dependence analysis."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -123,7 +123,7 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
 
 
 def _in_a_loop_of_its_own(eqn: JaxprEqn) -> JaxprEqn:
-    """An equation that waits. XLA merges nothing of it with what the other loop computed."""
+    """A deferred equation, which XLA does not merge with what the other loop computed."""
     if "prevent_cse" not in eqn.params:
         return eqn
     params = {**eqn.params, "prevent_cse": False}

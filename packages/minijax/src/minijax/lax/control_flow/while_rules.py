@@ -225,7 +225,7 @@ def _until_all_end(
 
 
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    """The loop of what is known, and the whole one for the rest.
+    """The loop of the known values, and the whole loop for the rest.
 
     What the rest needs of each round cannot be kept: nobody knows how many rounds there will be.
     """
@@ -247,7 +247,7 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 
 
 def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
-    """The loop, which runs once more, without what it has done already."""
+    """The loop that runs again, without the effects that have run already."""
     return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
 
 
@@ -285,7 +285,7 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
 def _smaller_loop(
     params: dict[str, Any], used_outs: Sequence[bool]
 ) -> tuple[dict[str, Any], list[bool]]:
-    """The loop without what neither the condition nor a result that is used needs."""
+    """The loop without values that neither the condition nor a used result needs."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
     cond_program, cond_used = dce_jaxpr(cond_jaxpr)

@@ -113,7 +113,7 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Any:
-    """The convolution that goes back: what a convolution with these strides makes small, large.
+    """The transposed convolution, which enlarges what a convolution with these strides shrinks.
 
     Arguments:
         lhs: the input.
@@ -174,7 +174,7 @@ def conv_transpose(
 
 
 def _transposed(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding that undoes one which is said in a word."""
+    """The padding that reverses a padding given by name."""
     if padding == "VALID":
         return window - 1, stride - 1 + max(window - stride, 0)
     if padding != "SAME":

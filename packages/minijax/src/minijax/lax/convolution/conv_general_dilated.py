@@ -1,4 +1,4 @@
-"""Convolution: a kernel moves over an input, and sums of products are taken where it stands.
+"""Convolution: sums of products of a kernel and the windows of an input.
 
 Along one spatial axis, where `o` counts in the result, `k` in the kernel and `i` in the input,
 products are taken where
@@ -135,7 +135,7 @@ def conv_general_dilated(
 
 
 def _require_preferred(caller: str, dtype: np.dtype[Any], how: dict[str, Any]) -> None:
-    """Raise TypeError unless sums of products of a dtype can have the dtype that is asked for."""
+    """Raise TypeError unless sums of products of a dtype can have the requested dtype."""
     wanted = how.get("preferred_element_type", dtype)
     kinds = {"i": "if", "u": "iuf", "f": "f", "c": "c"}.get(_kind(dtype), "iufcb")
     if _kind(wanted) not in kinds or (_kind(dtype) != "b" and width(wanted) < width(dtype)):
@@ -311,7 +311,7 @@ def _transpose_in_kernel(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> 
 def _sizes(
     lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict[str, Any]
 ) -> list[list[int]]:
-    """The sizes of the spatial axes of input, kernel and result, with what is between elements."""
+    """The spatial sizes of input, kernel and result, including dilation."""
     dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
     return [
         list(map(dilated, spatial_sizes(aval.shape, spec), dilation))
@@ -333,7 +333,7 @@ def _convolve(lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
-    """`x` with its groups no longer along the axis `source` but along `destination`."""
+    """`x` with its groups moved from the axis `source` to `destination`."""
     if groups == 1:
         return x
     return _fold(*_unfold(x, source, 1, groups), destination, 1)
@@ -376,7 +376,7 @@ def _vmap_of_nothing(
 
 
 def _fold(x: Any, dim: Any, axis: int, groups: int) -> Any:
-    """`x` with its axis `dim` made part of the axis `axis` of what is left, inside of groups."""
+    """`x` with its axis `dim` merged into the remaining axis `axis`, inside of groups."""
     shape = [size for n, size in enumerate(typeof(x).shape) if n != dim]
     count = typeof(x).shape[dim]
     rest = [n for n in range(len(shape) + 1) if n != dim]

@@ -41,7 +41,7 @@ def conv_dimension_numbers(
     rhs_shape: Sequence[int],
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
-    """The numbers of the axes that letters, or nothing at all, stand for.
+    """The axis numbers from letters, or from None.
 
     Arguments:
         lhs_shape: the shape of the input.
@@ -85,7 +85,7 @@ def conv_dimension_numbers(
 
 @hiding_frames
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The numbers of the axes that letters stand for, as `conv_dimension_numbers` has it.
+    """The axis numbers from letters, as in `conv_dimension_numbers`.
 
     >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
@@ -129,7 +129,7 @@ def spatial_sizes(shape: Sequence[int], spec: Sequence[int]) -> Shape:
 
 
 def dilated(size: int, dilation: int) -> int:
-    """The size of an axis once there are `dilation - 1` holes between its elements."""
+    """The size of an axis with `dilation - 1` holes between its elements."""
     return (size - 1) * dilation + 1 if size else 0
 
 

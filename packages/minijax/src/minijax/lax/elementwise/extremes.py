@@ -50,7 +50,7 @@ smaller = binary(
 
 @operation
 def max(x: Any, y: Any) -> Any:
-    """The larger of `x` and `y`; not a number where one of them is not.
+    """The larger of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
 
@@ -63,7 +63,7 @@ def max(x: Any, y: Any) -> Any:
 
 @operation
 def min(x: Any, y: Any) -> Any:
-    """The smaller of `x` and `y`; not a number where one of them is not.
+    """The smaller of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
 
@@ -92,7 +92,7 @@ clamp_p = Primitive("clamp")
 
 @operation
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """`x`, but `min` where it is smaller, and `max` where it is larger; the derivative there is 0.
+    """`x` limited to the range from `min` to `max`; outside, the derivative is 0.
 
     Arguments:
         min: the lower bound, a scalar or an array that meets `x`.
@@ -109,7 +109,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
 
 def _where_ordered(t: Any, *increasing: Any) -> Any:
-    """The tangent where each operand, or its real part, is less than the next, else 0."""
+    """The tangent where the operands, or their real parts, are in ascending order, else 0."""
     parts = [real(x) if typeof(x).dtype.kind == "c" else x for x in increasing]
     for smaller_one, larger_one in itertools.pairwise(parts):
         t = where(lt(smaller_one, larger_one), t, 0)

@@ -71,7 +71,7 @@ reduce_precision_p = Primitive("reduce_precision")
 
 @operation(static=("exponent_bits", "mantissa_bits"))
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """`operand` rounded to what a float of so many bits can hold; its dtype stays.
+    """`operand` rounded to a float with these numbers of bits, in its own dtype.
 
     Raises:
         TypeError: `operand` is not real.

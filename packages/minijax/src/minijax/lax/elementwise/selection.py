@@ -17,7 +17,7 @@ from minijax_stage2 import typeof
 
 @operation
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """Element by element `on_true` where `pred` holds, else `on_false`.
+    """`on_true` where `pred` is true, else `on_false`, element by element.
 
     Raises:
         TypeError: the two differ in dtype or shape, or `pred` is neither boolean nor integer.
@@ -30,7 +30,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
 @operation
 def select_n(which: Any, *cases: Any) -> Any:
-    """Element by element that one of the cases whose number is in `which`.
+    """The case whose number is in `which`, element by element.
 
     Arguments:
         which: booleans, which choose between two cases, or integers, from 0 on.
@@ -69,7 +69,7 @@ def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
 
 @operation
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """Element by element `x` where `condition` holds, else `y`."""
+    """`x` where `condition` is true, else `y`, element by element."""
     require_meeting(x, y)
     require_one_rank(condition, x, y)
     return stage2.where(condition, x, y)

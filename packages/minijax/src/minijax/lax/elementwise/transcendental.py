@@ -162,7 +162,7 @@ _one_minus_square = unary(
 
 
 def _slope_of_asinh(x: Any) -> Any:
-    """`1 / sqrt(x**2 + 1)`, where no square overflows.
+    """`1 / sqrt(x**2 + 1)`, without overflow in the square.
 
     By what they are scaled, numerator and denominator, changes nothing: it is held constant.
     """

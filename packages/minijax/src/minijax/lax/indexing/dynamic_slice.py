@@ -1,4 +1,4 @@
-"""Slices of static sizes that begin where the program says when it runs.
+"""Slices of static sizes that begin at traced indices.
 
 Where a slice does not lie inside the array altogether, it is moved inside.
 """
@@ -344,7 +344,7 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """`dynamic_slice` along one axis, of which `slice_size` elements are taken.
+    """`dynamic_slice` of `slice_size` elements along one axis.
 
     >>> lax.dynamic_slice_in_dim(jnp.arange(12).reshape(2, 6), 3, 2, axis=1)
     Array([[ 3,  4],

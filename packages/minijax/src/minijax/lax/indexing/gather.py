@@ -1,4 +1,4 @@
-"""Gathering: slices of an array, from wherever an array of indices says.
+"""Gathering: slices of an array at the positions in an array of indices.
 
 Each position of the indices, but for their last axis, is one slice; the last axis holds where it
 begins. `scatter` puts slices where they would be gathered, and is its transpose.
@@ -61,7 +61,7 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """Slices of `operand` that begin where `start_indices` says.
+    """Slices of `operand` that begin at `start_indices`.
 
     Arguments:
         operand: the array.
@@ -262,7 +262,7 @@ def bounds_of_indices(b: FunctionBuilder, indices: Value, bounds: Sequence[int])
 
 
 def _is_inside(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
-    """For each slice whether it lies inside the array."""
+    """A mask of the slices that lie inside the array."""
     truth = ShapedArray(indices.aval.shape, np.bool_)
     zero = b.constant(0, ShapedArray((), indices.aval.dtype))
     (above,) = lowering_rules[ge_p](b, [truth], indices, zero)
@@ -284,7 +284,7 @@ def i64_array(sizes: Sequence[int]) -> str:
 
 
 def default_fill_value(dtype: np.dtype[Any]) -> Any:
-    """Return the value of elements out of bounds: of keys, the one whose bits are all ones."""
+    """Return the value of elements out of bounds; for keys, the one whose bits are all ones."""
     if is_inexact(dtype):
         return np.nan
     if dtype.kind == "b":
@@ -338,7 +338,7 @@ def _vmap_gather(
 
 
 def after(axes: Dims) -> Dims:
-    """The numbers of these axes once another one stands before all of them."""
+    """The numbers of these axes after an axis is inserted in front."""
     return tuple(axis + 1 for axis in axes)
 
 
@@ -407,7 +407,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
 
 
 def _counted_on(indices: Any, size: int) -> Any:
-    """The remainders of indices by a size, none of them negative."""
+    """The nonnegative remainders of indices by a size."""
     remainders = rem(indices, size)
     return where(lt(remainders, 0), add(remainders, size), remainders)
 

@@ -244,7 +244,7 @@ def _function(
     primitive: Primitive,
     prepare: Callable[[Any], Any] = lambda updates: updates,
 ) -> Any:
-    """The function `name` that scatters what `prepare` makes of the updates."""
+    """The function `name`, which scatters the updates after `prepare`."""
 
     def function(
         operand: Any,
@@ -273,7 +273,7 @@ def _function(
 
 
 def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """Gather from `x` where updates of that shape would go; 0 where they are dropped."""
+    """Gather from `x` at the positions of updates of that shape; 0 where they are dropped."""
     options = dict(params)
     numbers = options.pop("dimension_numbers")
     sizes = window_sizes(typeof(x), updates, numbers)
@@ -282,7 +282,7 @@ def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) 
 
 
 def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """For each element of the updates whether it is the one that stays where it was put.
+    """A mask of the updates that remain where several go to one position.
 
     Every index scatters its number, and sees whose number it finds there.
     """
@@ -315,7 +315,7 @@ def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
 
 
 def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
-    """The rule of what is linear in array and updates together: itself, of the tangents."""
+    """The rule of a scatter that is linear in array and updates together: itself, of tangents."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents

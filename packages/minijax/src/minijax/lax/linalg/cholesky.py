@@ -69,7 +69,7 @@ def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
-    """By LAPACK, which takes a fraction of the time of what XLA makes of `stablehlo.cholesky`."""
+    """Lower to LAPACK, which is several times faster than XLA's `stablehlo.cholesky`."""
     info = lapack.info_type(x.aval.shape[:-2])
     factor, failed = lapack.call(
         b, "potrf", [x], [*out_avals, info], x.aval.ndim - 2, {"uplo": "L"}, in_place={0: 0}

@@ -1,4 +1,4 @@
-"""The LU decomposition with partial pivoting, and what is computed by it."""
+"""The LU decomposition with partial pivoting, and the functions computed with it."""
 
 from collections.abc import Sequence
 from typing import Any

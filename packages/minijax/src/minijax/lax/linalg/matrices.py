@@ -1,4 +1,4 @@
-"""Matrices in the last two axes of an array: what the decompositions have in common."""
+"""Matrices in the last two axes of an array: helpers of the decompositions."""
 
 from collections.abc import Sequence
 from typing import Any

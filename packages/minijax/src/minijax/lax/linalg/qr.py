@@ -84,7 +84,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
 
 @operation
 def householder_product(a: Any, taus: Any) -> Any:
-    """The product of the reflections that the columns of `a` and the factors `taus` stand for.
+    """The product of the reflections given by the columns of `a` and the factors `taus`.
 
     >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
     >>> q = lax.linalg.householder_product(reflections, taus)

@@ -1,4 +1,4 @@
-"""Systems of equations whose matrices are triangular."""
+"""Linear systems with triangular matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -135,7 +135,7 @@ def _conjugate(b: FunctionBuilder, x: Value) -> Value:
 
 
 def _in_matrix(t: Any, x: Any, a: Any, b: Any, **params: bool) -> Any:
-    """The tangent of the solution where the matrix changes: a system with the same matrix."""
+    """The tangent of the solution with respect to the matrix: a system with the same matrix."""
     offset = 1 if params["unit_diagonal"] else 0
     t = tril(t, -offset) if params["lower"] else triu(t, offset)
     t = mT(t) if params["transpose_a"] else t

@@ -1,4 +1,4 @@
-"""Systems of equations whose matrices have three diagonals."""
+"""Linear systems with tridiagonal matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -90,7 +90,7 @@ def _lower(
 
 
 def _shifted(x: Any, axis: int, by: int) -> Any:
-    """`x` moved along an axis, counted from the end; zeros take the place of what comes from none.
+    """`x` shifted along an axis, counted from the end, and filled with zeros.
 
     `by` is 1 or -1: towards larger or smaller indices.
     """

@@ -1,4 +1,4 @@
-"""Scans: what the elements up to each element combine to.
+"""Scans: cumulative reductions along an axis.
 
 An associative scan takes all elements at once, in twice as many rounds as their number has bits.
 The functions of one operation are primitives, for which XLA does so.
@@ -136,7 +136,7 @@ def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
 
 
 def _interleave(x: Any, y: Any, axis: int) -> Any:
-    """x[0], y[0], x[1], y[1], ... where `x` may have one element more than `y`."""
+    """x[0], y[0], x[1], y[1], ...; `x` may have one element more than `y`."""
     size_x, size_y = typeof(x).shape[axis], typeof(y).shape[axis]
     join = bitwise_or if typeof(x).dtype == np.bool_ else add
 
@@ -250,7 +250,7 @@ def _cumulative(
 
 
 def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:
-    """For each element the one before it, and `first` where there is none."""
+    """The previous element of each element; `first` for the first one."""
     shape = typeof(x).shape
     size = shape[axis]
     alone = full_like(x, first, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
@@ -314,7 +314,7 @@ def _scan_in_blocks(
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    """`log(exp(x) + exp(y))`; where both are the same infinity, that."""
+    """`log(exp(x) + exp(y))`, also if both are the same infinity."""
     larger, smaller = maximum(x, y), minimum(x, y)
     gap = sub(larger, smaller)
     is_number = eq(gap, gap)  # inf - inf is NaN

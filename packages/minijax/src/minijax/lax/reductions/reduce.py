@@ -1,4 +1,4 @@
-"""Reductions by any computation, and products, whose derivatives are found in the same way.
+"""Reductions with any computation, and products, which share their derivative rules.
 
 Halves of the array are combined with each other until one element is left. That is no faster than
 what XLA does with a reduction, but it is made of primitives that have derivatives.
@@ -102,7 +102,7 @@ def _rows(x: Any, start: int, limit: int) -> Any:
 
 
 def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
-    """For each element its tangent times all others, also where some are zero."""
+    """The tangent of each element times all other elements, correct even if some are zero."""
     if 0 in [typeof(x).shape[axis] for axis in axes]:
         return None
 
@@ -198,7 +198,7 @@ def is_number(x: Any, number: Any) -> bool:
 
 
 def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
-    """Raise an error if operands differ in shape, or their inits are none of them.
+    """Raise an error if operands differ in shape, or their initial values do not fit.
 
     Where `exact` a Python number, too, must have the dtype of its operand.
     """
@@ -213,7 +213,7 @@ def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) ->
 
 
 def halves(values: Values) -> tuple[Values, Values]:
-    """Split what belongs to the operands from what belongs to the numbers that they begin with."""
+    """Split the values for operands from those for initial values."""
     count = len(values) // 2
     return values[:count], values[count:]
 

@@ -31,17 +31,17 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def smallest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that no other is below."""
+    """The smallest number of a dtype."""
     return _bounds(dtype)[0]
 
 
 def largest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that no other is above."""
+    """The largest number of a dtype."""
     return _bounds(dtype)[1]
 
 
 def all_bits(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype whose bits are all ones."""
+    """The number of a dtype with all bits set."""
     return True if dtype == np.bool_ else ~dtype.type(0)
 
 

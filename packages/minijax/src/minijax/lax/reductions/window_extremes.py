@@ -1,4 +1,4 @@
-"""The largest and smallest elements of windows, whose gradients go to one element of each.
+"""The largest and smallest elements of windows; the gradient goes to one element of each.
 
 A tangent is gathered from where the element was selected; a cotangent is scattered to there. Each
 is the transpose of the other. Where elements tie, the first is selected.
@@ -145,7 +145,7 @@ def _scatter(
 
 
 def _whole(shape: Shape, window_dimensions: Shape, window_strides: Shape) -> dict[str, Any]:
-    """All that says where windows are, without padding and dilation."""
+    """The window parameters other than padding and dilation."""
     return {
         "window_dimensions": window_dimensions,
         "window_strides": window_strides,

@@ -281,7 +281,7 @@ def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
 
 
 def pad_or_crop(x: Any, padding_value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
-    """`pad`, where what is to be added at an end may be negative."""
+    """`pad` with possibly negative padding at either end."""
     padded = pad(x, padding_value, [(max(a, 0), max(b, 0), gap) for a, b, gap in config])
     shape = typeof(padded).shape
     if all(low >= 0 and high >= 0 for low, high, _ in config):

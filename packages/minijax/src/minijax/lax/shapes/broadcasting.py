@@ -54,7 +54,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 @operation(static="rank")
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """`x` with as many axes of size 1 in front as it lacks to have `rank` axes.
+    """`x` with axes of size 1 in front, so that it has `rank` axes.
 
     >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
     (1, 1, 2, 3)
@@ -64,7 +64,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 @operation(static=("shape", "broadcast_dimensions"))
 def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
-    """`operand` repeated to `shape`, where its axes become the axes `broadcast_dimensions`.
+    """`operand` broadcast to `shape`; its axes become the axes `broadcast_dimensions`.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
@@ -77,7 +77,7 @@ def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[
 
 @operation(static="reps")
 def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """`operand` side by side with itself along each axis, as often as `reps` says.
+    """`operand` repeated `reps` times along each axis.
 
     Raises:
         TypeError: `reps` has not one number for each axis.

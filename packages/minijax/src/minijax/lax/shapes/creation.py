@@ -69,7 +69,7 @@ def full_like(
 
 
 def _key_of(value: Any) -> Any:
-    """A key both words of which are a number; a key stays as it is."""
+    """A key with both words equal to a number; a key is returned as it is."""
     if typeof(value).dtype == key_dtype:
         return value
     return random_wrap(full((2,), value, np.uint32))
@@ -138,7 +138,7 @@ declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 
 @operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
-    """The array of `shape` whose elements are their own index along the axis `dimension`.
+    """The array of `shape` in which each element is its index along the axis `dimension`.
 
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
     Array([[0, 1, 2],
@@ -164,7 +164,7 @@ def iota(dtype: Any, size: int) -> Any:
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
-    """An array of which only shape and dtype count; it holds zeros. `out_sharding` is None.
+    """An array of zeros, for use when only shape and dtype matter. `out_sharding` must be None.
 
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)

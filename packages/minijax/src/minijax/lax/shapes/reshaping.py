@@ -39,7 +39,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 
 @operation(static="dimensions")
 def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
-    """`array` with axes of size 1, where `dimensions` says they stand in the result.
+    """`array` with axes of size 1 inserted at the positions `dimensions` of the result.
 
     >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
     (1, 2, 3, 1)

@@ -23,7 +23,7 @@ Padding = str | Sequence[tuple[int, int]]
 
 @evaluated_by_library
 def dtype(x: Any) -> np.dtype[Any]:
-    """The dtype of a value, or the dtype that a type or a name stands for.
+    """The dtype of a value, or the dtype denoted by a type or a name.
 
     It has 32 bits where numbers here have no more.
 
@@ -64,7 +64,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """The shape of the result of `reduce_window`, whose arguments these are.
+    """The result shape of `reduce_window` for these arguments.
 
     >>> reduce_window_shape_tuple((6,), (2,), (2,), [(0, 0)])
     (3,)
@@ -127,7 +127,7 @@ def conv_general_shape_tuple(
     padding: Padding,
     dimension_numbers: Any,
 ) -> Shape:
-    """The shape of the result of `conv_general_dilated`, whose arguments these are.
+    """The result shape of `conv_general_dilated` for these arguments.
 
     >>> conv_general_shape_tuple((1, 8, 3), (3, 3, 5), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (1, 4, 5)
@@ -150,7 +150,7 @@ def conv_transpose_shape_tuple(
     padding: Padding,
     dimension_numbers: Any,
 ) -> Shape:
-    """The shape of the result of `conv_transpose`, whose arguments these are.
+    """The result shape of `conv_transpose` for these arguments.
 
     >>> lax.conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 8, 5)

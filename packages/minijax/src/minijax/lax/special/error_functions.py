@@ -17,7 +17,7 @@ from minijax.primitives.declare import (
 
 
 def exp_of_square(x: Any, sign: float) -> Any:
-    """`exp(sign * x**2)`, where the rounding of the square does no harm.
+    """`exp(sign * x**2)`, without the rounding error of the square.
 
     `x` is split in two, so that the square of the first part is exact (Moshier's Cephes, expx2).
     """
@@ -56,7 +56,7 @@ erf = unary(
 
 erfc = unary(
     "erfc",
-    """`1 - erf(x)`, exact also where that is nearly 0.
+    """`1 - erf(x)`, accurate even where that is nearly 0.
 
     >>> f"{lax.erfc(5.0):.3e}", f"{1 - lax.erf(5.0):.3e}"
     ('1.537e-12', '0.000e+00')

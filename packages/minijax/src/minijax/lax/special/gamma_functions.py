@@ -139,7 +139,7 @@ _zeta: Binary = binary(
 
 @operation
 def polygamma(m: Any, x: Any) -> Any:
-    """The derivative of `digamma` at `x`, taken `m` times; there is none by `m`.
+    """The `m`-th derivative of `digamma` at `x`; not differentiable in `m`.
 
     >>> f"{lax.polygamma(1.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
     ('1.645', '1.645')

@@ -1,4 +1,4 @@
-"""Polynomials with known coefficients, of which approximations are made."""
+"""Polynomials with known coefficients, for approximations."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Series and continued fractions, computed for each element until it changes no more."""
+"""Series and continued fractions, computed for each element until convergence."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def converge(
     is_unconverged: Callable[[State, State], Any],
     limit: int,
 ) -> list[Any]:
-    """Apply a step to every element until it no longer changes.
+    """Apply a step to every element until none changes.
 
     Arguments:
         step: function of how many steps were made, from 0, a float, and of the arrays that are

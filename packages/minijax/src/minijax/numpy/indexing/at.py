@@ -86,7 +86,7 @@ class _IndexUpdateRef:
         fill_value: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """`x[index]`, where `mode` says what stands for elements out of bounds.
+        """`x[index]`, with `mode` for indices out of bounds.
 
         That is the nearest element by default and in mode "clip", and in mode "fill" `fill_value`:
         by default not a number, for integers the smallest or, unsigned, the largest.

@@ -106,7 +106,7 @@ def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
 
 @operation(static="pattern")
 def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
-    """The elements of an index without arrays: a slice, whose axes of ints are left out."""
+    """The elements at an index without arrays: a slice, without the axes of ints."""
     window, steps = window_of(typeof(x).shape, operands, pattern)
     out = take_window(x, *window)
     if any(abs(step) > 1 for step in steps):
@@ -138,7 +138,7 @@ def window_of(
 
 
 def take_window(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The part of `x` from `starts` on, cut out where it stands if that is known."""
+    """The part of `x` from `starts` on, a static slice if these are known."""
     if tuple(sizes) == typeof(x).shape:
         return x
     if all(type(start) is int for start in starts):
@@ -192,7 +192,7 @@ def _gathered(
 
 
 def iterate(x: Any) -> Iterator[Any]:
-    """The elements of `x` along its first axis, one by one.
+    """An iterator over the elements of `x` along its first axis.
 
     Raises:
         TypeError: `x` is a scalar.

@@ -48,7 +48,7 @@ def _extent(size: int, step: int) -> int:
 
 
 class Moving(NamedTuple):
-    """An entry: a slice whose lowest index is an operand, known to be in bounds."""
+    """An index entry: a slice whose lowest index is an operand known to be in bounds."""
 
     size: int
     step: int
@@ -225,7 +225,7 @@ def _bound(bound: Any) -> int | None:
 
 
 def known_value(x: Any) -> Any:
-    """The value of `x` where it is known, or None."""
+    """The value of `x` if it is known, else None."""
     known = x.concrete() if isinstance(x, Tracer) else x
     return None if known is unknown or isinstance(known, Tracer) else known
 

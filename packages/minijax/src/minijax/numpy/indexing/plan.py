@@ -121,7 +121,7 @@ def _is_window(part: Any) -> bool:
 
 
 def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bool) -> Any:
-    """The indices of `gather`: one column for each axis where a slice does not begin at 0.
+    """The indices of `gather`: one column for each axis in which slices do not begin at 0.
 
     Arguments:
         plan: the plan.

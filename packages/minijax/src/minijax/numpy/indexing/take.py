@@ -155,7 +155,7 @@ def take_along_axis(
 
 
 def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, int]:
-    """Array and indices, whose axes but one have been made equal."""
+    """Array and indices, broadcast against each other except along one axis."""
     if ndim(arr) != ndim(indices):
         raise ValueError(
             f"{name}: the array and the indices must have as many axes, found {typeof(arr)} and "
@@ -182,7 +182,7 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Any:
-    """`arr` with `values` where `take_along_axis` would take from. `inplace` must be False.
+    """`arr` with `values` at the positions that `take_along_axis` reads. `inplace` must be False.
 
     Raises:
         ValueError: `inplace` is True, or shapes do not fit.

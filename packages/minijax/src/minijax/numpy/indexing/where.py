@@ -1,4 +1,4 @@
-"""Choosing elements by conditions, and finding where conditions hold."""
+"""Selecting elements by conditions, and finding the indices of true ones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """Element by element `x` where `condition` holds, else `y`; alone, the indices where it holds.
+    """`x` where `condition` is true, else `y`, element by element; alone, the indices of true ones.
 
     Arguments:
         condition: booleans; numbers hold unless they are zero.
@@ -72,7 +72,7 @@ def where(
 
 @evaluated_by_library
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
-    """The indices along each axis where `a` is not zero.
+    """The indices of the nonzero elements of `a`, an array for each axis.
 
     Arguments:
         a: the array.
@@ -119,7 +119,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 @operation(static="size")
 def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
-    """Each element that is not zero knows its place from how many come before it."""
+    """The position of a nonzero element is the number of those before it."""
     row = ravel(a)
     holds = row if typeof(row).dtype == np.bool_ else lax.ne(row, 0)
     dtype = default_int()
@@ -144,7 +144,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
 
 @hiding_frames
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The indices where the row of all elements of `a` is not zero; see `nonzero`.
+    """The indices of the nonzero elements of the flattened `a`; see `nonzero`.
 
     >>> jnp.flatnonzero(jnp.array([[0, 7], [3, 0]]))
     Array([1, 2], dtype=int32)
@@ -154,7 +154,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 @hiding_frames
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The indices where `a` is not zero, one row for each element; see `nonzero`.
+    """The indices of the nonzero elements of `a`, a row for each; see `nonzero`.
 
     >>> jnp.argwhere(jnp.array([[0, 7], [3, 0]]))
     Array([[0, 1],
@@ -176,7 +176,7 @@ def compress(
     fill_value: Any = 0,
     out: None = None,
 ) -> Any:
-    """The elements of `a` along an axis where `condition` holds.
+    """The elements of `a` along an axis where `condition` is true.
 
     Arguments:
         condition: booleans along the axis; those that lack do not hold.
@@ -213,7 +213,7 @@ def compress(
 
 @hiding_frames
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
-    """The elements of `arr` where `condition` holds, in a row; see `compress`.
+    """The elements of `arr` where `condition` is true, flattened; see `compress`.
 
     >>> x = jnp.array([1, 2, 3, 4])
     >>> jnp.extract(x % 2 == 0, x)
@@ -246,7 +246,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @hiding_frames
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """Element by element the choice whose number is in `a`.
+    """The choice whose number is in `a`, element by element.
 
     Arguments:
         a: integers.
@@ -342,7 +342,7 @@ def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
 
 @hiding_frames
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
-    """`arr` with the first of `vals`, over and over, where `mask` holds; `inplace` is False.
+    """`arr` with `vals`, cyclically, where `mask` is true; `inplace` must be False.
 
     Raises:
         ValueError: `inplace` is True, shapes differ, or there are no values.

@@ -252,7 +252,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
 
 @operation(static="offset")
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """The diagonals of matrices in the last two axes; `offset` says how far above the main one.
+    """The diagonals of matrices in the last two axes, `offset` above the main one.
 
     >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and what is said of a matrix by its singular values."""
+"""Norms of vectors and matrices, and functions of singular values."""
 
 from numbers import Real
 from typing import Any
@@ -78,7 +78,7 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
-    """The largest number along axes, none of them negative; 0 of no numbers."""
+    """The largest of nonnegative numbers along axes; 0 if they are empty."""
     initial = None if typeof(sizes).size else 0
     return along.max(sizes, axis, keepdims=keepdims, initial=initial)
 

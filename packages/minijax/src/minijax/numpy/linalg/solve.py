@@ -73,7 +73,7 @@ def solve(a: Any, b: Any) -> Any:
 
 @operation
 def inv(a: Any) -> Any:
-    """The inverse of square matrices; not numbers, or infinite, where there is none.
+    """The inverse of square matrices; NaN or infinite where there is none.
 
     >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
     >>> jnp.linalg.inv(a)
@@ -269,7 +269,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 def lstsq(
     a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Any, Any, Any, Any]:
-    """The x for which `a @ x` comes closest to `b`, the shortest if there are several.
+    """The least-squares solution x of `a @ x = b`, of minimal norm if not unique.
 
     Arguments:
         a: a matrix.

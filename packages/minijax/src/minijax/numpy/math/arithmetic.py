@@ -31,7 +31,7 @@ cbrt = lax.cbrt
 
 
 def numeric(x: Any) -> Any:
-    """`x`, whose booleans become integers."""
+    """`x` with booleans converted to integers."""
     return stage2.astype(x, np.int32) if typeof(x).dtype == np.bool_ else x
 
 

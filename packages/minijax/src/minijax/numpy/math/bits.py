@@ -27,7 +27,7 @@ def left_shift(x: Any, y: Any) -> Any:
 
 @operation
 def right_shift(x1: Any, x2: Any) -> Any:
-    """The bits of `x1` moved down by `x2` places; what is negative stays so.
+    """The bits of `x1` shifted right by `x2` places, preserving the sign.
 
     >>> jnp.right_shift(jnp.array([16, -16]), 2)
     Array([ 4, -4], dtype=int32)
@@ -83,7 +83,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Any:
-    """The bits of bytes along an axis, which is eight times as long.
+    """The bits of bytes along an axis, which grows eightfold.
 
     Arguments:
         a: an array of uint8.
@@ -122,7 +122,7 @@ def _values_of_bits(caller: str, bitorder: str) -> np.ndarray[Any, Any]:
 
 
 def _last_axis(caller: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array with the axis last, and where that stood."""
+    """The array with the axis last, and the axis's old position."""
     if axis is None:
         return lax.reshape(a, (-1,)), 0
     along = canonical_axis(caller, axis, typeof(a).ndim)

@@ -13,7 +13,7 @@ from minijax_stage2 import typeof
 
 @operation
 def fmax(x1: Any, x2: Any) -> Any:
-    """The larger of `x1` and `x2`; where one of them is not a number, the other.
+    """The larger of `x1` and `x2`; where one is NaN, the other.
 
     >>> jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0)
     Array([1., 0.], dtype=float32)
@@ -24,7 +24,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 @operation
 def fmin(x1: Any, x2: Any) -> Any:
-    """The smaller of `x1` and `x2`; where one of them is not a number, the other.
+    """The smaller of `x1` and `x2`; where one is NaN, the other.
 
     >>> jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0)
     Array([0., 0.], dtype=float32)

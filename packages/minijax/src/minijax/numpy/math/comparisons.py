@@ -136,7 +136,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 @made_of_operations
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Return True if two arrays broadcast to one shape, where they have the same elements.
+    """Return True if two arrays broadcast to a common shape in which they are equal.
 
     >>> jnp.array_equiv(jnp.array([[1, 2], [1, 2]]), jnp.array([1, 2]))
     Array(True, dtype=bool)

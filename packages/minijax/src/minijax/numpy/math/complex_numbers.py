@@ -50,7 +50,7 @@ conj = conjugate
 
 @operation(static="deg")
 def angle(z: Any, deg: bool = False) -> Any:
-    """The angle of each complex number, from -pi to pi; of real numbers 0, or pi where negative.
+    """The angle of each complex number, from -pi to pi; for real numbers 0, or pi if negative.
 
     Arguments:
         z: the numbers.

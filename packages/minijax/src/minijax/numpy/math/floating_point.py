@@ -71,7 +71,7 @@ def trunc(x: Any) -> Any:
 
 @operation(static="decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
-    """`a` rounded to so many decimals; what is halfway becomes even.
+    """`a` rounded to `decimals` decimals, halves to even.
 
     Arguments:
         a: the numbers; of complex ones both parts are rounded.
@@ -107,7 +107,7 @@ around = round
 
 @operation
 def rint(x: Any) -> Any:
-    """The whole number that is nearest to `x`, as a float; what is halfway becomes even.
+    """The integer nearest to `x`, as a float; halves round to even.
 
     >>> jnp.rint(jnp.array([0.5, 1.5, 2.25]))
     Array([0., 2., 2.], dtype=float32)
@@ -363,7 +363,7 @@ def ldexp(x1: Any, x2: Any) -> Any:
 
 
 def _times_power(x: Any, exponent: Any) -> Any:
-    """`x * 2**exponent`, in three steps, of which none leaves the range of the dtype too early."""
+    """`x * 2**exponent` in three steps, so that no intermediate result overflows or underflows."""
     dtype = typeof(x).dtype
     widest = 2 ** (finfo(dtype).nexp - 1) - 2
     for _ in range(3):
@@ -374,7 +374,7 @@ def _times_power(x: Any, exponent: Any) -> Any:
 
 
 def _power_of_two(exponent: Any, dtype: np.dtype[Any]) -> Any:
-    """A float made of its bits, exact where `exp2` need not be."""
+    """A power of two made from its bits, exact where `exp2` need not be."""
     limits = finfo(dtype)
     biased = lax.add(exponent, 2 ** (limits.nexp - 1) - 1)
     bits = lax.shift_left(stage2.astype(biased, _integer_of(dtype)), limits.nmant)

@@ -19,7 +19,7 @@ def inexact_arrays(*operands: Any) -> list[Any]:
 
 
 def strong(arrays: list[Any]) -> list[Any]:
-    """The arrays as what is not weak."""
+    """The arrays, with strong types."""
     return [lax.convert_element_type(x, typeof(x).dtype) for x in arrays]
 
 

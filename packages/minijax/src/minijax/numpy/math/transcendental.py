@@ -91,7 +91,7 @@ def rad2deg(x: Any) -> Any:
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    """The product with a factor, which is weak, as JAX's is, of a single number only."""
+    """The product with a factor, weak only if `x` is a scalar, as in JAX."""
     out = lax.mul(to_inexact(x), factor)
     return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out
 
@@ -170,7 +170,7 @@ def _sinc(x: Any) -> Any:
 
 
 def _sinc_slope(x: Any) -> Any:
-    """`(cos(pi * x) - sinc(x)) / x`; near 0, where little is left of that, its series."""
+    """`(cos(pi * x) - sinc(x)) / x`; near 0, where that cancels, its series."""
     is_near = lax.lt(lax.abs(x), 0.5)
     near, far = where(is_near, x, 0), where(is_near, 1, x)
     square, series = lax.square(lax.mul(math.pi, near)), 0.0
@@ -232,7 +232,7 @@ def i0(x: Any) -> Any:
 
 @operation(static="axis")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
-    """Phases, of which neighbours differ by at most half a period, made so by adding periods.
+    """Phases with periods added, so that neighbours differ by at most half a period.
 
     Arguments:
         p: the phases.

@@ -528,7 +528,7 @@ def multiply(x: Any, y: Any) -> Any:
 
 @_ufunc_of(lax.max, 2, reduce=_reduce_of_extreme(max))
 def maximum(x: Any, y: Any) -> Any:
-    """The larger of `x` and `y`; not a number where one of them is not.
+    """The larger of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
 
@@ -539,7 +539,7 @@ def maximum(x: Any, y: Any) -> Any:
 
 @_ufunc_of(lax.min, 2, reduce=_reduce_of_extreme(min))
 def minimum(x: Any, y: Any) -> Any:
-    """The smaller of `x` and `y`; not a number where one of them is not.
+    """The smaller of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by their real parts, and where these are equal by the others.
 

@@ -75,7 +75,7 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
 
 
 def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
-    """Scaled down, approximated, and squared as often as it was halved."""
+    """The matrix exponential by scaling and squaring."""
     dtype = typeof(a).dtype
     size = jnp.linalg.norm(a, 1)
     limits = LIMITS[8 if typeof(size).dtype == np.float64 else 4]
@@ -187,7 +187,7 @@ def _root_of_triangle(t: Any) -> Any:
 
 @operation(static="blocksize")
 def sqrtm(A: Any, blocksize: int = 1) -> Any:
-    """The square root of a matrix, which is complex.
+    """The complex square root of a matrix.
 
     Arguments:
         A: the matrix; of floats narrower than float32 the root is complex64.
@@ -209,7 +209,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 @operation(static=("func", "disp"))
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of a matrix: what a function of numbers is for its eigenvalues.
+    """A function of a matrix, defined by a function of its eigenvalues.
 
     Where eigenvalues are the same, or nearly, the result is not exact.
 

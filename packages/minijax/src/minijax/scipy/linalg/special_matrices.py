@@ -82,7 +82,7 @@ def _toeplitz(c: Any, r: Any) -> Any:
 
 @operation
 def circulant(c: Any) -> Any:
-    """The matrix with `c` as its first column, each column the one before turned by one place.
+    """The circulant matrix with `c` as its first column.
 
     Axes before the last are batch axes.
 
@@ -166,7 +166,7 @@ def fiedler(a: Any) -> Any:
 
 @operation
 def leslie(f: Any, s: Any) -> Any:
-    """The matrix that says how many of each age there are a year later.
+    """The Leslie matrix, which maps a population by age to that of the next year.
 
     Arguments:
         f: for each age how many are born by one, the first row.
@@ -243,7 +243,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 
 @operation(static=("n", "dtype"))
 def hadamard(n: int, dtype: Any = int) -> Any:
-    """Hadamard's matrix of ones and minus ones, whose rows are at right angles to each other.
+    """Hadamard's matrix of ones and minus ones, whose rows are orthogonal.
 
     Arguments:
         n: the size, a power of 2.
@@ -268,7 +268,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
 @operation(static=("n", "full"))
 def helmert(n: int, full: bool = False) -> Any:
-    """Helmert's matrix: its rows have length 1, sum 0, and right angles to each other.
+    """Helmert's matrix, whose rows are orthonormal; all but the first sum to 0.
 
     Arguments:
         n: the size.

@@ -133,7 +133,7 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Any, Any]:
-    """The signals whose transforms `stft` returns, if its segments overlap as these do.
+    """The inverse of `stft` for segments that overlap in this way.
 
     Arguments:
         Zxx: the transforms.

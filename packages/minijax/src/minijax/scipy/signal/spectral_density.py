@@ -211,7 +211,7 @@ def _averaged(
 
 
 def _median(powers: Any) -> Any:
-    """The median over segments, scaled to what the mean of noise is."""
+    """The median over segments, scaled to match the mean for noise."""
     if typeof(powers).dtype.kind == "c":
         return lax.complex(_median(jnp.real(powers)), _median(jnp.imag(powers)))
     # The median of n numbers that are distributed exponentially, in units of their mean.

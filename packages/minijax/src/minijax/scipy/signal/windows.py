@@ -73,7 +73,7 @@ _FUNCTIONS: dict[str, Callable[..., Numbers]] = {
 
 
 def window_of(caller: str, window: Any, size: int | None, longest: int) -> Any:
-    """The numbers of a window, which the user gave by name or one by one.
+    """The samples of a window, given by name or as an array.
 
     Arguments:
         caller: the function that an error names.

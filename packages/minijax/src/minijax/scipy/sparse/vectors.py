@@ -1,4 +1,4 @@
-"""Pytrees of arrays as vectors, and what maps them."""
+"""Pytrees of arrays as vectors, and linear maps of them."""
 
 import functools
 import operator
@@ -61,7 +61,7 @@ def identity(x: Any) -> Any:
 
 
 def as_function(name: str, matrix: Any) -> Matvec:
-    """A linear function, or what multiplies by a square matrix.
+    """A linear function; a square matrix becomes multiplication by it.
 
     Raises:
         ValueError: the matrix is not square.

@@ -76,7 +76,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     orders = jnp.arange(first, 0, -1)
 
     def down(carry: Any, order: Any) -> Any:
-        """From two orders to the one below; what has grown too large is made small again."""
+        """A step from two orders to the next lower one, rescaled to avoid overflow."""
         above, here, total, wanted = carry
         below = 2 * order.astype(z.dtype) / x * here - above
         # All of them, once added up in pairs, are 1: by that they are scaled in the end.

@@ -48,7 +48,7 @@ def _by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
 
 
 def _betaln(a: Any, b: Any) -> Any:
-    """By DiDonato and Morris (ACM TOMS 708, 1992): no large logarithms are subtracted."""
+    """After DiDonato and Morris (ACM TOMS 708, 1992), without subtracting large logarithms."""
     small, large = lax.min(a, b), lax.max(a, b)
     is_ordinary = lax.bitwise_or(lax.lt(large, _LARGE), lax.le(small, 0.0))
     logs = _by_parts(a, b, lax.lgamma)

@@ -115,7 +115,7 @@ _divergence_of = binary(
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
-    """`x * log(y)`, and 0 where `x` is 0.
+    """`x * log(y)`; 0 where `x` is 0.
 
     >>> minijax.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0]))
     Array([0., 0.], dtype=float32)
@@ -125,7 +125,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 @operation
 def xlog1py(x: Any, y: Any) -> Any:
-    """`x * log(1 + y)`, and 0 where `x` is 0.
+    """`x * log(1 + y)`; 0 where `x` is 0.
 
     >>> minijax.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
     Array([0., 0.], dtype=float32)
@@ -146,7 +146,7 @@ def entr(x: Any) -> Any:
 
 @operation
 def rel_entr(p: Any, q: Any) -> Any:
-    """`p * log(p / q)`; infinite where one of them is negative, or `q` is 0 and `p` is not.
+    """`p * log(p / q)`; infinite where either is negative, or `q` is 0 and `p` is not.
 
     >>> minijax.scipy.special.rel_entr(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
     Array([0., 0.], dtype=float32)

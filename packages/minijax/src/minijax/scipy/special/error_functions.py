@@ -25,7 +25,7 @@ def erf(x: Any) -> Any:
 
 @operation
 def erfc(x: Any) -> Any:
-    """`1 - erf(x)`, exact also where that is nearly 0.
+    """`1 - erf(x)`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.special.erfc(5.0):.3e}"
     '1.537e-12'
@@ -80,7 +80,7 @@ def _erfcx(x: Any) -> Any:
 
 
 def _erfcx_slope(x: Any) -> Any:
-    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; far out, where little is left of that, by a series."""
+    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; by a series for large `x`, where that cancels."""
     is_far = lax.gt(x, 0.5)
     near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     difference = lax.sub(lax.mul(lax.mul(near, 2.0), _erfcx(near)), 2 / math.sqrt(math.pi))
@@ -107,7 +107,7 @@ _erfcx_of: Unary = unary(
 
 @operation
 def erfcx(x: Any) -> Any:
-    """`exp(x**2) * erfc(x)`, also where one is too large and the other too small for a number.
+    """`exp(x**2) * erfc(x)`, even where the first factor overflows or the second underflows.
 
     >>> f"{minijax.scipy.special.erfcx(1.0):.3f}", f"{minijax.scipy.special.erfcx(1e10):.3e}"
     ('0.428', '5.642e-11')

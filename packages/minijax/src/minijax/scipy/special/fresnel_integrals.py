@@ -39,7 +39,7 @@ def fresnel(x: Any) -> tuple[Any, Any]:
 
 
 def _quarter_turns(x: Any) -> Any:
-    """`x**2`, of whole turns, of which 4 are one, nothing.
+    """`x**2` modulo 4, in quarter turns.
 
     The square is the sum of three products without an error, of the upper and the lower half of
     the digits of `x`. What is larger than all odd numbers has whole turns only.

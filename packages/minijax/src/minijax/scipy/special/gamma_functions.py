@@ -69,7 +69,7 @@ def digamma(x: Any) -> Any:
 
 @operation
 def polygamma(n: Any, x: Any) -> Any:
-    """The derivative of `digamma` at `x`, taken `n` times; there is none by `n`.
+    """The `n`-th derivative of `digamma` at `x`; not differentiable in `n`.
 
     Raises:
         TypeError: `n` is not of integers.
@@ -112,7 +112,7 @@ def multigammaln(a: Any, d: int) -> Any:
 
 @operation
 def loggamma(x: Any) -> Any:
-    """The logarithm of the gamma function of `x`, a number where `x` is positive.
+    """The logarithm of the gamma function of `x`; NaN where `x` is not positive.
 
     >>> f"{minijax.scipy.special.loggamma(100.0):.2f}"
     '359.13'
@@ -123,7 +123,7 @@ def loggamma(x: Any) -> Any:
 
 @operation(static="exact")
 def factorial(n: Any, exact: bool = False) -> Any:
-    """The product of 1, 2, ... up to `n`, as a float; 0 where `n` is negative.
+    """The factorial of `n`, as a float; 0 if `n` is negative.
 
     Raises:
         NotImplementedError: `exact` is True.
@@ -179,7 +179,7 @@ def gammainc(a: Any, x: Any) -> Any:
 
 @operation
 def gammaincc(a: Any, x: Any) -> Any:
-    """The upper incomplete gamma function, `1 - gammainc(a, x)`, exact also where that is small.
+    """The upper incomplete gamma function, `1 - gammainc(a, x)`, accurate even where that is small.
 
     >>> f"{minijax.scipy.special.gammaincc(1.0, 1.0):.3f}", f"{jnp.exp(-1.0):.3f}"
     ('0.368', '0.368')

@@ -45,7 +45,7 @@ def softmax(x: Any, *, axis: Axes = None) -> Any:
 
 @operation(static="axis")
 def log_softmax(x: Any, *, axis: Axes = None) -> Any:
-    """The logarithm of `softmax`, exact also where that is nearly 0.
+    """The logarithm of `softmax`, accurate even where that is nearly 0.
 
     >>> minijax.scipy.special.log_softmax(jnp.array([0.0, -1e3, -2e3]))
     Array([    0., -1000., -2000.], dtype=float32)

@@ -117,7 +117,7 @@ def _log_in_32_bits(x: Any) -> Any:
 
 
 def _tail(p: Any) -> Any:
-    """The probability of being farther out, on one side; 0.5 where `p` is not a probability."""
+    """The probability of one tail, beyond the quantile; 0.5 if `p` is not a probability."""
     is_inside = lax.bitwise_and(lax.gt(p, 0.0), lax.lt(p, 1.0))
     return where(is_inside, where(lax.gt(p, 0.5), lax.sub(1.0, p), p), 0.5)
 
@@ -173,7 +173,7 @@ _ndtri_of: Unary = unary(
 
 @operation(static="series_order")
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
-    """The logarithm of `ndtr`, exact also where that is nearly 0.
+    """The logarithm of `ndtr`, accurate even where that is nearly 0.
 
     Arguments:
         x: real numbers.

@@ -98,7 +98,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 
 
 def _root(x: Any) -> Any:
-    """The square root, whose derivative at 0 is never asked for: `x` depends on integers only."""
+    """The square root; its derivative at 0 never matters, since `x` depends on integers only."""
     return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
 
 

@@ -1,4 +1,4 @@
-"""The beta-binomial distribution: of `n` coins, whose probability is of the beta distribution."""
+"""The beta-binomial distribution: `n` trials with a beta-distributed probability."""
 
 import math
 from typing import Any

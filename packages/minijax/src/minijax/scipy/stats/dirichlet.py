@@ -1,4 +1,4 @@
-"""Dirichlet's distribution of vectors of positive numbers whose sum is 1."""
+"""The Dirichlet distribution of vectors of positive numbers whose sum is 1."""
 
 import math
 from typing import Any

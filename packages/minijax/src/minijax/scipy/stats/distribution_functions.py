@@ -1,4 +1,4 @@
-"""Decorators of the functions of distributions: formulas of real numbers, and what follows by one.
+"""Decorators for distribution functions, formulas of real numbers.
 
 A function that follows from another one has a signature and a docstring, and no body.
 """

@@ -46,7 +46,7 @@ def _overlap(cov: Any, samples: Any, weights: Any, means: Any, weights_of_means:
 
 @register_pytree_node_class
 class gaussian_kde:
-    """The density of which these samples are likely to be drawn; a pytree.
+    """A density estimated from samples; a pytree.
 
     Arguments:
         dataset: the samples, along the last axis; a vector, or a matrix with a row per coordinate.
@@ -167,7 +167,7 @@ class gaussian_kde:
 
     @made_of_operations
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """The probability of numbers from `low` to `high`, where there is one coordinate."""
+        """The probability of numbers from `low` to `high`, in one dimension."""
         if self.d != 1:
             raise ValueError(f"integrate_box_1d: handles 1 coordinate only, found {self.d}")
         if jnp.ndim(low) != 0 or jnp.ndim(high) != 0:
@@ -198,7 +198,7 @@ class gaussian_kde:
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> Any:
-        """Not there: an estimate is what it is made as."""
+        """Not supported: an estimate cannot be modified."""
         raise NotImplementedError("set_bandwidth: make another gaussian_kde, with this bw_method")
 
     def _points(self, caller: str, points: Any) -> Any:

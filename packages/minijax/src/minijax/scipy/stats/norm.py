@@ -56,7 +56,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`, exact also where that is nearly 0.
+    """The logarithm of `cdf`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.stats.norm.logcdf(1.0):.3f}"
     '-0.173'
@@ -76,7 +76,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @operation
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`, exact also where that is nearly 0.
+    """The logarithm of `sf`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.stats.norm.logsf(1.0):.3f}"
     '-1.841'

@@ -44,7 +44,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 
 def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
-    """The sum over all numbers below `last`, which is at most `most`."""
+    """The sum over all numbers below `last`, at most `most`."""
     k = jnp.arange(most, dtype=typeof(mu).dtype)
     k = jnp.reshape(k, (-1, *[1] * typeof(mu).ndim))
     logs = logpmf(k, mu)  # the derivative of `entr` where `pmf` is 0 is infinite
@@ -53,7 +53,7 @@ def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
 
 @operation
 def entropy(mu: Any, loc: Any = 0) -> Any:
-    """The entropy, a sum over the likely numbers, or a series where these are too many.
+    """The entropy: a sum over the likely numbers, or a series if these are too many.
 
     >>> f"{minijax.scipy.stats.poisson.entropy(3.0):.3f}"
     '1.931'

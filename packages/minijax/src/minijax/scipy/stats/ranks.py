@@ -85,7 +85,7 @@ METHODS = ("average", "min", "max", "dense", "ordinal")
 def rankdata(
     a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Any:
-    """The ranks of numbers, from 1 on; where there is a nan, all are nan.
+    """The ranks of numbers, from 1 on; all NaN if any number is NaN.
 
     Arguments:
         a: real numbers.

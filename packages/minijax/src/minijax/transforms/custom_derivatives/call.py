@@ -51,7 +51,7 @@ class CustomFunction(ABC):
 
     @abstractmethod
     def _is_defined(self) -> bool:
-        """Return True if there is a rule to differentiate the function by."""
+        """Return True if the function has a derivative rule."""
 
     @abstractmethod
     def _rule(self, call: "Call") -> Any:
@@ -75,7 +75,7 @@ class CustomFunction(ABC):
 
 
 class Call:
-    """One call: the arguments that vary, flat, and where they stand among the others."""
+    """One call: its differentiable arguments, flat, and their positions among all arguments."""
 
     def __init__(self, fun: Callable[..., Any], nondiff: Sequence[int], args: Sequence[Any]):
         if nondiff and max(nondiff) >= len(args):

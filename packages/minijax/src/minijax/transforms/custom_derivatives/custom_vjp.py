@@ -199,7 +199,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
 
 
 def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
-    """Append the leaves of a result of this structure; None stands for any part of it."""
+    """Append the leaves of a result of this structure, in which None can replace any subtree."""
     if tree.num_nodes == 1 and tree.num_leaves == 1:
         leaves.append(result)
         return True

@@ -1,4 +1,4 @@
-"""Calls of functions that bring their own derivative, and what interpreters make of them.
+"""The primitive of functions with custom derivatives, and its rules.
 
 Where such a call is evaluated, the function simply runs. Where it is differentiated, the rule runs
 in its stead. Where it is mapped, both are mapped. Where it is staged, the program of the function
@@ -63,7 +63,7 @@ class JvpRule:
         self.jvp = jvp
 
     def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "JvpRule":
-        """The rule of whole batches, whose results have examples along their first axis."""
+        """The batched rule, whose results have the batch axis first."""
 
         def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
             nonzero = [type(t) is not Zero for t in tangents]
@@ -109,7 +109,7 @@ class VjpRule:
         self.forward = forward
 
     def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
-        """A linear map of the tangents, of which the transpose is known, and itself perhaps."""
+        """A linear map of tangents given by its transpose, and possibly itself."""
         nonzero = [type(t) is not Zero for t in tangents]
         outs, residuals, knowledge = self.fwd(primals, nonzero)
         count = len(residuals)
@@ -131,7 +131,7 @@ class VjpRule:
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
     def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "VjpRule":
-        """The rule of whole batches, whose results have examples along their first axis."""
+        """The batched rule, whose results have the batch axis first."""
 
         def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
             found: list[Any] = []
@@ -182,7 +182,7 @@ def _push_forward(
 
 
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
-    """Call `fun`, whose derivative is `rule`."""
+    """Call `fun` with the derivative `rule`."""
     trace = current_trace()
     if _below_vmap(trace).evaluates or (
         isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)

@@ -96,7 +96,7 @@ class CustomVJPPrimal:
 
 @evaluated_by_library
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of each array of a pytree, as `SymbolicZero` where that is asked for.
+    """The zero tangent of each array of a pytree, as `SymbolicZero` if requested.
 
     Arguments:
         val: an array or a pytree of arrays. The tangent of integers and booleans has dtype float0.
