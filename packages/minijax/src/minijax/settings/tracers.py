@@ -55,7 +55,7 @@ def of_library(cls: Any) -> Any:
 
 
 def adopted(x: Any) -> Any:
-    """A value for functions of this library, where also tracers of a stage have these methods."""
+    """A value for functions of this library, in which tracers of stages have these methods, too."""
     if not isinstance(x, stage2.Tracer) or isinstance(x, Tracer):
         return x
     own_class: Any = type(x)

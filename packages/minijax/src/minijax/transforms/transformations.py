@@ -132,7 +132,7 @@ def grad(
 def _with_gradient(
     fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[[Any, Any], Any]:
-    """A function of the arguments of `fun`, of its value, gradient and auxiliary results."""
+    """The function from the arguments of `fun` to its value, gradient and auxiliary results."""
     chosen = ChosenArguments("grad", fun, argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:

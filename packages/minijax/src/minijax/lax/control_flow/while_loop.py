@@ -59,7 +59,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
 def repeat_while(
     cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool = False
 ) -> Any:
-    """`while_loop`, or with `counts` a `fori_loop`: of its carry users know the last entry."""
+    """`while_loop`, or with `counts` a `fori_loop`, whose users see only its last carry entry."""
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
     if jit_is_disabled():
