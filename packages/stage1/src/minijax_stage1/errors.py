@@ -8,8 +8,8 @@ from minijax_stage1.source import user_source
 class ExplainedError(Exception):
     """An error in the user's program that has a page in the documentation, named after its class.
 
-    Its message is completed by the line of the user's program, unless that is in it already,
-    and by the name of the page.
+    The class adds the line of the user's program to the message, unless it is there already, and
+    the name of the page.
     """
 
     page = ""  # the name of the page, where that is not the name of the class
@@ -28,7 +28,7 @@ class ExplainedError(Exception):
 class UnexpectedTracerError(ExplainedError, TypeError):
     """A value was used where its interpreter is not running.
 
-    It was made inside a transformed function and carried out of it (a global, an attribute, a
-    list that outlives the call), or handed to another thread. Return it from the function
+    It was made inside a transformed function and leaked out of it (through a global, an attribute,
+    a list that outlives the call), or was passed to another thread. Return it from the function
     instead.
     """

@@ -29,8 +29,8 @@ class Op(Enum):
 class Interpreter:
     """A meaning for every primitive.
 
-    It remembers its parent, the interpreter that was current when it began: that is where its
-    rules run. The chain of parents is the stack of interpreters.
+    It keeps its parent, the interpreter that was current when it began: its rules run there. The
+    chain of parents is the stack of interpreters.
     """
 
     transformation = "interpreter"

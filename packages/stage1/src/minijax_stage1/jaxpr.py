@@ -1,8 +1,8 @@
 """The intermediate representation: a program as data.
 
 A jaxpr is in A-normal form: a list of equations, each of one primitive, whose arguments are
-variables or constants. Variables have identity, not names; names are given when printing, so
-one program can stand inside another and nothing is captured.
+variables or constants. Variables have identity, not names; names are given when printing, so one
+program can contain another without capture.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Jaxpr:
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
     """Run `jaxpr` on `args` under the current interpreter.
 
-    A staged program is a program again: it can be evaluated, differentiated, or staged anew.
+    A staged program is again a program: it can be evaluated, differentiated, or staged.
 
     Raises:
         TypeError: the number of arguments is not the number of parameters, or an argument is

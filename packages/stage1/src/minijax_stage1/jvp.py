@@ -75,7 +75,7 @@ def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
         `f(primal)` and the rate at which it changes.
 
     Raises:
-        TypeError: an argument, or what `f` returns, is not a float or an int.
+        TypeError: an argument, or the result of `f`, is not a float or an int.
 
     >>> jvp(lambda x: mul(x, add(x, 3.0)), 2.0, 1.0)
     (10.0, 7.0)

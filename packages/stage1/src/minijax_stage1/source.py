@@ -1,7 +1,7 @@
 """Source locations in the user's program, for error messages.
 
-Recording must be cheap, for it happens once per value: a code object and an offset. File and
-line are worked out only when a message asks for them.
+Recording happens once per value, so it must be cheap: a code object and an offset. File and line
+are computed only when a message needs them.
 """
 
 import linecache

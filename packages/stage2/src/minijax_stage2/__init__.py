@@ -1,6 +1,6 @@
 """Stage 2: the set of primitives is open, values are arrays, arguments are trees.
 
-On stage 1's idea of interpreters in the context stand traces, tracers and `bind`, and two
+Traces, tracers and `bind`, built on stage 1's idea of interpreters in the context, and two
 transformations: `jvp` and `vmap`. Needs numpy.
 """
 

@@ -1,6 +1,6 @@
 """The errors that a user of arrays and tracers can meet.
 
-Where JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
+If JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
 class is both.
 """
 

@@ -1,7 +1,7 @@
 """The public functions of arrays, made of primitives.
 
-Here operands are promoted and arguments checked, so that a primitive and its rules can take
-for granted that shapes and dtypes fit.
+These functions promote operands and check arguments, so that a primitive and its rules can rely on
+matching shapes and dtypes.
 """
 
 import builtins
@@ -100,7 +100,7 @@ def reciprocal(x: Array) -> Array:
 def power(x: Array, y: Array) -> Array:
     """`x ** y`. A Python int `y` multiplies repeatedly, and so is exact for integers `x`.
 
-    Any other exponent asks for a non-negative real `x`, unless the exponent is whole.
+    Any other exponent requires a nonnegative real `x`, unless the exponent is a whole number.
     """
     if isinstance(y, int | np.integer) and not isinstance(y, bool):
         return _integer_power(x, int(y))
@@ -228,10 +228,10 @@ def moveaxis(x: Array, source: int, destination: int) -> Array:
 
 
 def reshape(x: Array, shape: int | Sequence[int]) -> Array:
-    """`x` with another shape of the same size; one size may be -1, to be worked out.
+    """`x` with another shape of the same size; one size may be -1, to be inferred.
 
     Raises:
-        ShapeMismatchError: `x` does not have as many elements as `shape` asks for.
+        ShapeMismatchError: `shape` has another number of elements than `x`.
     """
     aval = typeof(x)
     new_sizes = _new_sizes(aval, ints("reshape: shape", shape))
@@ -264,7 +264,7 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     """Products of `x` and `y` summed over the contracted axes, for each batch index.
 
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
-    `how` is what a compiler may be told of the computation; numpy is told nothing.
+    `how` holds parameters for a compiler; numpy ignores them.
     """
     try:
         contracted, batch = [

@@ -53,8 +53,8 @@ class JVPTracer(PrimalTracer):
 class JVPTrace(Trace):
     """Pairs every value with its tangent.
 
-    What is not one of this trace's tracers is a constant, whose tangent is `Zero`; and what
-    depends on constants only is not boxed at all.
+    A value that is not one of this trace's tracers is a constant, with tangent `Zero`; results that
+    depend on constants only are not boxed at all.
     """
 
     transformation = "jvp"
@@ -111,8 +111,8 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
         primitive: the primitive.
         contributions: for each operand, a function `(t, out, *primals, **params)` that is
             linear in `t`, the tangent of that operand, and returns what it adds to the tangent
-            of the result `out`. None, for the function or what it returns, stands for
-            nothing: the result does not depend smoothly on the operand.
+            of the result `out`. None, as the function or its result, means no contribution: the
+            result does not depend smoothly on the operand.
 
     >>> from minijax_stage2 import jvp
     >>> cube_p = Primitive("cube")
@@ -188,7 +188,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
         The result of `fun` and its tangent, two pytrees of one structure.
 
     Raises:
-        TypeError: structure, shape or dtype of `tangents` does not fit `primals`.
+        TypeError: structure, shape or dtype of `tangents` does not match `primals`.
 
     >>> from minijax_stage2 import sin
     >>> jvp(lambda x: {"y": 2.0 * sin(x)}, (0.0,), (1.0,))
@@ -238,7 +238,7 @@ def check_tangent(
 ) -> Any:
     """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
 
-    Its type has to be `expected`, which is that of tangents of such a primal if not given.
+    Its type has to be `expected`, by default the tangent type of the primal.
 
     Raises:
         TangentTypeError: shape or dtype do not fit.
@@ -274,11 +274,11 @@ def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
 def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The derivative of `fun` along the direction in which all chosen arguments grow at rate one.
 
-    For a function of one number that is its ordinary derivative, and it can be taken again.
+    For a function of one number that is its ordinary derivative, which can be differentiated again.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        argnums: which positional arguments grow; the others are constants.
+        argnums: the positional arguments that grow; the others are constants.
 
     Returns:
         A function of the same arguments. Python ints among those that grow count as floats.

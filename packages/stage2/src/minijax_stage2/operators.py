@@ -52,8 +52,8 @@ def _reshape(x: Any, *shape: Any) -> Any:
 class ArrayOperators:
     """Gives a class whose values have an `aval` the operators and attributes of an array.
 
-    That is `+ - * / ** @ < <= > >= == != abs neg` and a few methods, by the functions of stage
-    2, and what can be read off the type.
+    These are `+ - * / ** @ < <= > >= == != abs neg` and a few methods, which call the functions of
+    stage 2, and attributes of the type.
     """
 
     __slots__ = ()

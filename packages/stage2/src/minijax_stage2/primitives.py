@@ -1,7 +1,7 @@
 """The primitives of stages 2 to 4, and their first rule: evaluation by numpy.
 
-Elementwise primitives take operands of one dtype and of one shape, or scalars, which are spread
-over the others. Making operands so is the business of `functions.py`.
+Elementwise primitives take operands of one dtype and of one shape, or scalars, which broadcast.
+Promoting operands is the business of `functions.py`.
 
 Every later table of rules keeps the order of this one.
 """

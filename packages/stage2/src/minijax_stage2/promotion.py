@@ -1,8 +1,8 @@
 """Bringing operands to one dtype and one shape, before a primitive sees them.
 
-The dtypes form JAX's lattice: of several kinds (boolean, integer, real, complex) the highest
-wins, and only operands of that kind say how wide it is. Python numbers are weak: they say the
-kind, never the width.
+The dtypes form JAX's lattice: of several kinds (boolean, integer, real, complex) the highest wins,
+and only operands of that kind decide the width. Python numbers are weak: they contribute a kind,
+never a width.
 """
 
 from collections.abc import Sequence
@@ -103,8 +103,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """Operands converted to one dtype, and to one shape or scalar, as primitives require.
 
-    With `inexact`, that dtype is one of real or complex numbers, and what an integer dtype could
-    not hold is no worse for it.
+    With `inexact`, that dtype is real or complex, so numbers that no integer dtype holds are fine.
     """
     numbers, avals = number_types(), [typeof(x) for x in operands]
     if numbers.checks_meeting:

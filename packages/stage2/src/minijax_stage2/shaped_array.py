@@ -39,9 +39,10 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
 class ShapedArray:
     """The set of all arrays of one shape and dtype.
 
-    `weak_type` marks a Python number, which takes the dtype of whatever it meets.
+    `weak_type` marks a Python number, which takes the dtype of the operands that it is combined
+    with.
 
-    There is only one object for each type, so that types are compared by identity.
+    There is only one object per type, so types compare by identity.
 
     >>> aval = ShapedArray((2, 3), "float32")
     >>> aval, aval is typeof(np.ones((2, 3), np.float32))
@@ -123,7 +124,7 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
 
 
 def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
-    """A dtype given in one of numpy's ways, but for those that describe structured dtypes.
+    """A dtype given in one of numpy's ways, except those for structured dtypes.
 
     Raises:
         TypeError: it is none.
@@ -152,8 +153,8 @@ class NumberTypes:
     Attributes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
-        of_dtype: what becomes of each dtype in memory; None where it does not hold numbers.
-        weak_arrays: whether arrays may be weak like the numbers that they were made of.
+        of_dtype: the dtype in memory for each dtype; None if it does not hold numbers.
+        weak_arrays: whether arrays may be weak like the numbers that they were made from.
     """
 
     wide = "use a float"  # in place of an int of too many bits
@@ -267,7 +268,7 @@ _numbers = (*python_scalars, np.ndarray, np.generic)
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The type of a value: a Python number, a numpy scalar or array, or whatever has an `aval`.
+    """The type of a value: a Python number, a numpy scalar or array, or anything with an `aval`.
 
     Raises:
         TypeError: `x` is not an array or a number.

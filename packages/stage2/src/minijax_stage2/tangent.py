@@ -45,7 +45,7 @@ class Zero:
 def instantiate(tangent: Any) -> Any:
     """A tangent as an array, even if it is a symbolic zero.
 
-    A program that is being staged makes its zeros, and does not keep them as constants.
+    A staged program makes its own zeros instead of keeping them as constants.
     """
     if type(tangent) is not Zero:
         return tangent

@@ -1,7 +1,7 @@
 """Primitives, the traces that interpret them, and `bind`, which brings the two together.
 
 A trace is an interpreter (stage 1) of an open set of primitives. The chain from the current
-trace through its parents is the tracer stack; at the bottom stands evaluation by numpy.
+trace through its parents is the tracer stack; evaluation by numpy is at the bottom.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ class Rules(dict[Primitive, Any]):
 class Trace(Interpreter):
     """An interpreter of primitives.
 
-    It handles the tracers that are its own, and takes every other value as a constant.
+    It handles its own tracers, and treats every other value as a constant.
 
     >>> class Printing(Trace):
     ...     def process(self, primitive, args, params):
@@ -192,9 +192,8 @@ decide_dtype: set[Primitive] = set()
 class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
 
-    A value of another array type brings its own evaluator, `evaluate_primitive`. Python
-    numbers stay Python numbers, so what they meet later still decides their dtype, except where
-    a primitive decides it.
+    A value of another array type brings its own evaluator, `evaluate_primitive`. Python numbers
+    stay Python numbers, so later operands still decide their dtype, unless a primitive decides it.
     """
 
     transformation = "evaluation"

@@ -1,8 +1,8 @@
 """Pytrees: nested containers as one list of leaves and a structure.
 
 A tree is a leaf, or a node of a registered type whose children are trees. Transformations work on
-flat lists of arrays; these functions take the user's containers apart before, and put them
-together again after. Names and results are those of `jax.tree_util`.
+flat lists of arrays; these functions flatten the user's containers before, and rebuild them
+afterwards. Names and results are those of `jax.tree_util`.
 """
 
 from collections import OrderedDict, defaultdict
@@ -41,10 +41,10 @@ class NodeType:
 
     Arguments:
         type: the class.
-        flatten: `flatten(node) -> (children, aux_data)`. What is in `aux_data` belongs to
-            the structure, so it should be comparable and hashable.
+        flatten: `flatten(node) -> (children, aux_data)`. `aux_data` is part of the structure, so it
+            should be comparable and hashable.
         unflatten: `unflatten(aux_data, children) -> node`.
-        keys: `keys(aux_data, num_children) -> the children's keys`, whose texts stand in paths.
+        keys: `keys(aux_data, num_children) -> the children's keys`, whose text appears in paths.
     """
 
     type: type[Any]
@@ -66,7 +66,7 @@ def find_node_type(cls: type[Any]) -> NodeType | None:
     """Return the node type of class `cls`, or None if its instances are leaves.
 
     A subclass of a registered class is a leaf until it is registered itself. Namedtuples are nodes
-    by what they are: tuples with `_fields`.
+    without registration: tuples with `_fields`.
     """
     node_type = registry.get(cls)
     if node_type is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -113,8 +113,8 @@ def register_pytree_node(
 
     Arguments:
         nodetype: the class; its subclasses are not registered with it.
-        flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` is the part
-            that is not a child: it is compared when structures are, and should be hashable.
+        flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` holds everything that
+            is not a child: it is compared when structures are, and should be hashable.
         unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
             children may be any objects, so it should not check or convert them.
 
@@ -190,11 +190,11 @@ Node = tuple[type[Any], Any, int]
 # --8<-- [start:treedef]
 @dataclass(frozen=True, repr=False)
 class PyTreeDef:
-    """The structure of a tree: all of it but the leaves. Immutable, hashable, comparable.
+    """The structure of a tree: everything but the leaves. Immutable, hashable, comparable.
 
-    Its nodes stand in post-order: the children of a node before it, and each node says how many of
-    the finished subtrees to its left are its own. Hence nothing here recurses, and comparing
-    structures is comparing tuples.
+    Its nodes are in post-order: children come before their parent, and each node records how many
+    of the finished subtrees to its left are its children. So nothing here recurses, and comparing
+    structures means comparing tuples.
 
     >>> tree_structure({"b": [1, 2], "a": 3})
     PyTreeDef({'a': *, 'b': [*, *]})
@@ -252,7 +252,7 @@ class PyTreeDef:
         """Return the subtrees of `tree`, called `name` in errors, at the leaves of this structure.
 
         Raises:
-            TreeMismatchError: `tree` does not begin with this structure; the message says where.
+            TreeMismatchError: this structure is not a prefix of `tree`; the message says where.
         """
         subtrees: list[Any] = []
         pending = [tree]
@@ -330,12 +330,12 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
     """Flatten a tree.
 
     Arguments:
-        tree: any value; one of a type that is not registered is a tree of one leaf.
-        is_leaf: `is_leaf(node) -> bool`, asked on the way down, makes further nodes leaves.
+        tree: any value; an instance of an unregistered type is a tree of one leaf.
+        is_leaf: `is_leaf(node) -> bool`, called on the way down, makes further nodes leaves.
 
     Returns:
-        The leaves from left to right (a dict's in the order of its sorted keys), and the
-        structure that `tree_unflatten` needs to put them together again.
+        The leaves from left to right (a dict's in the order of its sorted keys), and the structure
+        that `tree_unflatten` needs to rebuild the tree.
 
     Raises:
         ValueError: the keys of a dict cannot be sorted, or the tree contains itself.
@@ -380,7 +380,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     Arguments:
         treedef: the structure.
-        leaves: as many values as it has leaves.
+        leaves: one value for each leaf.
 
     Returns:
         The tree.
@@ -429,13 +429,13 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
     Arguments:
         f: `f(leaf, *others) -> leaf`, one argument for each tree.
-        tree: the tree whose structure counts.
-        *rest: trees that begin with that structure: where `tree` has a leaf they may have
-            whole subtrees, and `f` gets those.
+        tree: the tree that determines the structure.
+        *rest: trees of which that structure is a prefix: in place of a leaf of `tree` they may have
+            a subtree, which is passed to `f`.
         is_leaf: `is_leaf(node) -> bool`, makes further nodes of `tree` leaves.
 
     Returns:
-        A tree of that structure, of the results of `f`.
+        A tree of the results of `f` with that structure.
 
     Raises:
         ValueError: a tree of `rest` differs; the message gives the path and both sides.
@@ -486,18 +486,18 @@ def broadcast_prefix(
     """Repeat each leaf of a prefix for all leaves below it in the full tree.
 
     Arguments:
-        prefix_tree: the beginning of the full tree: it may stop anywhere with a leaf.
+        prefix_tree: a prefix of the full tree: any subtree may be replaced by a leaf.
         full_tree: the tree.
-        is_leaf: `is_leaf(node) -> bool`, makes further nodes of the prefix leaves. It is not
-            asked about the full tree: with `lambda x: x is None`, a None in the prefix is a
-            value to repeat, while a None in the full tree has no leaves as ever.
-        name: what to call the full tree in the path of an error message.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes of the prefix leaves. It is not called
+            on the full tree: with `lambda x: x is None`, a None in the prefix is a value to repeat,
+            while a None in the full tree still has no leaves.
+        name: the name of the full tree in the path of an error message.
 
     Returns:
-        As many values as the full tree has leaves.
+        One value for each leaf of the full tree.
 
     Raises:
-        ValueError: the full tree does not begin with the prefix; the message gives the path.
+        ValueError: the prefix does not match the full tree; the message gives the path.
 
     >>> broadcast_prefix((0, None), ([1, 2], {"a": 3}), is_leaf=lambda x: x is None)
     [0, 0, None]
@@ -511,8 +511,8 @@ def broadcast_prefix(
 def display_tree(tree: Any) -> str:
     """Draw a tree: a line for each node, its children indented below it (microjax).
 
-    The line of an inner node gives its type and what its structure holds besides children
-    (a dict's keys, None for a list or tuple).
+    The line of an inner node gives its type and its auxiliary data (a dict's keys, None for a list
+    or tuple).
 
     >>> print(display_tree([1, {"a": (2, 3)}]))
     list: None
@@ -547,8 +547,8 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "", prefix: bool 
     Arguments:
         expected: a tree, or a `PyTreeDef`.
         found: a tree, or a `PyTreeDef`.
-        name: what to call the root in the path, such as the name of an argument.
-        prefix: let any subtree stand where `expected` has a leaf.
+        name: the name of the root in the path, such as the name of an argument.
+        prefix: allow any subtree in place of a leaf of `expected`.
 
     Returns:
         One line for an error message; empty if the structures agree.

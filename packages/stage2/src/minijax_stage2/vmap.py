@@ -135,20 +135,20 @@ def vmap(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         in_axes: the axis to map for each positional argument: an int for all of them, or a
-            tuple with an int, None (not mapped: anything may stand there) or a pytree prefix for
-            each. Keyword arguments are mapped along axis 0.
-        out_axes: where the mapped axis stands in each result: an int, None (only for results
+            tuple with an int, None (not mapped, whatever it is) or a pytree prefix for each.
+            Keyword arguments are mapped along axis 0.
+        out_axes: the position of the mapped axis in each result: an int, None (only for results
             that are the same for all examples), or a pytree prefix of the result.
-        axis_size: the size of the mapped axis, needed where no argument is mapped.
+        axis_size: the size of the mapped axis, required if no argument is mapped.
 
     Returns:
-        A function of arguments with one more axis where `in_axes` says, whose results have one
-        more axis where `out_axes` says.
+        A function of arguments with an additional axis at `in_axes`, whose results have an
+        additional axis at `out_axes`.
 
     Raises:
         MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
             axis), an argument or a result has no such axis, or nothing is mapped.
-        TreeMismatchError: `in_axes` or `out_axes` is not a prefix of what it is for.
+        TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
 
     >>> import numpy as np
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))

@@ -22,8 +22,8 @@ Batched = tuple[list[Any], list[BatchDim]]
 def elementwise(primitive: Primitive) -> Callable[..., Batched]:
     """The rule of elementwise primitives: apply them once the batch axes are aligned.
 
-    A scalar that all examples share stays one; a scalar of each example is stretched along the
-    other axes, for it is not a scalar any more.
+    A scalar shared by all examples stays one; a batch of scalars is no longer a scalar, and is
+    broadcast along the other axes.
 
     >>> import numpy as np
     >>> from minijax_stage2.primitives import add_p

@@ -1,4 +1,4 @@
-"""Stage 3: programs as data with types, and `jit`, which has XLA compile them.
+"""Stage 3: programs as data with types, and `jit`, which compiles them with XLA.
 
 Jaxprs, staging, lowering to StableHLO text, arrays on the device. Needs jaxlib.
 """

@@ -22,8 +22,8 @@ from minijax_stage3.lowering import element_type
 class Array(ArrayOperators):
     """An array that stays on the device until its numbers are needed.
 
-    It computes by XLA, one compiled program for each primitive and types. Arrays are made by
-    `array`, and returned by operations on arrays and by functions under `jit`.
+    XLA computes its operations, with one compiled program per primitive and operand types. `array`
+    makes Arrays, and operations on Arrays and jitted functions return them.
     """
 
     __slots__ = ("__weakref__", "_host", "aval", "buffer")
@@ -134,7 +134,7 @@ def array(x: Any, dtype: Any = None) -> Any:
         dtype: the dtype of the result; that of `x` by default.
 
     Raises:
-        TypeError: `x` does not hold numbers, or XLA does not have their dtype.
+        TypeError: `x` does not hold numbers, or XLA does not support their dtype.
         OverflowError: the dtype does not hold a number in a list.
     """
     if isinstance(x, Array | Tracer):
@@ -194,7 +194,7 @@ def new_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
 def array_type_of(args: Sequence[Any]) -> type[Array]:
     """The class of Arrays of a result computed from `args`.
 
-    That is their class. Where Arrays of a subclass meet others, the subclass prevails.
+    That is their class; of several classes, the most derived.
     """
     found = Array
     for x in args:

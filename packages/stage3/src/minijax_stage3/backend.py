@@ -1,12 +1,12 @@
 """The only access to jaxlib, and so to XLA: compile programs, move arrays, execute.
 
-No other module imports jaxlib, and this one asks little of it: a client, its device, and four
-verbs (`compile`, `put`, `Executable.execute`, `get`). Where versions of jaxlib differ, the
-difference is found here by trying, never by comparing version numbers.
+No other module imports jaxlib, and this one needs little from it: a client, its device, and four
+verbs (`compile`, `put`, `Executable.execute`, `get`). Differences between versions of jaxlib are
+found here by trying, never by comparing version numbers.
 
-minijax and JAX share one jaxlib where a process uses both. So nothing of jaxlib is patched, no
-process-wide state of it is set, and no entry point is called that itself imports `jax`, which
-rules out some obvious ones, such as the `execute` of jaxlib's own executables.
+minijax and JAX share one jaxlib if a process uses both. So this module does not patch jaxlib, does
+not set its process-wide state, and does not call entry points that import `jax`, which rules out
+some obvious ones, such as the `execute` of jaxlib's own executables.
 """
 
 import ctypes
@@ -55,8 +55,8 @@ def import_module(name: str) -> Any:
 def interrupts_deferred() -> Iterator[None]:
     """Defer SIGINT to the end of a block.
 
-    Only the main thread is interrupted, and only where the handler of the signal is a Python
-    function; elsewhere there is nothing to do.
+    Only the main thread is interrupted, and only if the signal handler is a Python function;
+    otherwise there is nothing to do.
     """
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
@@ -107,8 +107,9 @@ _forked = False
 def _open(asynchronous: bool = False) -> _Backend:
     """Import jaxlib and make a client.
 
-    A synchronous client executes in the calling thread, though large operations use all cores. In
-    the queue of an asynchronous one, which lets Python run ahead, small ones take far longer.
+    A synchronous client executes in the calling thread, though large operations use all cores. An
+    asynchronous one has a queue, which lets Python run ahead, but makes small operations far
+    slower.
     """
     xla_flags = os.environ.get("XLA_FLAGS", "")
     jaxlib: Any = import_module("jaxlib._jax")
@@ -174,8 +175,8 @@ if hasattr(os, "register_at_fork"):
 def put(x: Any, aval: Aval) -> Buffer:
     """Copy an array to the default device; the buffer never shares memory with `x`.
 
-    `x` may have any strides and byte order, and is converted to `aval.dtype`, of which 64 bits
-    stay 64. Another shape than `aval` has is a ValueError, a dtype XLA lacks a RuntimeError.
+    `x` may have any strides and byte order, and is converted to `aval.dtype`, which keeps its 64
+    bits. A shape other than that of `aval` raises ValueError, a dtype that XLA lacks RuntimeError.
     """
     backend = get_backend()
     x = np.asarray(x, aval.dtype)
@@ -229,12 +230,12 @@ class Executable:
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Run the program; any number of threads may.
 
-        The caller answers for the types: XLA compares only the number of arguments and their
-        sizes in bytes. A donated argument is deleted, unless something still views its memory:
-        then XLA copies.
+        The caller is responsible for the types: XLA checks only the number of arguments and their
+        sizes in bytes. A donated argument is deleted, unless something still views its memory: then
+        XLA copies.
 
         Raises:
-            ExecutionError: memory does not suffice, an argument is deleted, or does not fit.
+            ExecutionError: memory runs out, or an argument is deleted or does not fit.
         """
         try:
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
@@ -263,7 +264,7 @@ def compile(
         options: XLA flags for this program alone, such as `{"xla_cpu_enable_fast_math": True}`.
 
     Raises:
-        CompileError: XLA does not accept the text or an option.
+        CompileError: XLA rejects the text or an option.
     """
     return Executable(load(text, text, options), out_avals)
 

@@ -26,7 +26,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     """Keep the chosen results of `jaxpr` (all by default) and the equations that they need.
 
     Returns:
-        The smaller jaxpr, and for each argument whether it is still one.
+        The smaller jaxpr, and for each argument whether it is kept.
 
     >>> import numpy as np
     >>> from minijax_stage3 import make_jaxpr

@@ -16,7 +16,7 @@ from minijax_stage3.lowering import lower_to_module
 
 
 def device_type(aval: ShapedArray) -> ShapedArray:
-    """The type on the device, which has numbers only: a dtype of other elements has one in it.
+    """The type on the device, which stores only numbers: other dtypes contain one.
 
     Booleans stand for float0, which holds no bits.
     """
@@ -53,7 +53,7 @@ T = TypeVar("T")
 class Once(Generic[T]):
     """A lazy value that is made only once, in whichever thread needs it first.
 
-    A thread that asks again while it makes the value does not wait for itself.
+    A thread that needs the value while making it does not wait for itself.
     """
 
     __slots__ = ("__weakref__", "lock", "value")

@@ -79,8 +79,8 @@ class JaxprEqn:
 class Jaxpr:
     """A function as data: parameters, equations in order, and results.
 
-    The values of `constvars` were found outside of the function, those of `invars` are its
-    arguments. Jaxprs are compared by identity.
+    `constvars` are the values that the function closes over, `invars` its arguments. Jaxprs compare
+    by identity.
 
     >>> import numpy as np
     >>> from minijax_stage3 import make_jaxpr
@@ -167,7 +167,7 @@ class ProgramRules(Rules):
         """The rule of `primitive`; None if it needs none.
 
         Raises:
-            MissingRuleError: it holds programs, and the column does not say what to do with them.
+            MissingRuleError: it is a higher-order primitive, and the column has no rule for it.
         """
         return self[primitive] if primitive.higher_order else None
 
@@ -205,7 +205,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         The list of its results.
 
     Raises:
-        TypeError: the number of constants or arguments does not fit, or the type of one does not.
+        TypeError: the number of constants or arguments, or the type of one, does not match.
 
     >>> import numpy as np
     >>> from minijax_stage3 import make_jaxpr

@@ -1,7 +1,7 @@
 """`jit`: run a Python function once to stage it, compile the program, and call that afterwards.
 
-To all interpreters a jitted function is a primitive that holds a program, and so can be
-differentiated, batched and staged like any other. Evaluation is what compiles it.
+To all interpreters a jitted function is a primitive that holds a program, so it can be
+differentiated, batched and staged like any other. Only evaluation compiles it.
 """
 
 import functools
@@ -123,7 +123,7 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
-            part of the signature: `fun` is compiled anew for each value.
+            part of the signature: `fun` is compiled for each value.
 
     Returns:
         A function of the same arguments whose results are Arrays. Its `lower` shows the program.

@@ -1,7 +1,7 @@
 """The rules of a jitted function: each interpreter transforms the program that it holds.
 
-Functions within functions are rules within rules, and Python's stack is what limits their depth: a
-level takes no more frames than it must.
+Nested functions mean nested rules, and Python's stack limits their depth: a level takes as few
+frames as possible.
 """
 
 import weakref
@@ -70,8 +70,8 @@ def jvp_jaxpr(
     """The program from primals and nonzero tangents to results and nonzero tangents.
 
     Returns:
-        The program, its constants, which come first among its arguments, and for each result
-        whether its tangent comes out. `instantiate_outs` says which must, be they zero.
+        The program, its constants, which are its first arguments, and for each result whether the
+        program returns its tangent. `instantiate_outs` says which it must return, even if zero.
     """
     must = instantiate_outs or (False,) * len(jaxpr.outvars)
     out_nonzero: list[bool] = []
@@ -120,8 +120,8 @@ def vmap_jaxpr(
     """The program of whole batches.
 
     Returns:
-        The program, its constants, which come first among its arguments, and the batch axis of
-        each result. `batch_outs` says which must have one; theirs is then the first.
+        The program, its constants, which are its first arguments, and the batch axis of each
+        result. `batch_outs` says which must have one, which is then the first axis.
     """
     must = batch_outs or (False,) * len(jaxpr.outvars)
     out_dims: list[BatchDim] = []

@@ -1,7 +1,7 @@
 """Lowering: from a jaxpr to the text of a StableHLO module, which XLA compiles.
 
-A rule writes lines of text, so what it does can be read, and what comes out can be shown. Every
-line carries the user's file and line as its location.
+A rule writes lines of text, so both the rule and its output are readable. Every line carries the
+user's file and line as its location.
 """
 
 import re
@@ -27,7 +27,7 @@ def mlir_type(aval: ShapedArray) -> str:
     """The MLIR type of an array.
 
     Raises:
-        TypeError: the device holds no such array.
+        TypeError: the device does not support such arrays.
 
     >>> mlir_type(ShapedArray((2, 3), "float32"))
     'tensor<2x3xf32>'
@@ -105,7 +105,7 @@ class ModuleBuilder:
     ) -> str:
         """The name of a private function whose lines `outs(builder, *params)` writes.
 
-        It is written once for a name and types of parameters.
+        It is written once per name and parameter types.
         """
         key = name, in_avals
         if key not in self.names:
@@ -245,7 +245,7 @@ def lower_to_module(
 ) -> str:
     """The StableHLO module whose function `main` computes `jaxpr`; constants come first.
 
-    `attributes` are what XLA is told of some arguments, by their number, as MLIR writes it.
+    `attributes` are MLIR attributes of arguments, by their number.
     """
     module = ModuleBuilder()
     for transform in passes:

@@ -38,7 +38,7 @@ class JaxprTracer(Tracer):
 class JaxprTrace(Trace):
     """Computes nothing but types, and writes an equation for every primitive applied.
 
-    As the current interpreter it sees all primitives, also those of constants only.
+    As the current interpreter it sees all primitives, even those applied to constants only.
     """
 
     def __init__(self, transformation: str, f: Any = None):
@@ -155,7 +155,7 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
 
     Returns:
         A function of the same arguments, of which only the types matter: a `ShapedArray` may
-        stand for an array. It returns a `ClosedJaxpr`.
+        replace an array. It returns a `ClosedJaxpr`.
 
     >>> from minijax_stage2 import sin
     >>> make_jaxpr(lambda x: 2.0 * sin(x))(1.0)
@@ -188,7 +188,7 @@ def abstractify(
 ) -> list[ShapedArray]:
     """The types of arguments, named in errors; with `types`, arguments may be types.
 
-    A type is a `ShapedArray`, or whatever has a shape and a dtype.
+    A type is a `ShapedArray`, or anything with a shape and a dtype.
 
     Raises:
         TypeError: an argument is not an array; the message says which.

@@ -19,8 +19,8 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
         The types of its arguments and of its results.
 
     Raises:
-        JaxprTypeError: a variable is used before it is bound, or bound twice, or the type of
-            an equation's result is not what its operands give.
+        JaxprTypeError: a variable is used before it is bound, or bound twice, or the type of an
+            equation's result is not that given by abstract evaluation.
 
     >>> import numpy as np
     >>> from minijax_stage3 import make_jaxpr

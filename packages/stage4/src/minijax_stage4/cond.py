@@ -1,6 +1,6 @@
-"""`cond`: one of two functions, chosen when the program runs.
+"""`cond`: one of two functions, chosen at run time.
 
-The first higher-order primitive beside `jit`: it holds a program for each branch.
+The first higher-order primitive besides `jit`: it holds a program for each branch.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +40,8 @@ def cond(
         operands: arrays and pytrees of arrays.
 
     Returns:
-        The result of the function that is chosen. Only that one runs, except under `vmap` over
-        `pred`, where both do.
+        The result of the chosen function. Only that one runs, except under `vmap` over `pred`,
+        where both do.
 
     Raises:
         BranchTypeError: the results differ in structure or types.

@@ -1,9 +1,10 @@
-"""The rules of `cond`: each interpreter transforms the program of each branch alike.
+"""The rules of `cond`: each interpreter transforms the program of each branch.
 
-The first operand chooses: a boolean between two branches, or an int32, the number of a branch.
+The first operand selects the branch: a boolean chooses between two, an int32 is the number of a
+branch.
 
-Branches must keep results of the same types. So where a transformation gives one branch a
-result that another does not have (a tangent, a batch axis, a residual), all branches get it.
+Branches must keep results of the same types. So if a transformation gives one branch a result that
+another lacks (a tangent, a batch axis, a residual), all branches get it.
 """
 
 # ruff: noqa: F403, F405
@@ -106,8 +107,8 @@ def _compute_all(
 ) -> tuple[list[Any], list[BatchDim]]:
     """The results of the branch that each example takes; all branches are computed.
 
-    The other branches get their operands as constants. What they compute need not be finite, and
-    nor need be their derivatives, by which a cotangent of zero is not zero.
+    The other branches get their operands as constants. Their results need not be finite, nor their
+    derivatives, and zero times such a derivative is not zero.
     """
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [

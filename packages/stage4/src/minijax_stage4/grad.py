@@ -107,10 +107,10 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
-        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence.
+        and dtypes of the argument; a tuple of gradients if `argnums` is a sequence.
 
     Raises:
-        NonScalarGradientError: the result of `fun` is not one number.
+        NonScalarGradientError: the result of `fun` is not a scalar.
         IntegerGradientError: the result, or a leaf of an argument to differentiate, is an integer.
         ComplexGradientError: the result is complex.
 

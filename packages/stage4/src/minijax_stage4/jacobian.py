@@ -23,7 +23,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
         argnums: the positional arguments to differentiate with respect to.
 
     Returns:
-        What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
+        As `jacfwd`. Reverse mode is cheaper if there are fewer results than inputs.
 
     Raises:
         TypeError: an argument to differentiate is integer or boolean, or a result is not real.

@@ -63,8 +63,8 @@ def transpose_jaxpr(
     """The program from known arguments and nonzero cotangents to cotangents of linear arguments.
 
     Returns:
-        The program, its constants, which come first among its arguments, and for each argument
-        of `jaxpr` whether its cotangent comes out. `instantiate_ins` says which must.
+        The program, its constants, which are its first arguments, and for each argument of `jaxpr`
+        whether the program returns its cotangent. `instantiate_ins` says which it must return.
     """
     must = instantiate_ins or (False,) * len(linear)
     nonzero_ins: list[bool] = []

@@ -21,12 +21,12 @@ class LinearProgram:
     """The derivative of a function at a point: a linear program from tangents to tangents.
 
     Arguments:
-        jaxpr: takes the tangents of the inputs that can change, the real and complex ones, and
-            returns those tangents of the results that depend on them. The values of its constants
-            are residuals of evaluating the function, and given when it is applied.
+        jaxpr: takes the tangents of the real and complex inputs, and returns the tangents of the
+            results that depend on them. The values of its constants are the residuals of evaluating
+            the function, which are passed when it is applied.
         in_avals: the types of the function's arguments.
         out_avals: the types of its results.
-        constant_outs: for each result its tangent where that is known, being zero, else None.
+        constant_outs: for each result its tangent if that is known (to be zero), else None.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ def linearize_flat(
     """Evaluate `f`, a function of arrays that returns a list.
 
     Returns:
-        Its results, its derivative there, and the residuals that this needs.
+        Its results, its derivative at that point, and the residuals of the derivative.
     """
     in_avals = [typeof(x) for x in primals]
     outs: list[Any] = []

@@ -1,8 +1,8 @@
 """Partial evaluation: compute what is known now, and stage the rest as a jaxpr.
 
-In two forms: while a function is traced (`PartialEvalTrace`), and of a program that is staged
-already (`partial_eval_jaxpr`). Both keep program order, which is a topological order, so no
-graph has to be sorted.
+It has two forms: for a function while it is traced (`PartialEvalTrace`), and for a staged program
+(`partial_eval_jaxpr`). Both keep program order, which is a topological order, so no graph has to be
+sorted.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,9 +46,10 @@ partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
 
 
 class PartialEqns(NamedTuple):
-    """The equations that one with some unknown operands is split into.
+    """The two halves of an equation with some unknown operands.
 
-    `known` can run at once. `unknown` waits, and may use what they return; None if nothing waits.
+    `known` can run at once. `unknown` has to wait, and may use their results; None if nothing has
+    to.
     """
 
     known: Sequence[JaxprEqn]
@@ -116,8 +117,8 @@ def partial_eval(
     """Run `f`, a function of arrays that returns a list, on partly unknown values.
 
     Returns:
-        A jaxpr from the unknown arguments to the unknown results; all results as far as they
-        are known; and the values of the jaxpr's constants, which are its residuals.
+        A jaxpr from the unknown arguments to the unknown results; all results, with values if
+        known; and the values of the jaxpr's constants, the residuals.
     """
     trace = PartialEvalTrace(name)
     with trace.run():
@@ -167,7 +168,7 @@ def partial_eval_jaxpr(
     Arguments:
         jaxpr: the program.
         unknown_ins: for each argument whether it is unknown.
-        instantiate: for each result whether it counts as unknown in any case.
+        instantiate: for each result whether to make it unknown in any case.
     """
     unknown: set[Atom] = {v for v, u in zip(jaxpr.invars, unknown_ins, strict=True) if u}
     known_eqns: list[JaxprEqn] = []

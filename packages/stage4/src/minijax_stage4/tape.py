@@ -1,9 +1,9 @@
 """The other road to reverse mode: a tape.
 
-`grad` of this stage stages the derivative as a program and transposes that. A tape does both
-at once: while the function runs it notes for every result how to send a cotangent back to the
-operands. Running the notes in reverse order gives the gradient. It stands on stage 2 alone; what
-it lacks is the program, which could be shown, compiled or used again.
+`grad` of this stage stages the derivative as a program and transposes that. A tape does both at
+once: while the function runs, it records for every result how to send a cotangent back to the
+operands. Playing the records in reverse order gives the gradient. It needs only stage 2, but leaves
+no program that could be shown, compiled or reused.
 """
 
 # ruff: noqa: F403, F405
@@ -89,7 +89,8 @@ class TapeTrace(Trace):
 def play_back(out_nodes: Sequence[Node | None], cts: Sequence[Any]) -> dict[Node, Any]:
     """Propagate cotangents from results to everything they depend on, in reverse order of the tape.
 
-    A node is noted after its parents, so falling numbers are a topological order of the graph.
+    A node is recorded after its parents, so descending numbers are a topological order of the
+    graph.
     """
     cotangents: dict[Node, Any] = {}
 
@@ -126,8 +127,8 @@ def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
     Arguments:
         primitive: the primitive.
         formulas: for each operand, a function `(ct, out, *operands, **params)` that returns
-            the cotangent of that operand from `ct`, that of the result `out`; or None where the
-            result does not depend on the operand smoothly.
+            the cotangent of that operand from `ct`, that of the result `out`; or None if the result
+            does not depend smoothly on the operand.
     """
 
     def rule(out: Any, *operands: Any, **params: Any) -> list[PullBack | None]:
@@ -237,8 +238,8 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
         argnums: the positional arguments to differentiate with respect to.
 
     Returns:
-        A function of the same arguments that returns the pair of value and gradient; a tuple
-        of gradients where `argnums` is a sequence.
+        A function of the same arguments that returns the pair of value and gradient; a tuple of
+        gradients if `argnums` is a sequence.
 
     Raises:
         TypeError: the result of `fun` is not one real number, or an argument to differentiate

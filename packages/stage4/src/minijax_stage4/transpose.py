@@ -84,10 +84,10 @@ def deftranspose(
     Arguments:
         primitive: the primitive.
         formulas: for each operand, a function `(ct, *operands, **params)` that returns what the
-            cotangent `ct` of the result adds to the cotangent of that operand, or None where
-            the primitive is not linear in it. Linear operands are `UndefPrimal`.
-        jointly: whether the primitive is linear in several operands that vary together, as a
-            sum is. A product is not: it is linear in each while the others stay as they are.
+            cotangent `ct` of the result adds to the cotangent of that operand, or None if the
+            primitive is not linear in it. Linear operands are `UndefPrimal`.
+        jointly: whether the primitive is linear in several operands that vary together, as a sum
+            is. A product is not: it is linear in each operand while the others are constant.
 
     >>> scale_p = Primitive("scale")
     >>> impl_rules[scale_p] = lambda x, factor: [factor * x]
@@ -193,16 +193,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter; whatever has a shape and a dtype may
-            stand for one. All of them and all results are integers, or none is.
+        primals: arguments, of which only the types matter; anything with a shape and a dtype may
+            replace one. Either all of them and all results are integers, or none is.
 
     Returns:
-        A function from a cotangent of the result to the tuple of cotangents of the arguments,
-        which are integers where these are.
+        A function from a cotangent of the result to the tuple of cotangents of the arguments, which
+        are integers if these are.
 
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
-        TypeError: a cotangent does not fit the result, or some but not all are integers.
+        TypeError: a cotangent does not match the result, or some but not all are integers.
 
     >>> import numpy as np
     >>> from minijax_stage2 import reduce_sum

@@ -1,6 +1,6 @@
 """The transposes of the linear primitives, and of those that are linear in each operand.
 
-In a formula `ct` is the cotangent of the result; linear operands are known by their type only.
+In a formula `ct` is the cotangent of the result; only the types of linear operands are known.
 """
 
 # ruff: noqa: F403, F405
@@ -66,8 +66,8 @@ def _dot_back(
     """Transpose a product in one operand: from the cotangent of the result to that of the operand.
 
     The axes of the cotangent of the result are batch axes, free axes of the first operand, free
-    axes of the second. It is multiplied with the other operand, whose free axes, from axis
-    `begin` on, are contracted. Then the axes are put where those of the operand stood.
+    axes of the second. It is multiplied with the other operand, whose free axes, from axis `begin`
+    on, are contracted. Then the axes are permuted to those of the operand.
 
     Returns:
         The dimension numbers of that product, and the permutation of its axes.

@@ -84,7 +84,7 @@ def reshape(
     copy: bool | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """`a` with another shape of the same size; one size may be -1, to be worked out.
+    """`a` with another shape of the same size; one size may be -1, to be inferred.
 
     Arguments:
         a: the array.

@@ -46,7 +46,7 @@ class PartsTracer(Tracer):
 class Trace(stage2.Trace):
     """An interpreter of primitives, above this library's evaluation.
 
-    It handles the tracers that are its own, and takes every other value as a constant.
+    It handles its own tracers, and treats every other value as a constant.
 
     A subclass has a table of rules. Its tracers then stand for tuples of values, the *parts*. A
     rule takes, for each operand, its parts, and the parameters of the primitive by keyword; it

@@ -25,8 +25,8 @@ def register_pytree_node(
 
     Arguments:
         nodetype: the class; its subclasses are not registered with it.
-        flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` is the part
-            that is not a child: it is compared when structures are, and should be hashable.
+        flatten_func: `flatten_func(node) -> (children, aux_data)`. `aux_data` holds everything that
+            is not a child: it is compared when structures are, and should be hashable.
         unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
             children may be any objects, so it should not check or convert them.
         flatten_with_keys_func: `flatten_with_keys_func(node) -> (pairs, aux_data)` with a

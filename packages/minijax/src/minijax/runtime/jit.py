@@ -404,7 +404,7 @@ def jit(
         in_shardings: None. There is one device.
         out_shardings: None.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
-            part of the signature: `fun` is compiled anew for each value.
+            part of the signature: `fun` is compiled for each value.
         static_argnames: the same, by name.
         donate_argnums: positions of arguments whose memory the results may take over. Arrays
             that are passed there are deleted by the call. Of no effect inside another jitted

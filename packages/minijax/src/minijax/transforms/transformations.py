@@ -96,11 +96,11 @@ def grad(
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
-        and dtypes of the argument; a tuple of gradients where `argnums` is a sequence. With
-        `has_aux`, a pair of that and the second part of what `fun` returns.
+        and dtypes of the argument; a tuple of gradients if `argnums` is a sequence. With `has_aux`,
+        a pair of that and the second part of what `fun` returns.
 
     Raises:
-        NonScalarGradientError: the result of `fun` is not one number.
+        NonScalarGradientError: the result of `fun` is not a scalar.
         IntegerGradientError: the result, or a leaf of an argument to differentiate, is an
             integer, unless the options say otherwise.
         ComplexGradientError: the result is complex and the options do not say so, or they do
@@ -219,7 +219,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
         The result of `fun` and its tangent, two pytrees of one structure.
 
     Raises:
-        TypeError: structure, shape or dtype of `tangents` does not fit `primals`.
+        TypeError: structure, shape or dtype of `tangents` does not match `primals`.
 
     With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
     comes last in what is returned.
@@ -269,16 +269,16 @@ def linear_transpose(
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter; whatever has a shape and a dtype may
-            stand for one. All of them and all results are integers, or none is.
+        primals: arguments, of which only the types matter; anything with a shape and a dtype may
+            replace one. Either all of them and all results are integers, or none is.
 
     Returns:
-        A function from a cotangent of the result to the tuple of cotangents of the arguments,
-        which are integers where these are.
+        A function from a cotangent of the result to the tuple of cotangents of the arguments, which
+        are integers if these are.
 
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
-        TypeError: a cotangent does not fit the result, or some but not all are integers.
+        TypeError: a cotangent does not match the result, or some but not all are integers.
 
     The linear function that is returned is a pytree of the residuals that it holds, so that it can
     be a result, or an argument, of other functions that are transformed.
@@ -318,20 +318,20 @@ def vmap(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         in_axes: the axis to map for each positional argument: an int for all of them, or a
-            tuple with an int, None (not mapped: anything may stand there) or a pytree prefix for
-            each. Keyword arguments are mapped along axis 0.
-        out_axes: where the mapped axis stands in each result: an int, None (only for results
+            tuple with an int, None (not mapped, whatever it is) or a pytree prefix for each.
+            Keyword arguments are mapped along axis 0.
+        out_axes: the position of the mapped axis in each result: an int, None (only for results
             that are the same for all examples), or a pytree prefix of the result.
-        axis_size: the size of the mapped axis, needed where no argument is mapped.
+        axis_size: the size of the mapped axis, required if no argument is mapped.
 
     Returns:
-        A function of arguments with one more axis where `in_axes` says, whose results have one
-        more axis where `out_axes` says.
+        A function of arguments with an additional axis at `in_axes`, whose results have an
+        additional axis at `out_axes`.
 
     Raises:
         MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
             axis), an argument or a result has no such axis, or nothing is mapped.
-        TreeMismatchError: `in_axes` or `out_axes` is not a prefix of what it is for.
+        TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
 
     With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
     such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
@@ -437,7 +437,7 @@ def jacrev(
         allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
 
     Returns:
-        What `jacfwd` returns. Reverse mode is cheaper where results are fewer than inputs.
+        As `jacfwd`. Reverse mode is cheaper if there are fewer results than inputs.
 
     Raises:
         TypeError: an argument to differentiate is integer or boolean, or a result is not real.

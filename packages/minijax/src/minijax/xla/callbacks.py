@@ -60,7 +60,7 @@ def compile_calling(
         out_avals, options: as in `compile`.
 
     Raises:
-        CompileError: XLA does not accept the text or an option.
+        CompileError: XLA rejects the text or an option.
     """
     raised: list[BaseException] = []
     host_callbacks = [_remembering(function, raised) for function in functions]
