@@ -1,6 +1,6 @@
 """minijax: JAX rebuilt from first principles. The full library, with JAX's public names.
 
-Underneath are four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
+It is built on four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
 # ruff: noqa: F401

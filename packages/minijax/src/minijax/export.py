@@ -1,7 +1,8 @@
-"""Exporting compiled functions: to be called in another process, without their Python.
+"""Export of compiled functions, to be called in another process without their Python source.
 
-By the names of `jax.export`. What is exported is a StableHLO module in the form that other
-versions of XLA read, with the names, types and structures of arguments and results.
+The names are those of `jax.export`. An exported function is a StableHLO module in a portable
+format, which other versions of XLA can read, with the names, types and structures of arguments and
+results.
 """
 
 # ruff: noqa: F403

@@ -25,21 +25,21 @@ def breakpoint(
 ) -> None:
     r"""Stop here, in a compiled program each time it runs, and prompt for commands.
 
-    Variables hold the values that they have then. `h` lists what can be asked for.
+    Variables hold their current values. `h` lists the commands.
 
     Arguments:
         backend: None or "cli", the terminal.
         filter_frames: whether to leave out the frames of this library.
         num_frames: how many frames to show, the innermost first; all by default.
-        ordered: whether the order matters. Here it is that of the program in any case.
+        ordered: whether the order matters. Here calls are always in program order.
         token: of no effect.
-        kwargs: `stdin` and `stdout`, files to use in place of the terminal.
+        kwargs: `stdin` and `stdout`, files to use instead of the terminal.
 
     Raises:
         RuntimeError: there is no terminal.
         ValueError: there is no such backend.
 
-    Without a terminal, files ask and are answered:
+    Without a terminal, commands come from files:
 
     >>> import io
     >>> commands, answers = io.StringIO("p y\np y + x\nc\n"), io.StringIO()

@@ -31,14 +31,14 @@ TOKEN = ShapedArray((), np.bool_)  # the type of what says that one call comes a
 
 
 class Callback:
-    """A function of the user's, which programs call on the host with Arrays.
+    """A user function that programs call on the host with Arrays.
 
     Arguments:
-        caller: the function of this library that it was given to.
+        caller: the function of this library that it was passed to.
         fun: the function.
         in_tree: the structure of the pair of its positional and keyword arguments.
         statics: the leaves of the arguments that are not arrays, with their positions.
-        out_avals: the types of the results, or None where nobody needs them.
+        out_avals: the types of the results, or None if they are ignored.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Callback:
         """Call the function, as if nothing else were running.
 
         Raises:
-            RuntimeError: it returns something else than it was said to.
+            RuntimeError: it returns something other than it declared.
         """
         leaves: list[Any] = list(arrays)
         for position, static in self.statics:

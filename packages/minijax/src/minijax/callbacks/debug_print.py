@@ -22,20 +22,18 @@ def callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program, to inspect them.
 
-    It is called as often as the program says, and in the order of the program. Derivatives do not
-    see it: it gets primals. Where it is mapped by `vmap`, it is called for one example after the
-    other.
+    It is called as often as the program says, and in program order. Derivatives ignore it: it gets
+    primals. Under `vmap`, it is called once per example.
 
     Arguments:
-        callback: the function; what it returns is ignored. Without it, `callback` returns a
-            decorator.
-        args, kwargs: its arguments; what is not an array in them is passed as it is.
-        ordered: whether the order matters. Here it is that of the program in any case.
+        callback: the function, whose result is ignored. Without it, `callback` returns a decorator.
+        args, kwargs: its arguments; values that are not arrays are passed as they are.
+        ordered: whether the order matters. Here calls are always in program order.
         partitioned: of no effect; there is one device.
 
     Raises:
-        ExecutionError: the function raised an exception, which is the cause. The program that it
-            is part of is what fails.
+        ExecutionError: the function raised an exception, which is the cause. The whole program
+            fails.
 
     >>> seen = []
     >>> @minijax.jit
@@ -70,20 +68,20 @@ def print(
 ) -> Any:
     """Print values, in a compiled program each time it runs.
 
-    It prints as often as the program says, and in the order of the program; of derivatives the
-    primals; where it is mapped by `vmap`, a line for each example.
+    It prints as often as the program says, and in program order: under derivatives, the primals;
+    under `vmap`, a line for each example.
 
     Arguments:
-        fmt: a format string, as `str.format` takes it: no f-string, which would show tracers.
+        fmt: a format string, as for `str.format`, not an f-string, which would show tracers.
             Without it, `print` returns a function that takes it.
-        args, kwargs: what is put in its places; pytrees of arrays, or anything else.
-        ordered: whether the order matters. Here it is that of the program in any case.
+        args, kwargs: the values to format; pytrees of arrays, or anything else.
+        ordered: whether the order matters. Here calls are always in program order.
         partitioned: of no effect; there is one device.
-        skip_format_check: whether not to try the format before the program runs.
+        skip_format_check: whether to skip checking the format before the program runs.
 
     Raises:
-        IndexError, KeyError: `fmt` has a place for which there is no argument.
-        ValueError: there is an argument for which `fmt` has no place.
+        IndexError, KeyError: `fmt` has a field without an argument.
+        ValueError: `fmt` has no field for an argument.
 
     >>> import minijax
     >>> @minijax.jit
@@ -158,8 +156,7 @@ _check = _Check()
 
 @dataclass(frozen=True)
 class Printer:
-    """A callback that prints; equal formats give equal callbacks, so that programs can be equal
-    too.
+    """A callback that prints; equal formats give equal callbacks, so that programs can be equal, too.
     """
 
     write: Callable[[str], None]

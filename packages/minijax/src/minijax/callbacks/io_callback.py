@@ -29,25 +29,25 @@ def io_callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program, for its side effects.
 
-    It is called as often as the program says, and in the order of the program, whether or not
-    somebody needs what it returns.
+    It is called as often as the program says, and in program order, whether or not its result is
+    used.
 
     Arguments:
         callback: function of Arrays and pytrees of Arrays.
-        result_shape_dtypes: the types of its results: a pytree of whatever has shape and dtype;
-            None where it returns nothing.
+        result_shape_dtypes: the types of its results: a pytree of anything with a shape and a
+            dtype; None if it returns nothing.
         args, kwargs: its arguments, pytrees of arrays.
         sharding: of no effect; there is one device.
-        ordered: whether the order matters, so that it cannot be mapped by `vmap`. Here the order is
-            that of the program in any case.
+        ordered: whether the order matters, so that `vmap` cannot map it. Here calls are always in
+            program order.
 
     Returns:
-        What the function returns.
+        The result of the function.
 
     Raises:
-        ExecutionError: it raised an exception, which is the cause; or its results have other
-            shapes or dtypes. The program that it is part of is what fails.
-        ValueError: derivatives are asked for; or it is `ordered`, and mapped.
+        ExecutionError: it raised an exception, which is the cause; or its results have other shapes
+            or dtypes. The whole program fails.
+        ValueError: it is differentiated; or it is `ordered`, and mapped.
 
     >>> import minijax
     >>> seen = []
@@ -77,7 +77,7 @@ def debug_callback(
 def effects_barrier() -> None:
     """Wait until all side effects of programs are done.
 
-    It is, when their calls return: a program that calls Python functions is waited for.
+    They are done when the calls return: a call waits for a program that calls Python functions.
 
     >>> f = minijax.jit(lambda x: minijax.debug.print("x is {}", x))
     >>> f(1)

@@ -1,8 +1,8 @@
-"""Ordered effects: a pass over jaxprs that writes the order of calls of Python into them.
+"""Ordered effects: a pass over jaxprs that makes the order of callbacks explicit.
 
-XLA orders operations by what they compute from each other. So each call of a Python function is
-given a token, a boolean that comes out of the call before it, and gives one to the next. A program
-inside of another takes a token and returns one; a loop carries it.
+XLA orders operations by data dependence. So each callback takes a token, a boolean that the
+previous callback returned, and returns one for the next. A program inside another takes and returns
+a token; a loop carries it.
 """
 
 from collections.abc import Callable

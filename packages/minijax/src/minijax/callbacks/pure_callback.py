@@ -48,29 +48,30 @@ def pure_callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program.
 
-    The function has to return the same for the same arguments, and to do nothing else: it may be
-    called any number of times, or never, if nobody needs what it returns.
+    The function must return the same for the same arguments, and have no side effects: it may be
+    called any number of times, or never, if its result is not used.
 
     Arguments:
         callback: function of Arrays and pytrees of Arrays, which may use numpy.
-        result_shape_dtypes: the types of its results: a pytree of whatever has shape and dtype.
+        result_shape_dtypes: the types of its results: a pytree of anything with a shape and a
+            dtype.
         args: its arguments, pytrees of arrays.
         kwargs: the same, by name.
         sharding: of no effect; there is one device.
-        vmap_method: what vmap does. "sequential", "sequential_unrolled": calls it for one example
-            after the other. "expand_dims", "broadcast_all": calls it once, for all examples,
-            which lie along a new first axis of arguments and results; of an argument that is the
-            same for all of them that axis has size 1, or is as large as that of the others.
-            "legacy_vectorized": as these, but such an argument gets no axis. None: an error.
+        vmap_method: what vmap does. "sequential", "sequential_unrolled": one call per example.
+            "expand_dims", "broadcast_all": one call for all examples, with a new leading batch axis
+            in arguments and results; for an argument shared by all examples, that axis has size 1,
+            or the full size. "legacy_vectorized": as these, but such an argument gets no axis.
+            None: an error.
 
     Returns:
-        What the function returns.
+        The result of the function.
 
     Raises:
-        ExecutionError: it raised an exception, which is the cause; or its results have other
-            shapes or dtypes. The program that it is part of is what fails.
-        ValueError: there is no such method; or derivatives are asked for, which only
-            `custom_jvp` and `custom_vjp` can give.
+        ExecutionError: it raised an exception, which is the cause; or its results have other shapes
+            or dtypes. The whole program fails.
+        ValueError: there is no such method; or it is differentiated, which only `custom_jvp` and
+            `custom_vjp` can do.
         NotImplementedError: it is mapped, and `vmap_method` is None.
 
     >>> import minijax

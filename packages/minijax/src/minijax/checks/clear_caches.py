@@ -9,7 +9,7 @@ from minijax_stage3.executable import compile_primitive
 def clear_caches() -> None:
     """Clear the caches of traced and compiled programs in this process. Files on disk stay.
 
-    Functions are traced and compiled anew when they are called next.
+    Functions are traced and compiled again at their next call.
 
     >>> @minijax.jit
     ... def f(x):

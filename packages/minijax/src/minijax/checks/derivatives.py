@@ -31,15 +31,15 @@ def check_grads(
 
     Arguments:
         f: function of arrays and pytrees of arrays.
-        args: its arguments, where it is differentiated.
-        order: up to which order.
-        modes: "fwd" for those by `jvp`, "rev" for those by `vjp`.
-        atol: how far they may be apart; by the dtype if not given.
-        rtol: the same, in relation to the difference.
-        eps: the step from one value to the other; by the dtype if not given.
+        args: its arguments, the point at which it is differentiated.
+        order: the highest order of derivatives.
+        modes: "fwd" for `jvp`, "rev" for `vjp`.
+        atol: absolute tolerance; by default it depends on the dtype.
+        rtol: relative tolerance.
+        eps: the step of the difference; by default it depends on the dtype.
 
     Raises:
-        AssertionError: they are further apart.
+        AssertionError: they differ by more.
         ValueError: a mode is something else.
 
     >>> import minijax.numpy as jnp

@@ -14,7 +14,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions of this library and its dependencies, and the devices.
 
     Arguments:
-        return_string: whether to return the text, in place of printing it.
+        return_string: whether to return the text instead of printing it.
 
     >>> text = minijax.print_environment_info(return_string=True)
     >>> [line.partition(":")[0] for line in text.splitlines()]

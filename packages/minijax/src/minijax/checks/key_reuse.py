@@ -1,8 +1,8 @@
 """`debug_key_reuse`: an error when a random key is used twice.
 
-While the setting is on, each function of `minijax.random` that draws from a key says so by a
-primitive, `key_use`. Evaluated, it marks the key, an Array, as used. A jitted function is staged
-once more before each call, to see in its program which keys it uses.
+While the setting is on, each function of `minijax.random` that draws from a key binds a primitive,
+`key_use`. Its evaluation marks the key, an Array, as used. A jitted function is staged again before
+each call, to find in its program the keys that it uses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ def _is_key(x: Any) -> bool:
 
 
 def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function, if it uses keys that nothing has used; else an error.
+    """The result of a jitted function, if all keys that it uses are unused; else an error.
 
-    None, if its arguments are none, or it draws from no key.
+    None if its arguments are not keys, or it draws from none.
     """
     static, dynamic, dynamic_kwargs = function._static.split(args, kwargs)
     leaves, tree = tree_flatten((dynamic, dynamic_kwargs))
@@ -99,9 +99,9 @@ class Keys(NamedTuple):
     """Uses of keys by a program.
 
     Attributes:
-        operands: for each of its operands the use that is made of it, if any.
-        results: for each of its results the number of the operand that it is; or the use that
-            was made of it already; or None.
+        operands: for each operand its use, if any.
+        results: for each result the number of the operand that it equals; or its earlier use; or
+            None.
     """
 
     operands: list[KeyUse | None]
@@ -131,7 +131,7 @@ class Keys(NamedTuple):
         """The uses if the program is the body of a loop.
 
         Raises:
-            KeyReuseError: a round uses what the next round uses, too.
+            KeyReuseError: an iteration uses a key that the next one uses, too.
         """
         for number, use in enumerate(self.operands[: num_consts + num_carry]):
             if use is None:
@@ -176,7 +176,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
     """Return the uses of keys by a program without constants.
 
     Raises:
-        KeyReuseError: it uses one twice.
+        KeyReuseError: it uses a key twice.
     """
     keys = {var: _Key() for var in jaxpr.invars if var.aval.dtype == key_dtype}
     for eqn in jaxpr.eqns:

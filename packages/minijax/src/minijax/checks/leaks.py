@@ -20,8 +20,8 @@ _FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12
 def checking_leaks() -> Iterator[None]:
     """Set `config.check_tracer_leaks` for the block of a `with`, in this thread only.
 
-    When a function was traced, all objects made in the block are looked through for tracers that
-    are still there. This takes much time.
+    After a function is traced, all objects made in the block are searched for remaining tracers.
+    This is slow.
 
     >>> import minijax
     >>> kept = []
@@ -61,8 +61,8 @@ def check_leaks() -> None:
     """Look for tracers whose trace has ended, after garbage collection.
 
     Raises:
-        LeakedTracerError: there are some; the message says where they were made, and what
-            refers to them.
+        LeakedTracerError: there are any; the message says where they were made, and what refers to
+            them.
     """
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x.interpreter.ended]

@@ -1,7 +1,7 @@
 """The library's error classes, under the names of `jax.errors` where JAX has them.
 
 Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
-and the way out, and names its page in `errors/pages/`, which `explain_error` prints.
+and how to fix it, and names its page in `errors/pages/`, which `explain_error` prints.
 """
 
 # ruff: noqa: F401, F403

@@ -1,8 +1,8 @@
 """Internal errors turned into errors that name the offending argument.
 
-A public function need not check what its annotations say already. Where one of Python's own errors,
-or of numpy's, leaves the library, its arguments are compared with their annotations; and one that
-does not fit is named. A call that succeeds pays nothing for that.
+A public function need not check its arguments against its annotations. When an error of Python or
+numpy leaves the library, the arguments are compared with their annotations, and the message names
+one that does not fit. A call that succeeds pays nothing for that.
 """
 
 import functools
@@ -59,10 +59,12 @@ def blame_argument(
     Arguments:
         function: a public function of this library.
         args, kwargs: what it was called with.
-        error: what it raised. What code of ours, or of the user's, raises on purpose says enough.
+        error: its exception. An exception raised on purpose, by our code or the user's, needs no
+            explanation.
 
     Raises:
-        TypeError: an argument is not what its annotation says, or no array where that says nothing.
+        TypeError: an argument does not fit its annotation, or is not an array if that is
+            unspecific.
         ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
@@ -103,7 +105,7 @@ Function = typing.TypeVar("Function", bound=Callable[..., Any])
 def checking_arguments(function: Function) -> Function:
     """Decorator: check a function's arguments against its annotations at each call.
 
-    For functions that make others, which would fail with them later.
+    For functions that make others, in which bad arguments would cause errors later.
 
     Raises:
         TypeError: an argument does not fit its annotation.
@@ -157,7 +159,7 @@ def is_ours(filename: str) -> bool:
 def is_of_the_insides(error: Exception) -> bool:
     """Return True if no `raise` of ours, and nothing of the user's, raised the error.
 
-    The first function that it leaves decides: what it leaves later no longer sees all frames.
+    The first decorated function that it leaves decides: later ones no longer see all frames.
     """
     if _VERDICT not in vars(error):
         vars(error)[_VERDICT] = _has_inner_frames(error)

@@ -13,8 +13,8 @@ def explain_error(error: BaseException | type[BaseException] | str | None = None
     """Print the page of an error: its cause, a program that raises it, and what to do.
 
     Arguments:
-        error: an error, its class, or the name of that. By default the error that is being
-            handled, or else the one that ended the last line in an interactive session.
+        error: an error, its class, or the name of the class. By default the error being handled, or
+            else the last one in an interactive session.
 
     Raises:
         ValueError: there is no such error, or it has no page.

@@ -1,8 +1,8 @@
-"""Tracebacks show the user's frames: those of this library are hidden, unless somebody asks.
+"""Tracebacks show only the user's frames, unless a setting asks for those of this library.
 
-An exception is looked through where it leaves this library for the user's code: the functions that
-users call have an `except` for that, which calls `hide_frames` and raises it again. Nothing of
-Python's is changed; who does not pass through this library keeps what there is.
+Frames are hidden where an exception leaves this library for the user's code: public functions have
+an `except` that calls `hide_frames` and raises the exception again. Python is not changed;
+exceptions that do not pass through this library keep their frames.
 """
 
 import builtins
@@ -32,11 +32,11 @@ NOTE = "(minijax hides its own frames; MINIJAX_TRACEBACK_FILTERING=off shows the
 def hide_frames(error: Exception) -> None:
     """Hide the frames of this library in a traceback, according to the setting.
 
-    It is called where the exception is caught and raised again, by `raise` alone. That adds no
-    frame, so the one of the function that catches it is hidden, too.
+    Call it in an `except` that raises the exception again with a bare `raise`. That adds no frame,
+    so the frame of the catching function is hidden, too.
 
-    Before its `try` that function calls another one, whichever. So there is room on the stack for
-    this call as well, and no RecursionError comes in the way of another one.
+    That function calls some other function before its `try`. So the stack has room for this call as
+    well, and no second RecursionError replaces the first.
     """
     try:
         is_of_the_insides(error)  # which is seen by the frames, while there are any
@@ -92,8 +92,8 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 def _mark_frames(error: Exception) -> None:
     """Mark our frames in the way that IPython and pytest recognize.
 
-    The first one is removed: it is still running, and what is asked for its variables would keep
-    the exception that is one of them.
+    The first one is removed: it is still running, and looking at its variables would keep the
+    exception alive, which is one of them.
     """
     traceback = error.__traceback__
     if traceback is not None and is_ours(traceback.tb_frame.f_code.co_filename):
@@ -124,8 +124,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def hiding_frames(function: Function) -> Function:
     """Decorator: hide our frames in the exceptions that a function raises.
 
-    An error of the insides becomes one that names the argument to blame, where there is one. It
-    costs a call. Functions for which that is much catch exceptions themselves.
+    An internal error becomes one that names the offending argument, if there is one. The wrapper
+    costs a call; functions for which that is too much catch exceptions themselves.
     """
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of their step sizes, by the names of `jax.example_libraries.optimizers`.
+"""Optimizers and step-size schedules, under the names of `jax.example_libraries.optimizers`.
 
 An optimizer is three functions: `init_fn(params)` gives a state, `update_fn(step, grads, state)`
 the next one, and `params_fn(state)` the parameters in it. A state is a pytree of arrays, so that
@@ -49,7 +49,7 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Decorator: makes an optimizer of one array an optimizer of pytrees of arrays.
+    """Decorator: turn an optimizer of one array into an optimizer of pytrees of arrays.
 
     Arguments:
         opt_maker: a function that returns `init(x)`, `update(i, g, state)` and `get_params(state)`
@@ -59,8 +59,8 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
         A function of the same arguments that returns an `Optimizer`.
 
     Raises:
-        TypeError: when updating, if gradients and parameters differ in structure, or `update`
-            changes the structure of the state.
+        TypeError: in an update, gradients and parameters differ in structure, or `update` changes
+            the structure of the state.
 
     >>> @optimizer
     ... def signs(step_size):
@@ -200,7 +200,7 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
 
     Arguments:
         step_size: positive number, or a schedule.
-        momentum: the part of the last step that is kept.
+        momentum: the fraction of the last step that is kept.
 
     >>> init, update, get_params = adagrad(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -266,9 +266,9 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
     Arguments:
         step_size: positive number, or a schedule.
-        b1: the part of the mean of gradients that is kept.
-        b2: the part of the mean of squares that is kept.
-        eps: what is added to the root, so that nothing is divided by zero.
+        b1: the decay rate of the mean of gradients.
+        b2: the decay rate of the mean of squares.
+        eps: a number added to the root, to avoid division by zero.
 
     >>> init, update, get_params = adam(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -371,7 +371,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The state from which `unpack_optimizer_state` made the pytree.
 
     Raises:
-        TypeError: a leaf of the pytree is no `JoinPoint`.
+        TypeError: a leaf of the pytree is not a `JoinPoint`.
 
     >>> _, update, get_params = momentum(0.1, 0.9)
     >>> state = pack_optimizer_state({"w": JoinPoint((2.0, 0.0))})

@@ -79,7 +79,8 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """`values[0]` up to step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
 
     Raises:
-        ValueError: one of them is not a sequence of numbers, or `values` is not one longer.
+        ValueError: one of them is not a sequence of numbers, or `values` is not one element longer
+            than `boundaries`.
 
     >>> schedule = piecewise_constant([10, 20], [0.5, 0.2, 0.1])
     >>> print(*[schedule(i) for i in (10, 11, 21)])

@@ -1,11 +1,11 @@
 """Taylor-mode differentiation: derivatives of any order along a curve, in one evaluation.
 
 The curve is given by its derivatives at a point. The derivatives of a primitive along it follow
-from its jvp rule: the first derivative of a result is the tangent that the rule computes, which is
-a function of the operands and their first derivatives, and the higher ones are the derivatives of
-that. So every primitive that can be differentiated has derivatives of any order here. Products and
-quotients have formulas of their own, in which no derivative is computed twice. (A. Griewank and
-A. Walther, "Evaluating derivatives", 2nd edition, 2008, chapter 13.)
+from its jvp rule: the first derivative of a result is the tangent from the rule, a function of the
+operands and their first derivatives, and the higher ones are derivatives of that. So every
+differentiable primitive has derivatives of any order here. Products and quotients have their own
+formulas, which compute no derivative twice. (A. Griewank and A. Walther, "Evaluating derivatives",
+2nd edition, 2008, chapter 13.)
 """
 
 import math
@@ -37,7 +37,7 @@ jet_rules = Rules("jet", "jet_rules")
 class JetTrace(Trace):
     """Pairs every value with its first, second, ... derivative along a curve.
 
-    A derivative that is zero for certain is a `Zero`.
+    A derivative known to be zero is a `Zero`.
     """
 
     transformation = "jet"
@@ -166,11 +166,12 @@ def jet(
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        primals: the arguments of `fun`, where the curve is at time 0.
-        series: for each argument a list of the derivatives of the curve at time 0, the first one
-            first. Each has the structure and shapes of the argument; all lists have one length.
-        factorial_scaled: whether the series are derivatives; otherwise they are coefficients of
-            powers of time, the derivatives divided by factorials.
+        primals: the arguments of `fun`, the curve at time 0.
+        series: for each argument a list of the derivatives of the curve at time 0, starting with
+            the first. Each has the structure and shapes of the argument; all lists have the same
+            length.
+        factorial_scaled: whether the series are derivatives; otherwise they are Taylor
+            coefficients, the derivatives divided by factorials.
 
     Returns:
         The result of `fun`, and a pytree of its structure with a list of derivatives in time in
@@ -178,8 +179,8 @@ def jet(
 
     Raises:
         ValueError: `series` has not one list for each argument, or they differ in length.
-        TreeMismatchError: a derivative has another structure than its argument.
-        TangentTypeError: it has another shape or dtype.
+        TreeMismatchError: the structure of a derivative differs from that of its argument.
+        TangentTypeError: its shape or dtype differs.
 
     The series of `f(x) = x ** 3` along `x(t) = 2 + t`:
 

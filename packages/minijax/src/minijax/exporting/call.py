@@ -42,8 +42,7 @@ class PortableProgram:
         """The module as text.
 
         Raises:
-            ValueError: this version of jaxlib cannot read the data, or the program takes and
-                returns other types.
+            ValueError: this version of jaxlib cannot read the data, or the program has other types.
         """
         try:
             text, found = xla.from_portable(self.data)

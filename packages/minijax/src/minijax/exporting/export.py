@@ -1,7 +1,8 @@
-"""Exporting compiled functions: to be called in another process, without their Python.
+"""Export of compiled functions, to be called in another process without their Python source.
 
-By the names of `jax.export`. What is exported is a StableHLO module in the form that other
-versions of XLA read, with the names, types and structures of arguments and results.
+The names are those of `jax.export`. An exported function is a StableHLO module in a portable
+format, which other versions of XLA can read, with the names, types and structures of arguments and
+results.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,7 +88,7 @@ class Exported:
         """Run the program, also inside a jitted function.
 
         Raises:
-            TypeError: structure or types of the arguments are not those it was exported for.
+            TypeError: structure or types of the arguments differ from those at export.
             NotImplementedError: it is differentiated or mapped.
         """
         leaves, in_tree = tree_flatten((args, kwargs))
@@ -109,7 +110,8 @@ class Exported:
         """The exported function as bytes, for `deserialize`.
 
         Raises:
-            ValueError: arguments or results have a class that has no name for this purpose.
+            ValueError: arguments or results contain a class that is not registered for
+                serialization.
         """
         header = {
             "fun_name": self.fun_name,
@@ -130,13 +132,13 @@ def export(
     """Export a jitted function.
 
     Arguments:
-        fun_jit: what `jit` returned.
+        fun_jit: a jitted function.
         platforms: None or `["cpu"]`.
 
     Returns:
-        A function of the same arguments, of which only the types matter: whatever has a shape and
-        a dtype may stand for an array. It returns an `Exported`. Static arguments are compiled in,
-        and are not arguments of what is exported.
+        A function of the same arguments, of which only the types matter: anything with a shape and
+        a dtype may replace an array. It returns an `Exported`. Static arguments are compiled in,
+        and are not arguments of the exported function.
 
     Raises:
         TypeError: `fun_jit` is not jitted.
@@ -196,16 +198,16 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function from the result of `Exported.serialize`.
 
-    The bytes say what to compute, not what to run: no Python comes out of them. A digest finds
-    damage, not malice: jaxlib reads the program, and may not survive one that was forged.
+    The bytes contain a program, not Python code. A digest detects damage, not malice: jaxlib reads
+    the program, and a forged one may crash it.
 
     Arguments:
         blob: the bytes.
 
     Raises:
-        ValueError: they are no such bytes, damaged, malformed, newer than this version of minijax,
-            or name a class that is not registered here; when called, newer than this version of
-            jaxlib, or the program is not what they say.
+        ValueError: they are not an exported function, are damaged, malformed or newer than this
+            version of minijax, or name a class that is not registered here; when called, they are
+            newer than this version of jaxlib, or the program does not match their header.
 
     >>> from minijax.export import deserialize, export
     >>> data = export(minijax.jit(jnp.cumsum))(jnp.ones(3)).serialize()

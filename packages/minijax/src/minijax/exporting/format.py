@@ -1,8 +1,7 @@
 """Exported programs as bytes: an identifying line, a JSON header, and StableHLO.
 
-The header holds names, types, and the structures of arguments and results. Nothing in it is run,
-and no class is imported for it: the classes that may stand in a structure are those that were
-registered, by a name, here.
+The header holds names, types, and the structures of arguments and results. Nothing in it is run or
+imported: a structure can contain only classes registered here under a name.
 """
 
 from collections.abc import Callable
@@ -47,11 +46,11 @@ def register_pytree_node_serialization(
 
     Arguments:
         nodetype: a class that is registered as a pytree.
-        serialized_name: what exported programs call it; the same wherever they are loaded.
+        serialized_name: its name in exported programs, the same wherever they are loaded.
         serialize_auxdata: turns the aux_data of a node into bytes.
         deserialize_auxdata: the inverse.
         from_children: `from_children(aux_data, children)` makes a node; by default the function
-            with which the class was registered.
+            registered for the class.
 
     Returns:
         The class.
@@ -100,7 +99,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
     Arguments:
         nodetype: the namedtuple.
-        serialized_name: what exported programs call it; the same wherever they are loaded.
+        serialized_name: its name in exported programs, the same wherever they are loaded.
 
     Returns:
         The class.
@@ -144,7 +143,7 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
     """The header and the program.
 
     Raises:
-        ValueError: the data are not what `pack` makes, of a later version, or damaged.
+        ValueError: the data were not made by `pack`, are of a later version, or damaged.
     """
     import hashlib
     import json
@@ -221,7 +220,7 @@ def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
     """A structure as JSON.
 
     Raises:
-        ValueError: a class in it is not registered, or a dict has keys that JSON does not.
+        ValueError: a class in it is not registered, or a dict has keys that JSON does not support.
     """
     node = treedef.node_data()
     if node is None:
@@ -257,7 +256,8 @@ def tree_from_json(described: Any) -> PyTreeDef:
     """The structure.
 
     Raises:
-        ValueError: a class in it is not registered in this process, or no structure is described.
+        ValueError: a class in it is not registered in this process, or the text does not describe a
+            structure.
     """
     try:
         example = _example(described)

@@ -13,10 +13,10 @@ Kernel = Callable[[Any], Any]
 class ResizeMethod(enum.Enum):
     """Interpolation between the pixels of an image.
 
-    NEAREST takes the pixel that is nearest; LINEAR, CUBIC, LANCZOS3 and LANCZOS5 weigh the pixels
-    within 1, 2, 3 and 5 of the place. CUBIC_PYTORCH is the cubic kernel of OpenCV and PyTorch,
-    for an image whose edges go on as they are; with antialiasing it is CUBIC. AREA weighs pixels
-    by how much of them lies in the new pixel.
+    NEAREST takes the nearest pixel; LINEAR, CUBIC, LANCZOS3 and LANCZOS5 weigh the pixels within a
+    distance of 1, 2, 3 and 5. CUBIC_PYTORCH is the cubic kernel of OpenCV and PyTorch, for an image
+    extended by its edge pixels; with antialiasing it is CUBIC. AREA weighs pixels by their overlap
+    with the new pixel.
 
     >>> method = minijax.image.ResizeMethod.NEAREST
     >>> minijax.image.resize(jnp.array([1.0, 3.0]), (4,), method)

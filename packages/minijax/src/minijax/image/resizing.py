@@ -94,15 +94,15 @@ def resize(
     """The image resized to another shape; axes of the same size are not touched.
 
     Arguments:
-        image: an array with any number of axes, of which some may be batches or channels.
+        image: an array with any number of axes, including batch and channel axes.
         shape: the new size of every axis.
         method: a `ResizeMethod`, or "nearest", "linear" (or "bilinear", "trilinear", "triangle"),
             "cubic" ("bicubic", "tricubic"), "cubic-pytorch", "lanczos3", "lanczos5" or "area".
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth the image before shrinking it.
         precision: of the products.
 
     Returns:
-        An array of that shape. Integers become floats, other than by "nearest".
+        An array of that shape. Integers become floats, except with "nearest".
 
     Raises:
         ValueError: there is no such method, or `shape` has another length than the image axes.
@@ -141,22 +141,22 @@ def scale_and_translate(
 ) -> Any:
     """The image scaled and then translated along some axes, with zeros outside of it.
 
-    The center of the first pixel is at 0.5, that of the next at 1.5: what was at `x` comes to
-    `x * scale + translation`.
+    The center of the first pixel is at 0.5, that of the next at 1.5: the point `x` moves to `x *
+    scale + translation`.
 
     Arguments:
         image: an array.
         shape: the size of every axis of the result.
         spatial_dims: the axes along which it is scaled and moved.
-        scale: a number for each of them, by which there is a derivative.
-        translation: a number for each of them, by which there is one, too.
+        scale: a number for each of them, differentiable.
+        translation: a number for each of them, differentiable.
         method: as for `resize`, but not "nearest".
-        antialias: whether what is made smaller is smoothed first.
+        antialias: whether to smooth the image before shrinking it.
         precision: of the products.
 
     Raises:
         ValueError: there is no such method, or `shape` has another length than the image axes, or
-            there are not as many numbers as axes.
+            the numbers are not as many as the axes.
 
     >>> image, scale, move = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0]), jnp.array([1.0])
     >>> minijax.image.scale_and_translate(image, (3,), (0,), scale, move, "linear")

@@ -1,8 +1,8 @@
 """The primitives, as functions with the names of `jax.lax`.
 
-Each takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arrays. Operands must
-have one dtype and one shape, scalars aside, and axes count from 0, as in JAX: it is `minijax.numpy`
-that promotes.
+Each takes Arrays, numpy arrays, Python numbers and tracers, and returns Arrays. Operands must have
+one dtype and one shape, scalars aside, and axes count from 0, as in JAX; only `minijax.numpy`
+promotes.
 """
 
 # ruff: noqa: F403

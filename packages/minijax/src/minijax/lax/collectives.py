@@ -1,7 +1,7 @@
 """Collectives: operations among the examples of a named axis.
 
-Each takes, besides its operand, the index of the example along the axis. The trace that finds this
-to be one of a batch is the one whose axis is meant; every other trace takes it as a constant.
+Each takes, besides its operand, the index of the example along the axis. The trace in which the
+index is batched is the one whose axis is meant; to every other trace it is a constant.
 """
 
 import math
@@ -52,9 +52,10 @@ def collective(
 
     Arguments:
         name: of the primitive.
-        type_of_result: from the type of one operand, and the parameters, to that of the result.
-        combine: what it makes of a batch.
-        shift: the parameters for an operand that has one more axis in front.
+        type_of_result: function from the type of one operand, and the parameters, to the type of
+            the result.
+        combine: the function that computes the result from a batch.
+        shift: function that adapts the parameters to an operand with an additional leading axis.
     """
     primitive = Primitive(name)
 

@@ -1,8 +1,8 @@
-"""Neural networks put together from layers, by the names of `jax.example_libraries.stax`.
+"""Neural networks composed of layers, under the names of `jax.example_libraries.stax`.
 
-A layer is a pair of functions. `init_fun(rng, input_shape)` draws its parameters, and returns the
-shape of its output with them; `apply_fun(params, inputs, **kwargs)` computes the output. The sizes
-of examples that come in a batch may be -1 in a shape: the parameters do not depend on how many.
+A layer is a pair of functions. `init_fun(rng, input_shape)` draws its parameters, and returns them
+with the shape of its output; `apply_fun(params, inputs, **kwargs)` computes the output. The batch
+size in a shape may be -1: the parameters do not depend on it.
 
 >>> import minijax.numpy as jnp
 >>> from minijax import random

@@ -24,12 +24,12 @@ def BatchNorm(
     """Normalize inputs over a batch to mean 0 and variance 1, then apply a learned mean and scale.
 
     Arguments:
-        axis: the axes over which mean and variance are taken.
-        epsilon: what is added to the variance, so that nothing is divided by zero.
-        center: whether a parameter is added.
-        scale: whether a parameter is multiplied with.
-        beta_init: the initializer of what is added.
-        gamma_init: the initializer of what is multiplied with.
+        axis: the axes over which to take mean and variance.
+        epsilon: a number added to the variance, to avoid division by zero.
+        center: whether to add a learned parameter.
+        scale: whether to multiply by a learned parameter.
+        beta_init: the initializer of the added parameter.
+        gamma_init: the initializer of the factor.
 
     >>> _, apply_fun = BatchNorm(axis=0, center=False, scale=False)
     >>> print(apply_fun(((), ()), jnp.array([[1.0], [3.0]])).round(3))

@@ -19,8 +19,8 @@ def serial(*layers: Layer) -> Layer:
         layers: at least one.
 
     Returns:
-        A layer whose parameters are a list, of those of each layer. A key that `apply_fun` is
-        given by `rng=` is split among them.
+        A layer whose parameters are the list of those of each layer. A key passed to `apply_fun` as
+        `rng=` is split among them.
 
     Raises:
         ValueError: there is no layer.
@@ -53,15 +53,15 @@ def serial(*layers: Layer) -> Layer:
 def parallel(*layers: Layer) -> Layer:
     """Layers side by side: each takes one of the inputs, and returns one of the outputs.
 
-    `FanOut` before it gives all of them the same input; `FanInSum` or `FanInConcat` after it makes
-    one of their outputs.
+    `FanOut` before it gives all of them the same input; `FanInSum` or `FanInConcat` after it
+    combines their outputs.
 
     Arguments:
         layers: at least one, as many as there are inputs.
 
     Returns:
         A layer of a sequence of inputs, whose shapes and parameters are tuples of those of each
-        layer. A key that `apply_fun` is given by `rng=` is split among them.
+        layer. A key passed to `apply_fun` as `rng=` is split among them.
 
     Raises:
         ValueError: there is no layer; when called, there are more or fewer inputs than layers.

@@ -26,14 +26,14 @@ def GeneralConv(
     """A convolution with a bias for each channel.
 
     Arguments:
-        dimension_numbers: three strings that name the axes of inputs, kernel and outputs, as
-            `lax.conv_general_dilated` has them: ("NHWC", "HWIO", "NHWC").
-        out_chan: how many channels the output has.
+        dimension_numbers: three strings that name the axes of inputs, kernel and outputs, as for
+            `lax.conv_general_dilated`: ("NHWC", "HWIO", "NHWC").
+        out_chan: the number of output channels.
         filter_shape: the size of the kernel along each spatial axis.
-        strides: how far apart its places are along each spatial axis; 1 if not given.
-        padding: "VALID", "SAME", or how many zeros come before and after each spatial axis.
-        W_init: the initializer of the kernel; `glorot_normal` over its channels if not given.
-        b_init: the initializer of what is added.
+        strides: the stride along each spatial axis; 1 by default.
+        padding: "VALID", "SAME", or the numbers of zeros before and after each spatial axis.
+        W_init: the initializer of the kernel; by default `glorot_normal` over its channels.
+        b_init: the initializer of the bias.
 
     >>> from minijax import random
     >>> init_fun, apply_fun = GeneralConv(("NCHW", "OIHW", "NCHW"), 8, (3, 3), padding="SAME")

@@ -17,9 +17,9 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
     """A layer in which every output depends on every input: `inputs @ W + b`.
 
     Arguments:
-        out_dim: how many outputs there are, in the last axis.
+        out_dim: the number of outputs, the size of the last axis.
         W_init: the initializer of the weights, of shape (inputs, outputs).
-        b_init: the initializer of what is added, of shape (outputs,).
+        b_init: the initializer of the bias, of shape (outputs,).
 
     >>> from minijax import random
     >>> init_fun, apply_fun = Dense(2)

@@ -28,10 +28,10 @@ def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
 
 @hiding_frames
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function to its inputs; the shape stays.
+    """A layer that applies a function to its inputs and keeps the shape.
 
     Arguments:
-        fun: a function of an array, to an array of the same shape.
+        fun: a function from an array to an array of the same shape.
         fun_kwargs: keyword arguments of `fun`.
 
     >>> _, apply_fun = elementwise(jnp.power, x2=2)
@@ -73,10 +73,10 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
     Arguments:
         rate: the probability that a number is kept.
-        mode: "train"; with anything else the inputs stay as they are.
+        mode: "train"; anything else leaves the inputs unchanged.
 
     Raises:
-        ValueError: `apply_fun` is called without the key that it draws with, `rng=`.
+        ValueError: `apply_fun` is called without a key, `rng=`.
 
     >>> _, apply_fun = Dropout(0.5)
     >>> sorted(set(apply_fun((), jnp.ones(100), rng=random.key(0)).tolist()))

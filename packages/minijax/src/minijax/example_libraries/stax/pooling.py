@@ -85,11 +85,10 @@ def MaxPool(
 
     Arguments:
         window_shape: the size of the window along each spatial axis.
-        strides: how far apart windows are along each spatial axis; 1 if not given.
-        padding: "VALID", only whole windows; or "SAME", as many windows as there are numbers, or
-            strides.
-        spec: a letter for each axis of the inputs: "N" that of examples, "C" that of channels, any
-            others spatial ones; examples first and channels last if not given.
+        strides: the stride along each spatial axis; 1 by default.
+        padding: "VALID", only whole windows; or "SAME", one window per number, or per stride.
+        spec: a letter for each axis of the inputs: "N" for the batch, "C" for channels, others for
+            spatial axes; by default the batch is first and channels are last.
 
     >>> _, apply_fun = MaxPool((2,), strides=(2,))
     >>> print(apply_fun((), jnp.arange(6.0).reshape(1, 6, 1)).ravel())
