@@ -156,8 +156,7 @@ _check = _Check()
 
 @dataclass(frozen=True)
 class Printer:
-    """A callback that prints; equal formats give equal callbacks, so that programs can be equal, too.
-    """
+    """A callback that prints; equal formats give equal callbacks, and so equal programs."""
 
     write: Callable[[str], None]
     fmt: str

@@ -191,7 +191,7 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def axis_index(axis_name: Axis) -> Any:
-    """The index of the example along the axis; of several axes, as of one that joins them.
+    """The index of the example along the axis; for several axes, along the axis that joins them.
 
     Returns:
         An integer scalar; one number for each example.
@@ -210,10 +210,10 @@ def axis_index(axis_name: Axis) -> Any:
 
 
 def axis_size(axis_name: Axis) -> int:
-    """The number of examples along the axis; of several axes, the product.
+    """The number of examples along the axis; for several axes, the product.
 
     Returns:
-        An int, which is known when the function is traced.
+        An int, known during tracing.
 
     Raises:
         NameError: there is no axis of that name.
@@ -271,9 +271,9 @@ def all_gather(
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
         axis_index_groups: None.
-        axis: where the examples lie in the result.
-        tiled: whether they stand one after the other along an axis that is there already, and
-            not along a new one.
+        axis: the position of the batch axis in the result.
+        tiled: whether to concatenate the values along an existing axis instead of stacking them
+            along a new one.
 
     Raises:
         NameError: there is no axis of that name.
@@ -313,11 +313,11 @@ def psum_scatter(
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis, or a tuple of names, of axes that count as one.
-        scatter_dimension: the axis of `x` that is divided among the examples.
+        axis_name: the name of the axis, or a tuple of names of axes treated as one.
+        scatter_dimension: the axis of `x` to divide among the examples.
         axis_index_groups: None.
-        tiled: whether that axis stays, shorter; otherwise there must be one element for each
-            example, and it goes.
+        tiled: whether to keep that axis, shorter; otherwise it must have one element per example,
+            and is removed.
 
     Raises:
         NameError: there is no axis of that name.
@@ -383,17 +383,18 @@ def all_to_all(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """Each example gives every example a part, and gets one of every example.
+    """Each example sends a part to every example, and receives one from each.
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis, or a tuple of names, of axes that count as one.
-        split_axis: the axis of `x` that is divided among the examples.
-        concat_axis: the axis of the result along which the parts lie, in order of the examples.
+        axis_name: the name of the axis, or a tuple of names of axes treated as one.
+        split_axis: the axis of `x` to divide among the examples.
+        concat_axis: the axis of the result along which the parts are joined, in order of the
+            examples.
         axis_index_groups: None.
-        tiled: whether the axes that are divided and joined stay, shorter and longer; otherwise
-            there must be one element for each example along `split_axis`, which goes, and
-            `concat_axis` is new.
+        tiled: whether to keep the axes, `split_axis` shorter and `concat_axis` longer; otherwise
+            `split_axis` must have one element per example, and is removed, and `concat_axis` is
+            new.
 
     Raises:
         NameError: there is no axis of that name.
@@ -426,8 +427,7 @@ def all_to_all(
 def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) -> Any:
     """Scatter along the axis `split`, which is removed; gather along a new axis `concat`.
 
-    Of several named axes, each in turn passes on the part of the number of an example that is
-    along it.
+    For several named axes, each in turn exchanges its own component of the index of an example.
     """
     if len(axes) == 1:
         ((index, size),) = axes
@@ -496,13 +496,13 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
-        perm: pairs of the index of an example that gives its value, and of the one that gets it.
+        perm: pairs of the indices of the source and destination examples.
 
     Returns:
-        What the example got: zeros where it is not named.
+        The value received; zeros for an example that is not a destination.
 
     Raises:
-        ValueError: an example gives, or gets, more than one value.
+        ValueError: an example is the source, or the destination, more than once.
         NotImplementedError: there are several names.
 
     >>> pass_on = lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)])
@@ -529,7 +529,7 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
-        perm: the index of an example for each example, each of them once.
+        perm: the index of the source of each example, a permutation.
 
     Raises:
         NameError: there is no axis of that name.

@@ -13,13 +13,13 @@ from minijax_stage2.flat_function import require_function
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """A named function that computes what `decomposition` does.
 
-    What compiles for CPUs knows no such name, so that it is the decomposition that is compiled. It
-    is differentiated and mapped as such, too, which JAX refuses.
+    XLA for CPUs does not recognize any name, so it compiles the decomposition. That can be
+    differentiated and mapped, too, which JAX rejects.
 
     Arguments:
         decomposition: a function whose positional arguments are arrays, and pytrees of these; its
             keyword arguments are its attributes.
-        name: its name, with which operations are marked in the program.
+        name: its name, which marks the operations in the program.
         version: a number that changes with what it computes.
 
     Raises:

@@ -85,20 +85,20 @@ def dot_general(
     """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
 
     Arguments:
-        lhs: the one operand.
-        rhs: the other operand.
+        lhs: the left operand.
+        rhs: the right operand.
         dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
             rhs_batch))`.
         precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`.
-        preferred_element_type: the dtype in which to sum, and of the result; that of the operands
-            if not given.
+        preferred_element_type: the dtype of the sums and of the result; that of the operands by
+            default.
         out_sharding: must be None.
 
     Returns:
         An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
 
     Raises:
-        TypeError: axes do not exist, or do not fit together.
+        TypeError: axes do not exist, or do not match.
 
     >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 4, 3))
     >>> contracting, batch = ((2,), (2,)), ((0,), (0,))
@@ -146,7 +146,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
     """The matrix products of the last two axes, for each index of the axes before these.
 
     Raises:
-        TypeError: operands have less than two axes, or differ in the sizes of the leading ones.
+        TypeError: operands have fewer than two axes, or differ in the sizes of the leading ones.
 
     >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
     (5, 2, 4)
@@ -170,14 +170,14 @@ def ragged_dot(
 ) -> Any:
     """The products of the rows of a matrix, in groups, with one of several matrices for each group.
 
-    It is one product, of which each group is a part where the others are zeros: its time and its
-    memory grow with the number of groups.
+    It is one product, in which the rows of other groups are zeros: time and memory grow with the
+    number of groups.
 
     Arguments:
         lhs: the rows, of shape (m, k): first those of the first group.
         rhs: a matrix for each group, of shape (g, k, n).
-        group_sizes: how many rows each group has, g integers. Rows after these give zeros.
-        precision: how exactly to compute, as of `dot`.
+        group_sizes: the number of rows of each group, g integers. Rows after these give zeros.
+        precision: as for `dot`.
         preferred_element_type: the dtype of the result.
         group_offset, out_sharding: must be None.
 

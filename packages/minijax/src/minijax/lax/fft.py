@@ -40,7 +40,7 @@ class FftType(enum.IntEnum):
 
 @operation(static=("fft_type", "fft_lengths"))
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """Fourier's transform along the last axes.
+    """The Fourier transform along the last axes.
 
     Arguments:
         x: the array; complex, or for RFFT real. Integers and booleans become floats.
@@ -48,8 +48,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
         fft_lengths: the sizes of these axes, one to three; for IRFFT those of the result.
 
     Raises:
-        ValueError: they do not fit the array, or there is no such transform.
-        TypeError: the dtype does not fit the transform.
+        ValueError: they do not match the array, or there is no such transform.
+        TypeError: the transform does not support the dtype.
 
     >>> x = jnp.array([1, 0, -1, 0], jnp.complex64)
     >>> lax.fft(x, lax.FftType.FFT, (4,))

@@ -27,8 +27,8 @@ def convolve(
         a, v: the sequences.
         mode: "full" for all sums; "same" for as many as the longer sequence has elements; "valid"
             for those where the shorter one lies within the longer.
-        precision: how exactly to compute, as `lax.Precision` has it.
-        preferred_element_type: the dtype in which to sum, and of the result.
+        precision: the precision of the products, a `lax.Precision`.
+        preferred_element_type: the dtype of the sums and of the result.
 
     Raises:
         ValueError: an argument is not a sequence or is empty, or `mode` is none of the three.

@@ -66,8 +66,8 @@ def einsum(
         out: must be None.
         optimize: False to multiply from left to right, or the path that `einsum_path` returned.
             The names of searches, such as "optimal", all mean a greedy one.
-        precision: how exactly to compute, as `lax.Precision` has it.
-        preferred_element_type: the dtype in which to sum, and of the result.
+        precision: the precision of the products, a `lax.Precision`.
+        preferred_element_type: the dtype of the sums and of the result.
         out_sharding: must be None.
 
     Raises:

@@ -46,16 +46,16 @@ def cond(
         true_fun: function of the operands.
         false_fun: function of the operands whose result has the same structure and types.
         operands: arrays and pytrees of arrays.
-        operand: the only operand, in place of `operands`.
+        operand: the only operand, instead of `operands`.
 
     Returns:
-        The result of the function that is chosen. Under `vmap` over `pred` both run.
+        The result of the chosen function. Under `vmap` over `pred` both run.
 
     Raises:
         BranchTypeError: the results differ in structure or types.
         TypeError: `pred` is not a scalar.
 
-    As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function an operand of its own.
+    As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function its own operand.
 
     >>> @minijax.jit
     ... def safe_root(x):
@@ -99,14 +99,13 @@ def switch(
     """Call one of several functions on the operands, chosen by `index` at run time.
 
     Arguments:
-        index: an integer scalar. One below 0 chooses the first function, one that is too large
-            the last.
+        index: an integer scalar, clamped to the valid range.
         branches: functions of the operands whose results have the same structure and types.
         operands: arrays and pytrees of arrays.
-        operand: the only operand, in place of `operands`.
+        operand: the only operand, instead of `operands`.
 
     Returns:
-        The result of the function that is chosen. Under `vmap` over `index` all of them run.
+        The result of the chosen function. Under `vmap` over `index` all of them run.
 
     Raises:
         ValueError: there are no functions.

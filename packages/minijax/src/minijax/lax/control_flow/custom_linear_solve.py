@@ -1,7 +1,7 @@
-"""`custom_linear_solve`: a solution of linear equations, differentiated as such.
+"""`custom_linear_solve`: solutions of linear systems, differentiated implicitly.
 
-Whatever finds x with A x = b, its derivative follows from the equation: A x' = b' - A' x. So the
-solver is never differentiated, and reverse mode is a solution of the transposed equations.
+However x with A x = b is found, its derivative follows from the equation: A x' = b' - A' x. So the
+solver is never differentiated, and reverse mode solves the transposed system.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,8 +55,8 @@ from minijax_stage4.transpose import UndefPrimal, nonlinear_in
 class Equations(NamedTuple):
     """The parts of a linear system: the map, its transpose, and a solver for each.
 
-    They are programs, or what belongs to each, such as its constants. Where nobody says how to
-    solve the transposed equations, their two parts have no program.
+    They are programs, or values for each, such as its constants. Without a solver of the transposed
+    system, its two parts have no program.
     """
 
     matvec: Any
@@ -89,20 +89,20 @@ def custom_linear_solve(
         b: the right-hand side, a pytree of arrays.
         solve: function of `matvec` and a right-hand side that returns the solution.
         transpose_solve: function of the transpose of `matvec` and a right-hand side that returns
-            the solution of the transposed equations, which reverse mode needs.
+            the solution of the transposed system, for reverse mode.
         symmetric: whether `matvec` is its own transpose. Then `solve` solves for both, unless
             `transpose_solve` is given.
-        has_aux: whether both solvers return a pair, of the solution and what else is to be
-            known, which has no derivative.
+        has_aux: whether both solvers return a pair of the solution and auxiliary values, which have
+            no derivative.
 
     Returns:
-        What `solve` returns.
+        The result of `solve`.
 
     Raises:
-        TypeError: a function returns another structure or other dtypes than those of `b`; or, in
-            reverse mode, nothing says how to solve the transposed equations.
-        ValueError: a function returns other shapes than those of `b`, or a solver no pair
-            where `has_aux` promises one.
+        TypeError: a function returns another structure or other dtypes than those of `b`; or
+            reverse mode needs a solver of the transposed system and there is none.
+        ValueError: a function returns other shapes than those of `b`, or a solver does not return
+            the pair that `has_aux` promises.
         NonlinearError: `matvec` is not linear, and its transpose is needed.
 
     >>> import minijax
@@ -264,8 +264,7 @@ def _vmap(
     programs: Equations,
     counts: Equations,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: examples that differ in the solution differ in the right-hand side, and vice
-    versa.
+    """Batching rule: the solution has the batch axes of the right-hand side, and vice versa.
     """
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)

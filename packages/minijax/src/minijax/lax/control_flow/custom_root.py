@@ -35,21 +35,21 @@ def custom_root(
 
     Arguments:
         f: function of a pytree of arrays that returns a pytree of the same structure.
-        initial_guess: where the search begins; the root does not depend on it.
+        initial_guess: the start of the search; the root does not depend on it.
         solve: function of `f` and `initial_guess` that returns a root.
         tangent_solve: function `(g, y)` that returns the x with `g(x) == y`, where `g` is linear:
             the derivative of `f` at the root.
-        has_aux: whether `solve` returns a pair, of the root and what else is to be known, which
-            has no derivative.
+        has_aux: whether `solve` returns a pair of the root and auxiliary values, which have no
+            derivative.
 
     Returns:
-        What `solve` returns.
+        The result of `solve`.
 
     Raises:
         TypeError: a function returns another structure than that of `initial_guess`, or
             `tangent_solve` other dtypes than those of the root.
-        ValueError: `solve` returns no pair where `has_aux` promises one, or `tangent_solve` other
-            shapes than those of the root.
+        ValueError: `solve` does not return the pair that `has_aux` promises, or `tangent_solve`
+            returns other shapes than those of the root.
 
     >>> import minijax
     >>> import minijax.numpy as jnp

@@ -1,14 +1,14 @@
 """Contents of functions: everything their programs depend on besides argument types.
 
-What is looked at: variables that a function closes over, its defaults, the global variables that
-its code names, and the same of the functions found there; the instance of a method, and its
+Contents are: variables that a function closes over, its defaults, the global variables that its
+code names, and the same for the functions found there; the instance of a method, and its
 attributes; the attributes of classes, and those of modules that the code names; items of tuples,
-lists and dicts. Code, Arrays, classes, modules and what libraries have are told by identity, the
+lists and dicts. Code, Arrays, classes, modules and objects of libraries compare by identity, the
 rest by value.
 
-What is not looked at: what libraries have inside, numpy and Python's own among them; what a
-function imports while it runs; attributes by computed names; a variable of a module inside of a
-module; the function of a `jit`, which keeps programs of its own.
+Not included are: the insides of libraries, numpy and the standard library among them; imports made
+while a function runs; attributes by computed names; a variable of a module inside a module; the
+function of a `jit`, which has its own programs.
 """
 
 import enum
@@ -38,11 +38,11 @@ class UnknownContents(Exception):
 
 
 class Contents:
-    """The contents of a function that its program depends on, besides the types of its arguments.
+    """The contents of a function: everything its program depends on besides argument types.
 
     Attributes:
         key: equal for functions that trace to the same program, as long as `referents` live.
-        referents: what the key has by identity.
+        referents: the objects that the key contains by identity.
         arrays: the identities of the arrays among the contents.
     """
 
@@ -57,7 +57,7 @@ class Contents:
         """Add a value that the code refers to.
 
         Raises:
-            UnknownContents: it may become another without being seen.
+            UnknownContents: it may change without notice.
         """
         cls = type(x)
         rule = _rules.get(cls)

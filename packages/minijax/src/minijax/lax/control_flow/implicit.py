@@ -1,7 +1,7 @@
-"""Solutions of equations: the programs that an equation and its solvers are.
+"""Implicit solutions: an equation and its solvers as programs.
 
-A solution depends on what its equation closes over. So equation and solvers are staged, and what
-they close over becomes arguments of their programs, which interpreters see.
+A solution depends on the values that its equation closes over. So equation and solvers are staged,
+and those values become arguments of their programs, visible to interpreters.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ def stage_part(
 
 
 def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTreeDef:
-    """The structure of the solution, in that of all that a solver returned.
+    """The structure of the solution within the structure of a solver's result.
 
     Raises:
         ValueError: with `has_aux` it did not return a pair.

@@ -15,14 +15,14 @@ def platform_dependent(
     """Call the function for the platform that runs the program.
 
     Arguments:
-        args: what the function is called with.
-        default: the function for all devices that have none.
-        per_platform: functions, by the kind of device: "cpu", "cuda", "rocm", "tpu".
+        args: the arguments of the function.
+        default: the function for all other platforms.
+        per_platform: functions by platform: "cpu", "cuda", "rocm", "tpu".
 
     Raises:
         TypeError: one of them is not a function.
-        ValueError: a kind is called "gpu", which may be "cuda" or "rocm".
-        NotImplementedError: there is none for this kind, and no default.
+        ValueError: a platform is "gpu", which may mean "cuda" or "rocm".
+        NotImplementedError: there is no function for this platform, and no default.
 
     >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
     4

@@ -1,9 +1,9 @@
-"""Programs of loops and choices that are called outside of transformations, kept for the next call.
+"""A cache of the programs of loops and conditionals that are called outside of transformations.
 
-Tracing takes longer than most such programs run. A program is good for another call if the types of
-the operands and the settings are the same, and the functions have the same contents. These are
-looked at anew at each call, so that a variable that has another value since is seen. A call is
-traced anew where something cannot be told, such as a set or a large array of numpy.
+Tracing takes longer than running most such programs. A program can be reused if the types of the
+operands and the settings are the same, and the functions have the same contents. These are compared
+at each call, so that a changed variable is noticed. A call is traced again if some content cannot
+be compared, such as a set or a large numpy array.
 """
 
 import functools
@@ -34,10 +34,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class KeptPrograms:
-    """A cache of executors, by all that their programs depend on; it keeps the last used.
+    """A cache of executors, keyed by everything their programs depend on; it keeps recently used ones.
 
-    Of two generations the older one is dropped when the younger is full, without looking at
-    entries: those of which a referent dies are forgotten at any moment, in any thread.
+    Of two generations the older is dropped when the younger is full, without iterating over
+    entries: an entry can vanish at any moment, in any thread, when a referent dies.
     """
 
     def __init__(self, size: int):
@@ -87,7 +87,7 @@ kept_programs = KeptPrograms(512)
 
 
 def keeps_programs(*static: str) -> Callable[[Function], Function]:
-    """Decorator: keeps the programs of calls of a loop or a choice outside of transformations.
+    """Decorator: cache the programs of a loop or a conditional called outside of transformations.
 
     Arguments:
         static: the parameters that are functions, or values that the program depends on. All others

@@ -54,20 +54,21 @@ def scan(
 ) -> Any:
     """Call `f` with a carry and each element of `xs` in turn.
 
-    Whatever the length, `f` is traced once, and the program does not grow.
+    `f` is traced once, and the program does not grow with the length.
 
     Arguments:
         f: function of a carry and an element that returns the next carry, of the same structure
             and types, and an element of the results.
-        init: the carry at the start, a pytree of arrays.
-        xs: a pytree of arrays with one first axis, along which the elements lie; None for a
-            loop without elements.
-        length: how many rounds, needed where `xs` holds no arrays.
-        reverse: whether to begin with the last element; the results stand where their elements do.
-        unroll: how many rounds are written out between two tests for the end; True: all of them.
+        init: the initial carry, a pytree of arrays.
+        xs: a pytree of arrays whose elements lie along the first axis; None for a loop without
+            elements.
+        length: the number of iterations, required if `xs` holds no arrays.
+        reverse: whether to begin with the last element; results keep the positions of their
+            elements.
+        unroll: the number of iterations to unroll; True: all of them.
 
     Returns:
-        The last carry, and the results of all rounds, stacked along a first axis.
+        The last carry, and the results of all iterations, stacked along a new first axis.
 
     Raises:
         TypeError: `f` does not return a pair, or the carry changes its structure or types.
@@ -209,15 +210,15 @@ def fori_loop(
 ) -> Any:
     """Call `body_fun` with each integer from `lower` up to `upper`, exclusive, and a carry.
 
-    With bounds that are known, it is a `scan`, and so has derivatives in both modes. With bounds
-    that are traced it is a `while_loop`, which has none in reverse mode.
+    With known bounds it is a `scan`, and has derivatives in both modes. With traced bounds it is a
+    `while_loop`, which has none in reverse mode.
 
     Arguments:
         lower, upper: real numbers of one dtype, most often integers; of those that are known when
             the loop is traced, the integral parts count.
         body_fun: function of an integer and the carry that returns the next carry.
-        init_val: the carry at the start, a pytree of arrays.
-        unroll: how many rounds are written out between two tests for the end; True: all of them.
+        init_val: the initial carry, a pytree of arrays.
+        unroll: the number of iterations to unroll; True: all of them.
 
     Returns:
         The last carry.
@@ -288,11 +289,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     Arguments:
         f: function of an element, a pytree of arrays.
-        xs: a pytree of arrays with one first axis, along which the elements lie.
-        batch_size: how many elements to compute at once, by `vmap`; one by one if not given, or 0.
+        xs: a pytree of arrays whose elements lie along the first axis.
+        batch_size: the number of elements to compute at once with `vmap`; one by one if None or 0.
 
     Returns:
-        The results, stacked along a first axis.
+        The results, stacked along a new first axis.
 
     Raises:
         ValueError: `batch_size` is negative, or the first axes of `xs` differ in size.

@@ -36,8 +36,8 @@ from minijax_stage4.transpose import UndefPrimal
 class _Halves(NamedTuple):
     """A scan split into the part that can run at once and the part that has to wait.
 
-    `known` takes the operands that are known, and returns the results that are, then what the
-    other half needs of it. That scan has the parameters `unknown`.
+    `known` takes the known operands, and returns the known results, then the residuals. The scan of
+    the other half has the parameters `unknown`.
     """
 
     known: Jaxpr

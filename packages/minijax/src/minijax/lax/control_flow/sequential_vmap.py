@@ -10,7 +10,7 @@ from minijax_stage4.partial_eval import merge, partition
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """Decorator: a function that `vmap` calls for one example after the other, in a loop.
+    """Decorator: a function that `vmap` calls in a loop, once per example.
 
     Arguments:
         f: function of arrays and pytrees of arrays.

@@ -39,15 +39,15 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         cond_fun: function of the carry that returns a boolean scalar.
         body_fun: function of the carry that returns the next one, of the same structure and
             types.
-        init_val: the carry at the start, a pytree of arrays.
+        init_val: the initial carry, a pytree of arrays.
 
     Returns:
-        The carry of which `cond_fun` no longer holds.
+        The first carry for which `cond_fun` is false.
 
     Raises:
-        TypeError: `cond_fun` returns no boolean scalar, or the carry changes its type.
-        ValueError: it is differentiated in reverse mode, which needs to know in advance how
-            often the body runs: `scan`, and `fori_loop` with bounds that are not tracers, do.
+        TypeError: `cond_fun` does not return a boolean scalar, or the carry changes its type.
+        ValueError: it is differentiated in reverse mode, which requires the number of iterations in
+            advance: use `scan`, or `fori_loop` with bounds that are not tracers.
 
     >>> import minijax.numpy as jnp
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, jnp.int32(1))

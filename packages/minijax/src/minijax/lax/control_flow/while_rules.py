@@ -90,8 +90,7 @@ def _lower(
 
 
 def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return which parts of the carry depend on the chosen operands; all of them where the
-    condition does.
+    """Return which parts of the carry depend on the chosen operands; all, if the condition does.
     """
     of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
     of_carry = until_stable(
@@ -154,8 +153,7 @@ def _vmap(
     cond_consts: int,
     body_consts: int,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: all examples go on until the last one ends; those that have ended stay as they
-    are.
+    """Batching rule: iterate until the last example ends; those that have ended keep their carry.
     """
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
@@ -200,7 +198,7 @@ def _vmap(
 def _until_all_end(
     condition: Jaxpr, body: Jaxpr, cond_consts: int, body_consts: int
 ) -> tuple[Jaxpr, Jaxpr]:
-    """The programs of a loop that goes on while the condition holds of any example.
+    """The programs of a loop that runs while the condition holds for any example.
 
     The body takes the constants of the condition, then its own.
     """
@@ -227,7 +225,7 @@ def _until_all_end(
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """The loop of the known values, and the whole loop for the rest.
 
-    What the rest needs of each round cannot be kept: nobody knows how many rounds there will be.
+    Residuals of the iterations cannot be kept: their number is not known in advance.
     """
     unknown = _dependence(unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
@@ -322,9 +320,9 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
-    """The token is carried, last. So is, before it, whether to go on, where that does something.
+    """Carry the token, last; and before it the condition's value, if the condition has effects.
 
-    Then the condition is found out before the loop, and at the end of each round.
+    Then the condition is evaluated before the loop, and at the end of each iteration.
     """
 
     def fresh(variables: Sequence[Any]) -> list[Var]:

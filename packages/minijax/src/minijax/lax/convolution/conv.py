@@ -118,17 +118,17 @@ def conv_transpose(
     Arguments:
         lhs: the input.
         rhs: the kernel.
-        strides: those of the convolution that is undone, for each spatial axis.
+        strides: those of the convolution to transpose, for each spatial axis.
         padding: "SAME" or "VALID", as for that convolution; or pairs, of zeros put before and after
             the input.
-        rhs_dilation: how far apart the elements of the kernel are.
-        dimension_numbers: which axes are which; by default features come last, in the kernel first
-            those of the input.
-        transpose_kernel: whether the kernel is that of the convolution that is undone: then it is
-            turned round, and its features change places.
-        precision: how exactly to compute, as `lax.Precision` has it.
-        preferred_element_type: the dtype in which to sum, and of the result.
-        use_consistent_padding: whether pairs, too, are those of the convolution that is undone.
+        rhs_dilation: the dilation of the kernel.
+        dimension_numbers: the meaning of the axes; by default features come last, with the kernel's
+            input features before its output features.
+        transpose_kernel: whether the kernel is that of the convolution to transpose: then it is
+            flipped, and its input and output features are swapped.
+        precision: the precision of the products, a `lax.Precision`.
+        preferred_element_type: the dtype of the sums and of the result.
+        use_consistent_padding: whether pairs, too, are the padding of the convolution to transpose.
 
     >>> signal, kernel = jnp.array([[[1.0], [2.0]]]), jnp.ones((2, 1, 1))
     >>> lax.conv_transpose(signal, kernel, strides=(2,), padding="VALID")[0, :, 0]
@@ -209,8 +209,8 @@ def conv_general_dilated_patches(
 ) -> Any:
     """Extract the patches that a kernel of shape `filter_shape` covers, as features of the result.
 
-    The arguments are those of `conv_general_dilated`. The features of the result are those of the
-    input, each as many times as a kernel has elements.
+    The arguments are those of `conv_general_dilated`. The result has one feature for each input
+    feature and element of the kernel.
 
     >>> signal = jnp.arange(5.0).reshape(1, 1, 5)
     >>> lax.conv_general_dilated_patches(signal, (3,), (1,), "VALID")
@@ -260,11 +260,11 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Any:
-    """A convolution with another kernel at each place.
+    """A convolution with a different kernel at each position.
 
     Arguments:
-        rhs: the kernels: an axis of output features, one of the features that
-            `conv_general_dilated_patches` makes, and spatial axes as large as those of the result.
+        rhs: the kernels: an axis of output features, one of the features of
+            `conv_general_dilated_patches`, and spatial axes as large as those of the result.
         filter_shape: the spatial shape of the kernels.
 
     The others are those of `conv_general_dilated`.

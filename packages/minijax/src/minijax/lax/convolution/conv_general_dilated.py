@@ -1,12 +1,12 @@
 """Convolution: sums of products of a kernel and the windows of an input.
 
-Along one spatial axis, where `o` counts in the result, `k` in the kernel and `i` in the input,
-products are taken where
+Along one spatial axis, with indices `o` into the result, `k` into the kernel and `i` into the
+input, products are taken where
 
     o * window_stride + k * rhs_dilation - padding = i * lhs_dilation.
 
-The three play the same part in this equation. So what an input or a kernel contributes to the
-result is again a convolution, with strides and dilations exchanged.
+The three play the same part in this equation. So the derivatives of a convolution are again
+convolutions, with strides and dilations exchanged.
 """
 
 from collections.abc import Sequence
@@ -74,24 +74,24 @@ def conv_general_dilated(
     """The convolution of an input with a kernel.
 
     Arguments:
-        lhs: the input: examples of features along spatial axes.
+        lhs: the input, a batch of features along spatial axes.
         rhs: the kernel.
-        window_strides: how far the kernel moves, for each spatial axis.
-        padding: how many zeros to put before and after, for each spatial axis; or "SAME",
-            "SAME_LOWER" or "VALID".
-        lhs_dilation: how far apart the elements of the input are put, for each spatial axis.
-        rhs_dilation: how far apart those of the kernel are.
-        dimension_numbers: which axes are which, as `conv_dimension_numbers` has it.
-        feature_group_count: into how many groups the features of the input are divided, of which
-            each has its own output features.
-        batch_group_count: into how many groups the examples are divided, of which each has its own
+        window_strides: the stride of the kernel along each spatial axis.
+        padding: the numbers of zeros before and after each spatial axis; or "SAME", "SAME_LOWER" or
+            "VALID".
+        lhs_dilation: the dilation of the input along each spatial axis.
+        rhs_dilation: the dilation of the kernel.
+        dimension_numbers: the meaning of the axes, as for `conv_dimension_numbers`.
+        feature_group_count: the number of groups into which to divide the input features, each with
+            its own output features.
+        batch_group_count: the number of groups into which to divide the batch, each with its own
             output features.
-        precision: how exactly to compute, as `lax.Precision` has it.
-        preferred_element_type: the dtype in which to sum, and of the result.
+        precision: the precision of the products, a `lax.Precision`.
+        preferred_element_type: the dtype of the sums and of the result.
         out_sharding: must be None.
 
     Raises:
-        TypeError, ValueError: arguments do not fit together.
+        TypeError, ValueError: the arguments are inconsistent.
 
     >>> image, kernel = jnp.arange(16.0).reshape(1, 1, 4, 4), jnp.ones((1, 1, 2, 2))
     >>> lax.conv_general_dilated(image, kernel, window_strides=(2, 2), padding="VALID")
@@ -250,9 +250,9 @@ def _letters(spec: Sequence[int], letters: str) -> str:
 
 
 def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> Any:
-    """The cotangent of the result, convolved with the kernel turned round.
+    """The cotangent of the result, convolved with the flipped kernel.
 
-    In each group output features are summed over, and input features come out.
+    In each group the output features are summed over, leaving the input features.
     """
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = max(params["feature_group_count"], params["batch_group_count"])
@@ -283,8 +283,8 @@ def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> A
 def _transpose_in_kernel(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> Any:
     """The input convolved with the cotangent of the result.
 
-    Examples are summed over, as features are in the convolution. So groups of features are now
-    groups of what stands where examples did, and the other way round.
+    The batch is summed over, as features are in the convolution. So feature groups become batch
+    groups, and vice versa.
     """
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     sizes = _sizes(typeof(lhs), rhs.aval, typeof(ct), params)

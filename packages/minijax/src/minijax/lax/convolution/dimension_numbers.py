@@ -15,7 +15,7 @@ class ConvDimensionNumbers(NamedTuple):
     """The axes of the operands of a convolution, and of its result.
 
     Attributes:
-        lhs_spec: the axis of the examples in the input, that of the features, the spatial ones.
+        lhs_spec: the batch axis of the input, its feature axis, its spatial axes.
         rhs_spec: the axis of the output features in the kernel, that of the input features, the
             spatial ones.
         out_spec: as `lhs_spec`, for the result.
@@ -47,13 +47,13 @@ def conv_dimension_numbers(
         lhs_shape: the shape of the input.
         rhs_shape: the shape of the kernel.
         dimension_numbers: three strings with a letter for each axis: of the input, with N for the
-            examples and C for the features; of the kernel, with O and I for the features; of the
-            result, again with N and C. Other letters are spatial axes, whose order is that in the
-            kernel. None stands for NC and then the spatial axes, OI and then these, NC and these.
+            batch and C for the features; of the kernel, with O and I for the output and input
+            features; of the result, again with N and C. Other letters are spatial axes, in the
+            order of the kernel. None means NC, OI and NC, each followed by the spatial axes.
 
     Raises:
-        TypeError: operands differ in their number of axes, or `dimension_numbers` is no such thing:
-            letters lack, or occur twice.
+        TypeError: operands differ in rank, or `dimension_numbers` is invalid: letters are missing,
+            or occur twice.
 
     >>> lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
     ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
@@ -141,13 +141,13 @@ def pads_of(
     Arguments:
         caller: the function that an error names.
         sizes: of the spatial axes of the input.
-        windows: those of the kernel, its holes included.
-        strides: how far the kernel moves.
-        padding: pairs; or "VALID" for none, or "SAME" for as much as makes the result as large as
-            the input divided by the strides, more of it after than before; "SAME_LOWER", before.
+        windows: those of the kernel, including dilation.
+        strides: the strides of the kernel.
+        padding: pairs; or "VALID" for none; or "SAME" for a result as large as the input divided by
+            the strides, with the odd zero after; or "SAME_LOWER", with the odd zero before.
 
     Raises:
-        ValueError, TypeError: it is nothing like that.
+        ValueError, TypeError: it is anything else.
     """
     if not isinstance(padding, str):
         try:

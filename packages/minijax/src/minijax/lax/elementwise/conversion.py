@@ -42,8 +42,8 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The bits of `operand`, read as another dtype.
 
-    Where the new dtype is narrower, the parts of each number stand along a new last axis, the
-    lowest bits first; where it is wider, the last axis holds the parts, and goes.
+    If the new dtype is narrower, the parts of each number form a new last axis, lowest bits first;
+    if it is wider, the last axis holds the parts, and is removed.
 
     Raises:
         TypeError: a dtype is boolean or complex.

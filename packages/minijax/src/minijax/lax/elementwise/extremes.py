@@ -17,8 +17,7 @@ from minijax_stage3.abstract_eval import arithmetic
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
-    """Return the share of a tangent that passes through operand `x`: all where it is chosen, half
-    in a tie.
+    """Return the share of a tangent that passes through operand `x`: all if it is chosen, half in a tie.
     """
     weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
     return stage2.astype(weight, typeof(chosen).dtype)
@@ -52,7 +51,7 @@ smaller = binary(
 def max(x: Any, y: Any) -> Any:
     """The larger of `x` and `y`; NaN where either is NaN.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
@@ -65,7 +64,7 @@ def max(x: Any, y: Any) -> Any:
 def min(x: Any, y: Any) -> Any:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
@@ -95,11 +94,11 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     """`x` limited to the range from `min` to `max`; outside, the derivative is 0.
 
     Arguments:
-        min: the lower bound, a scalar or an array that meets `x`.
+        min: the lower bound, a scalar or an array of the shape of `x`.
         x: the array.
         max: the upper bound. Where it is below `min`, the result is `max`.
 
-    Of complex numbers only the real parts are compared, as XLA does.
+    For complex numbers only the real parts are compared, as in XLA.
 
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)

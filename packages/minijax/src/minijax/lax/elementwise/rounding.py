@@ -33,11 +33,11 @@ round_p = Primitive("round")
 
 @operation(static="rounding_method")
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """The whole number that is nearest to `x`, a real number.
+    """The integer nearest to `x`, a real number.
 
     Arguments:
-        x: what is rounded.
-        rounding_method: which number it is when two are equally near.
+        x: the array to round.
+        rounding_method: how to round halves.
 
     >>> lax.round(jnp.array([-2.5, 0.5, 2.5]))
     Array([-3.,  1.,  3.], dtype=float32)

@@ -33,13 +33,13 @@ def select_n(which: Any, *cases: Any) -> Any:
     """The case whose number is in `which`, element by element.
 
     Arguments:
-        which: booleans, which choose between two cases, or integers, from 0 on.
+        which: booleans, which select one of two cases, or integers, from 0 on.
         cases: arrays of one dtype and one shape.
 
     Raises:
-        TypeError: `which` is of another dtype, or the cases differ in dtype or shape, or booleans
-            choose among more than two.
-        ValueError: there is no case.
+        TypeError: `which` is of another dtype, or the cases differ in dtype or shape, or `which` is
+            boolean and there are more than two.
+        ValueError: there are no cases.
 
     >>> which, ones = jnp.array([2, 0, 1]), jnp.ones(3, int)
     >>> lax.select_n(which, 5 * ones, 6 * ones, 7 * ones)

@@ -164,7 +164,7 @@ _one_minus_square = unary(
 def _slope_of_asinh(x: Any) -> Any:
     """`1 / sqrt(x**2 + 1)`, without overflow in the square.
 
-    By what they are scaled, numerator and denominator, changes nothing: it is held constant.
+    The common scale of numerator and denominator cancels, so it is treated as a constant.
     """
     size = abs(stop_gradient(x))
     is_large = bitwise_and(gt(size, 1), lt(size, math.inf))

@@ -34,8 +34,8 @@ def in_32_bits_at_least(formula: Formula) -> Rule:
 def in_64_bits(formula: Formula) -> Rule:
     """The lowering rule of a formula that is evaluated in float64.
 
-    Where a formula loses a few digits, as a difference of logarithms does, float64 has them to
-    lose: the result in float32 is the exact one, rounded.
+    If a formula loses a few digits, as a difference of logarithms does, float64 has them to spare:
+    the float32 result is correctly rounded.
     """
 
     def widened(*operands: Any) -> Any:

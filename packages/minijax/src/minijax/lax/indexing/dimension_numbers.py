@@ -11,8 +11,8 @@ Dims = tuple[int, ...]
 class GatherScatterMode(enum.Enum):
     """Treatment of slices that are not entirely inside the array.
 
-    CLIP moves them inside. FILL_OR_DROP fills what is gathered with a number, and drops what is
-    scattered. PROMISE_IN_BOUNDS leaves it open, since there are none.
+    CLIP moves them inside. FILL_OR_DROP fills them with a number in a gather, and drops them in a
+    scatter. PROMISE_IN_BOUNDS leaves the result undefined, since there are none.
 
     >>> jnp.arange(3.0).at[5].get(mode=lax.GatherScatterMode.CLIP)
     Array(2., dtype=float32)
@@ -47,11 +47,12 @@ class GatherDimensionNumbers(NamedTuple):
     """Dimension numbers of `gather`.
 
     Attributes:
-        offset_dims: the axes of the result along which a slice lies; the others are those of
-            the indices, but for their last.
-        collapsed_slice_dims: the axes of the operand, of slice size 1, that the result lacks.
-        start_index_map: the axes of the operand where the entries of an index say to begin.
-        operand_batching_dims: axes of the operand that run along with axes of the indices.
+        offset_dims: the axes of the result that come from slices; the others are those of the
+            indices, except for the last.
+        collapsed_slice_dims: the axes of the operand, of slice size 1, that are dropped from the
+            result.
+        start_index_map: the axes of the operand to which the entries of an index refer.
+        operand_batching_dims: batch axes of the operand, paired with axes of the indices.
         start_indices_batching_dims: those axes of the indices.
 
     >>> numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -71,11 +72,11 @@ class ScatterDimensionNumbers(NamedTuple):
     """Dimension numbers of `scatter`; the attributes are those of `GatherDimensionNumbers`.
 
     Attributes:
-        update_window_dims: the axes of the updates along which one update lies.
-        inserted_window_dims: the axes of the operand that the updates lack.
-        scatter_dims_to_operand_dims: the axes of the operand where the entries of an index say
-            to begin.
-        operand_batching_dims: axes of the operand that run along with axes of the indices.
+        update_window_dims: the axes of the updates that belong to one window.
+        inserted_window_dims: the axes of the operand that are missing from the updates.
+        scatter_dims_to_operand_dims: the axes of the operand to which the entries of an index
+            refer.
+        operand_batching_dims: batch axes of the operand, paired with axes of the indices.
         scatter_indices_batching_dims: those axes of the indices.
 
     >>> numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))

@@ -91,7 +91,7 @@ reduce_max = reduction(
     "reduce_max",
     """The largest element along `axes`. Elements that tie share its derivative.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
@@ -105,7 +105,7 @@ reduce_min = reduction(
     "reduce_min",
     """The smallest element along `axes`. Elements that tie share its derivative.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)

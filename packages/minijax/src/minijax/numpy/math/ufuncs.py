@@ -530,7 +530,7 @@ def multiply(x: Any, y: Any) -> Any:
 def maximum(x: Any, y: Any) -> Any:
     """The larger of `x` and `y`; NaN where either is NaN.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> jnp.maximum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
@@ -541,7 +541,7 @@ def maximum(x: Any, y: Any) -> Any:
 def minimum(x: Any, y: Any) -> Any:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
-    Complex numbers are ordered by their real parts, and where these are equal by the others.
+    Complex numbers are ordered by real part, then by imaginary part.
 
     >>> jnp.minimum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
