@@ -264,8 +264,7 @@ def _vmap(
     programs: Equations,
     counts: Equations,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: the solution has the batch axes of the right-hand side, and vice versa.
-    """
+    """Batching rule: the solution has the batch axes of the right-hand side, and vice versa."""
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 

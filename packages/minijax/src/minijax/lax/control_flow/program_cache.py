@@ -34,7 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class KeptPrograms:
-    """A cache of executors, keyed by everything their programs depend on; it keeps recently used ones.
+    """A cache of recently used executors, keyed by everything their programs depend on.
 
     Of two generations the older is dropped when the younger is full, without iterating over
     entries: an entry can vanish at any moment, in any thread, when a referent dies.

@@ -18,8 +18,7 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
 
 
 def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return which parts of the carry depend on the chosen operands, at once or after some iterations.
-    """
+    """Return the parts of the carry that depend on the chosen operands after any iteration."""
     of_consts, of_carry, of_xs = split_operands(ins, params)
 
     def after_a_round(flags: Flags) -> Flags:

@@ -90,8 +90,7 @@ def _lower(
 
 
 def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return which parts of the carry depend on the chosen operands; all, if the condition does.
-    """
+    """Return which parts of the carry depend on the chosen operands; all, if the condition does."""
     of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
     of_carry = until_stable(
         of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
@@ -153,8 +152,7 @@ def _vmap(
     cond_consts: int,
     body_consts: int,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: iterate until the last example ends; those that have ended keep their carry.
-    """
+    """Batching rule: iterate until the last example ends; those that have ended keep their carry."""
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
 

@@ -17,8 +17,7 @@ from minijax_stage3.abstract_eval import arithmetic
 
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
-    """Return the share of a tangent that passes through operand `x`: all if it is chosen, half in a tie.
-    """
+    """Return the share of a tangent that passes through operand `x`: 1, or 1/2 in a tie."""
     weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
     return stage2.astype(weight, typeof(chosen).dtype)
 

@@ -35,7 +35,7 @@ def in_64_bits(formula: Formula) -> Rule:
     """The lowering rule of a formula that is evaluated in float64.
 
     If a formula loses a few digits, as a difference of logarithms does, float64 has them to spare:
-    the float32 result is correctly rounded.
+    the float32 result is the exact one, rounded.
     """
 
     def widened(*operands: Any) -> Any:
