@@ -83,7 +83,7 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape in which these shapes meet, by numpy's rule.
+    """The common shape of these shapes, by numpy's broadcasting rule.
 
     Raises:
         ShapeMismatchError: two sizes of one axis differ and neither is 1.

@@ -19,9 +19,8 @@ optimization_barrier_p = Primitive("optimization_barrier")
 def optimization_barrier(operand: Any, /) -> Any:
     """`operand`, a pytree of arrays that are all computed before any of them is used.
 
-    XLA neither moves operations across this barrier, nor joins them, nor finds what lies behind it
-    to be the same as something before it. So it orders computations, and keeps what is to be
-    computed twice from being computed once.
+    XLA does not move operations across this barrier, fuse across it, or eliminate common
+    subexpressions across it. So it orders computations, and protects recomputation.
 
     >>> optimization_barrier((1.0, 2))
     (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))

@@ -1,6 +1,6 @@
 """Precision of products, on devices that offer a choice.
 
-A CPU leaves hardly any: it multiplies numbers of 32 bits as such, whatever is asked for.
+A CPU offers hardly any: it multiplies 32-bit numbers in full precision, whatever is requested.
 """
 
 import enum
@@ -19,8 +19,8 @@ from minijax_stage3.lowering import element_type
 class Precision(enum.Enum):
     """Precision of products of 32-bit numbers: fast, better, or exact.
 
-    A string stands for one, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32";
-    "highest" or "float32".
+    Strings name them, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32"; "highest"
+    or "float32".
 
     >>> jnp.matmul(jnp.ones((2, 2)), jnp.ones(2), precision=lax.Precision.HIGHEST)
     Array([2., 2.], dtype=float32)
@@ -56,7 +56,7 @@ _MEANING = {
 class DotAlgorithm(NamedTuple):
     """The algorithm of a product in full detail; types are dtypes, or "tf32".
 
-    A component is a number of the narrow type; several stand for one of the operand's type.
+    A component is a number of the narrow type; several represent one of the operand's type.
 
     >>> algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
     >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=algorithm)
@@ -117,8 +117,8 @@ def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
     """Set `config.default_matmul_precision` for the block of a `with`, in this thread only.
 
     Arguments:
-        value: how exactly products of arrays are computed that do not say it themselves: a
-            `lax.Precision`, one of its names, or None.
+        value: the precision of products that do not specify their own: a `lax.Precision`, one of
+            its names, or None.
 
     Raises:
         ValueError: it is something else.
@@ -140,7 +140,7 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
     """The precision of either operand.
 
     Raises:
-        ValueError: `precision` names none.
+        ValueError: `precision` is not one.
     """
     both = precision if isinstance(precision, tuple) and len(precision) == 2 else (precision,) * 2
     try:

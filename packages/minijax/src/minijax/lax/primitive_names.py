@@ -11,8 +11,8 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
 
     Arguments:
         module: the name of the module.
-        name: that of the attribute.
-        among: the names of the primitives that are to be found; by default all there are.
+        name: the name of the attribute.
+        among: the names of the primitives to look among; by default all.
 
     Raises:
         AttributeError: there is none.

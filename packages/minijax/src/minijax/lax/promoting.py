@@ -1,6 +1,6 @@
-"""The functions of `lax` as the library calls them: operands meet by the rules of promotion.
+"""The functions of `lax` as the library calls them, with promotion of operands.
 
-Users get them from `minijax.lax`, where those of `strict` take the place of some.
+Users get them from `minijax.lax`, where those of `strict` replace some.
 """
 
 # ruff: noqa: F401, F403

@@ -47,7 +47,7 @@ def rng_bit_generator(
     dtype: Any = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
 ) -> tuple[Any, Any]:
-    """Random bits of a generator of XLA.
+    """Random bits from one of XLA's generators.
 
     Arguments:
         key: the state of the generator: four numbers of uint32, or two of uint64.
@@ -56,11 +56,11 @@ def rng_bit_generator(
         algorithm: one of `RandomAlgorithm`; the default one depends on the device.
 
     Returns:
-        The next state, and the bits. Where states are mapped by `vmap`, the bits of all of them
-        are made from the first.
+        The next state, and the bits. Under `vmap` over states, the bits of all of them come from
+        the first.
 
     Raises:
-        TypeError: `key` is no such state, or `dtype` not unsigned.
+        TypeError: `key` is not such a state, or `dtype` not unsigned.
         ValueError: there is no such algorithm.
 
     >>> state = jnp.zeros(4, jnp.uint32)
@@ -136,7 +136,7 @@ declare(rng_bit_generator_p, abstract_eval=_types_of_bits, lower=_lower_bits, vm
 
 @operation(static="shape")
 def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Any:
-    """Numbers from `a` up to `b`, exclusive, all as likely; others each time the program runs.
+    """Uniform numbers from `a` up to `b`, exclusive; new ones each time the program runs.
 
     Arguments:
         a: the lowest, a scalar.

@@ -1,6 +1,6 @@
 """Sharding and placement of arrays and programs, trivial with one device.
 
-The functions are those that programs for many devices are written with.
+The functions are those of programs for many devices.
 """
 
 from collections.abc import Hashable
@@ -20,10 +20,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Arguments:
         x: the arrays.
-        shardings: how they are to be divided among devices, a pytree prefix of `x`.
+        shardings: how to divide them among devices, a pytree prefix of `x`.
 
     Raises:
-        TypeError: `x` holds something else than arrays.
+        TypeError: `x` holds something other than arrays.
         ValueError: a sharding is None.
 
     >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, "anywhere"))(3.0)
@@ -44,9 +44,9 @@ _WAYS_TO_VARY = ("reduced", "unreduced", "varying")
 
 @evaluated_by_library
 def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any:
-    """`x`, a pytree of arrays, said to vary along named axes in another way.
+    """`x`, a pytree of arrays, declared to vary differently along named axes.
 
-    The axes of `vmap` need not be told how a value varies along them: nothing is changed.
+    The axes of `vmap` need no such declaration: nothing is changed.
 
     Arguments:
         x: the arrays.

@@ -1,7 +1,7 @@
 """Sorting arrays, and the largest elements in order.
 
 Floats are in total order, with all zeros alike and NaN last; complex numbers are ordered by their
-real parts, then by their imaginary parts. Derivatives follow the elements to where they go.
+real parts, then by their imaginary parts. Derivatives are permuted like the elements.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         operand: the array, or a sequence of arrays of one shape.
         dimension: the axis to sort along.
         is_stable: whether elements with equal keys keep their order.
-        num_keys: how many of the arrays, from the first on, are compared, the first first.
+        num_keys: the number of arrays, from the first on, to compare, in order.
 
     Returns:
         An array, or a tuple of them if a sequence was given.
@@ -152,9 +152,7 @@ def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
 
 
 def _real_keys(b: FunctionBuilder, x: Value) -> list[Value]:
-    """Return sort keys of one operand: a number, or the parts of a complex one, with one zero and
-    one NaN.
-    """
+    """Return sort keys of one operand: a number, or the parts of a complex one, with one zero and NaN."""
     if x.aval.dtype.kind == "c":
         part = ShapedArray((), np.finfo(x.aval.dtype).dtype)
         return [
@@ -214,7 +212,7 @@ declare(sort_p, abstract_eval=_sort_type, lower=_lower_sort, vmap=_vmap_sort, jv
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> Any:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
-    Equal elements keep their order, whether or not `is_stable` asks for that.
+    Equal elements keep their order, whatever `is_stable`.
 
     Raises:
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
@@ -284,11 +282,10 @@ def approx_max_k(
 ) -> Any:
     """The `k` largest elements along an axis, and their indices.
 
-    They may be found approximately; here they are exact, whatever share `recall_target` of them
-    is enough.
+    Approximations are allowed; here they are exact, whatever `recall_target`.
 
     Raises:
-        NotImplementedError: more than `k` are asked for, by `aggregate_to_topk=False`.
+        NotImplementedError: more than `k` are requested, by `aggregate_to_topk=False`.
         ValueError: `k` is not positive, or the elements are not floats.
 
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)

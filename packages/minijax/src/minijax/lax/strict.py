@@ -1,6 +1,6 @@
-"""The functions of `lax` that refuse operands which JAX's refuse, and which others here accept.
+"""The functions of `lax` that reject operands as JAX's do; others here accept them.
 
-Operands have one dtype, and one shape where they are not scalars; integers are not floats; axes
+Operands must have one dtype, and one shape unless they are scalars; integers are not floats; axes
 count from 0.
 """
 
@@ -126,10 +126,10 @@ def _check_scatter(operand: Any, indices: Any, updates: Any, *args: Any, **kwarg
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` with another dtype. Of complex numbers that become real only the real part stays.
+    """`operand` with another dtype. Conversion to a real dtype keeps only the real part.
 
     Raises:
-        TypeError: `operand` is a complex number of Python's, and `new_dtype` real.
+        TypeError: `operand` is a Python complex number, and `new_dtype` real.
         ValueError: `new_dtype` is None.
 
     Warns:
@@ -163,7 +163,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
 def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Function:
     """`function` of an array, after checking that these arguments are nonnegative ints.
 
-    The dtype of the array is of these kinds, where they are given.
+    If `kinds` are given, the dtype of the array must be of these.
     """
     name = name_of(function)
     signature = inspect.signature(function)
@@ -186,9 +186,7 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
 
 
 def _of_scalar(function: Function) -> Function:
-    """`function` of a fill value that is a scalar. Its own scalars are Arrays: inside, numpy's
-    stand for what is a literal.
-    """
+    """`function` with a scalar fill value. Scalar results are Arrays; inside, numpy's are literals."""
     operation: Any = function
     fun: Any = operation.__wrapped__
     signature = inspect.signature(fun)

@@ -103,7 +103,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
     Arguments:
         x: the numbers.
-        approximate: whether to approximate the probability by a hyperbolic tangent.
+        approximate: whether to approximate the probability with a hyperbolic tangent.
 
     >>> nn.gelu(jnp.array([-1.0, 0.0, 3.0])).round(2)
     Array([-0.16,  0.  ,  3.  ], dtype=float32)
@@ -292,10 +292,10 @@ def standardize(
     Arguments:
         x: the array.
         axis: the axes.
-        mean: what to subtract; the mean over the axes if not given.
-        variance: by whose root to divide; the variance over the axes if not given.
-        epsilon: is added to the variance.
-        where: which elements mean and variance are taken of; all if not given.
+        mean: the number to subtract; by default the mean over the axes.
+        variance: the number by whose square root to divide; by default the variance over the axes.
+        epsilon: added to the variance.
+        where: mask of the elements used for mean and variance; all by default.
         algorithm: how the variance is computed: "fast", from the mean of the squares, or "stable",
             from the distances to the mean.
 
@@ -327,14 +327,14 @@ def one_hot(
     axis: int = -1,
     out_sharding: None = None,
 ) -> Any:
-    """For each integer of `x` an array of `num_classes` numbers: a one in its place, else zeros.
+    """One-hot vectors of `num_classes` numbers: a one at the index in `x`, else zeros.
 
     Arguments:
-        x: integers. One that names no class becomes zeros only.
+        x: integers. One out of range becomes all zeros.
         num_classes: the number of classes.
-        dtype: of the result; the default float if not given.
-        axis: where the classes stand in the result.
-        out_sharding: None. There is one device.
+        dtype: the dtype of the result; the default float dtype if not given.
+        axis: the position of the class axis in the result.
+        out_sharding: must be None, since there is one device.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],

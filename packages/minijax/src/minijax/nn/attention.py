@@ -36,26 +36,26 @@ def dot_product_attention(
     """`softmax(query @ key^T * scale + bias) @ value`, for each head.
 
     Arguments:
-        query: an array of shape `(batch, T, heads, size)`; the first axis may be left out of this
-            and of all others.
-        key: an array of shape `(batch, S, key heads, size)`. Where there are fewer heads of keys
-            than of queries, each serves as many of these, one after the other.
+        query: an array of shape `(batch, T, heads, size)`; the batch axis may be left out of this
+            and all other arrays.
+        key: an array of shape `(batch, S, key heads, size)`. If there are fewer key heads than
+            query heads, each serves several consecutive query heads.
         value: an array of the shape of `key`.
-        bias: is added to the products; broadcasts to `(batch, heads, T, S)`.
+        bias: added to the products; broadcasts to `(batch, heads, T, S)`.
         mask: booleans that say which query sees which key; broadcasts to `(batch, heads, T, S)`.
-        scale: by what the products are multiplied; `1 / sqrt(size)` if not given.
-        is_causal: whether a query sees no key that stands after it.
-        query_seq_lengths: how many queries of each element of the batch there are; the results of
-            the others are 0. int32 of shape `(batch,)`.
-        key_value_seq_lengths: how many keys of each element of the batch there are, likewise.
-        local_window_size: how many keys before its place and after it a query sees; a pair, or a
-            number for both.
-        implementation: "xla", or nothing, which means that.
-        return_residual: whether to return also the logarithms of the sums that softmax divides by.
+        scale: the factor of the products; `1 / sqrt(size)` by default.
+        is_causal: whether to hide from each query the keys after it.
+        query_seq_lengths: the number of queries of each element of the batch; the results of the
+            others are 0. int32 of shape `(batch,)`.
+        key_value_seq_lengths: the number of keys of each element of the batch, likewise.
+        local_window_size: the number of keys before and after its position that a query sees; a
+            pair, or a number for both.
+        implementation: "xla" or None, which mean the same.
+        return_residual: whether to return also the logarithms of the denominators of softmax.
 
     Returns:
-        An array of the shape of `query`; with `return_residual` also one of that shape without
-        its last axis, through which nothing is differentiated.
+        An array of the shape of `query`; with `return_residual` also one of that shape without its
+        last axis, which is not differentiated.
 
     Raises:
         ValueError: shapes or dtypes do not fit.

@@ -1,7 +1,7 @@
-"""Initializers: functions that draw the first parameters of a layer.
+"""Initializers: functions that draw the initial parameters of a layer.
 
-An initializer takes a key, a shape and a dtype. What makes one takes what it is of: its scale, and
-which axes of the shape are inputs and outputs.
+An initializer takes a key, a shape and a dtype. The functions that make initializers take their
+properties: the scale, and which axes of the shape are inputs and outputs.
 """
 
 import math
@@ -82,7 +82,7 @@ def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that fills with `value`, a number or an array that broadcasts to the shape.
 
-    The key is not used, and the dtype may be any.
+    It ignores the key, and accepts any dtype.
 
     >>> constant(2.0)(None, (3,))
     Array([2., 2., 2.], dtype=float32)
@@ -132,7 +132,7 @@ def truncated_normal(
 ) -> Initializer:
     """An initializer: the normal distribution between two bounds, then scaled by `stddev`.
 
-    What is cut off makes the standard deviation of the result less than `stddev`.
+    The truncation makes the standard deviation of the result less than `stddev`.
 
     >>> w = nn.initializers.truncated_normal(stddev=0.5)(random.key(0), (100, 100))
     >>> bool(jnp.all(jnp.abs(w) <= 1))
@@ -160,14 +160,15 @@ def variance_scaling(
 
     Arguments:
         scale: a positive number.
-        mode: by what it is divided: "fan_in", "fan_out", "fan_avg" their mean, or "fan_geo_avg"
-            their geometric mean.
+        mode: the divisor: "fan_in", "fan_out", "fan_avg", their mean, or "fan_geo_avg", their
+            geometric mean.
         distribution: "truncated_normal", "normal" or "uniform".
         in_axis: the axis, or axes, of inputs.
         out_axis: the axis, or axes, of outputs.
-        batch_axis: the axis, or axes, of weights that do not meet. All others are summed over,
-            as those of a convolution's kernel.
-        dtype: of what is drawn, where none is given then; by default the default float.
+        batch_axis: the batch axis, or axes. All others belong to the receptive field, as in a
+            convolution's kernel.
+        dtype: the dtype used when the initializer is called without one; by default the default
+            float dtype.
 
     Raises:
         ValueError: `mode` or `distribution` is something else; when called, the shape has fewer
@@ -260,8 +261,8 @@ _DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
 def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) -> Any:
     """Complex numbers of a random radius and angle.
 
-    They are uniform in a disc, or of a normal distribution without those of a radius above
-    `upper`; in both cases with variance 1 but for what is cut off.
+    They are uniform in a disc, or normally distributed and truncated at radius `upper`; in both
+    cases with variance 1 except for the truncation.
     """
     key_of_radius, key_of_angle = (random.fold_in(key, i) for i in range(2))
     uniform = random.uniform(key_of_radius, shape, np.finfo(dtype).dtype)
@@ -280,9 +281,10 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     """An initializer: matrices with orthonormal rows or columns, whichever are fewer.
 
     Arguments:
-        scale: by what the matrix is multiplied.
-        column_axis: the axis of columns. All others are rows.
-        dtype: of what is drawn, where none is given then; by default the default float.
+        scale: the factor of the matrix.
+        column_axis: the axis of columns. All others form the rows.
+        dtype: the dtype used when the initializer is called without one; by default the default
+            float dtype.
 
     Raises:
         ValueError: when called, the shape has fewer than two axes.
@@ -309,18 +311,19 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 @hiding_frames
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of a convolution's kernel: `orthogonal` in the middle, and zeros about it.
+    """An initializer of a convolution's kernel: `orthogonal` at the center, and zeros around it.
 
     (L. Xiao and others, "Dynamical isometry and a mean field theory of CNNs", 2018.)
 
     Arguments:
-        scale: by what the matrix is multiplied.
+        scale: the factor of the matrix.
         column_axis: which of the last two axes is that of columns.
-        dtype: of what is drawn, where none is given then; by default the default float.
+        dtype: the dtype used when the initializer is called without one; by default the default
+            float dtype.
 
     Raises:
-        ValueError: when called, the shape has not one to three axes before the last two, or there
-            are fewer outputs, the last axis, than inputs, the one before.
+        ValueError: when called, the shape does not have one to three axes before the last two, or
+            there are fewer outputs (the last axis) than inputs (the one before).
 
     >>> kernel = nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))
     >>> before, middle, after = kernel

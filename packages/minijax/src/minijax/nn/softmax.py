@@ -28,11 +28,11 @@ def logsumexp(
     Arguments:
         a: the array.
         axis: the axes to sum over; None: all.
-        b: factors, which broadcast to `a`; 1 if not given.
-        keepdims: whether the axes stay, with size 1.
-        return_sign: whether to return the sign of the sum besides the logarithm of its absolute
-            value; without it that of a negative sum is NaN.
-        where: which elements take part, booleans that broadcast to `a`; all if not given.
+        b: factors, which broadcast to `a`; 1 by default.
+        keepdims: whether to keep the axes, with size 1.
+        return_sign: whether to return the logarithm of the absolute value of the sum, and its sign;
+            without it the logarithm of a negative sum is NaN.
+        where: mask of the elements to include, which broadcasts to `a`; all by default.
 
     >>> x = jnp.array([1e3, 1e3])
     >>> nn.logsumexp(x), jnp.log(jnp.sum(jnp.exp(x)))
@@ -86,7 +86,7 @@ def log_softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
     Arguments:
         x: the array.
         axis: the axes over which the exponentials sum to 1.
-        where: which elements take part; the others become minus infinity.
+        where: mask of the elements to include; the others become minus infinity.
 
     >>> nn.log_softmax(jnp.array([0.0, -1e3, -2e3]))
     Array([    0., -1000., -2000.], dtype=float32)
@@ -105,7 +105,7 @@ def softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
     Arguments:
         x: the array.
         axis: the axes over which the result sums to 1.
-        where: which elements take part; the others become 0.
+        where: mask of the elements to include; the others become 0.
 
     >>> nn.softmax(jnp.log(jnp.array([1.0, 3.0]))).round(2)
     Array([0.25, 0.75], dtype=float32)

@@ -1,7 +1,7 @@
 """numpy's functions for Arrays, under every transformation; import it as `jnp`.
 
-Each function takes Arrays, numpy arrays, Python numbers and tracers, and answers in Arrays.
-Names, argument names and defaults are those of `jax.numpy`.
+Each function takes Arrays, numpy arrays, Python numbers and tracers, and returns Arrays. Names,
+argument names and defaults are those of `jax.numpy`.
 """
 
 # ruff: noqa: F401, F403

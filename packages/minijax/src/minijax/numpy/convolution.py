@@ -26,7 +26,7 @@ def convolve(
     Arguments:
         a, v: the sequences.
         mode: "full" for all sums; "same" for as many as the longer sequence has elements; "valid"
-            for those where the shorter one lies within the longer.
+            for those in which the sequences overlap completely.
         precision: the precision of the products, a `lax.Precision`.
         preferred_element_type: the dtype of the sums and of the result.
 

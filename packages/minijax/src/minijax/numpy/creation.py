@@ -1,6 +1,6 @@
 """Making arrays.
 
-`device` and `out_sharding` say where an array is to be: None, or the one device that there is.
+`device` and `out_sharding` must be None or the only device.
 """
 
 from collections.abc import Sequence
@@ -48,12 +48,12 @@ def array(
         object: a number, an array of any library, or lists and tuples of these, nested to any
             depth.
         dtype: the dtype of the result; by default that of `object`.
-        copy: makes no difference, for an Array is never written to.
-        order: must be "K" or None: how an Array lies in memory is XLA's affair.
-        ndmin: how many axes the result has at least; those that lack come first.
+        copy: makes no difference, since Arrays are immutable.
+        order: must be "K" or None: XLA decides the memory layout of an Array.
+        ndmin: the minimum number of axes of the result; missing ones are added in front.
 
     Raises:
-        TypeError: `object` holds something else.
+        TypeError: `object` holds anything else.
         ValueError: `object` is or holds None, or nested lists have different lengths.
 
     >>> jnp.array([[1, 2], [3, 4]]), jnp.array([1, 2], dtype=jnp.float32)
@@ -99,9 +99,7 @@ def _refuse_none(object: Any) -> None:
 
 
 def _is_no_number(leaf: Any) -> bool:
-    """Return True for a leaf that lives on the device, is not known yet, or belongs to another
-    library.
-    """
+    """Return True for a leaf that is on the device, is traced, or belongs to another library."""
     return hasattr(leaf, "evaluate_primitive") or hasattr(leaf, "__jax_array__")
 
 
@@ -213,7 +211,7 @@ def zeros_like(
 ) -> Any:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
-    `a` is an array, or whatever has a shape and a dtype, such as a `ShapeDtypeStruct`.
+    `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
 
     >>> jnp.zeros_like(jnp.array([[5, 6]]))
     Array([[0, 0]], dtype=int32)
@@ -252,7 +250,7 @@ def full_like(
 ) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
-    `a` is an array, or whatever has a shape and a dtype, such as a `ShapeDtypeStruct`.
+    `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
 
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))

@@ -21,7 +21,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
     Arguments:
         a: the array.
-        axis: the axis to go along; None: the elements in one row.
+        axis: the axis; None: all elements, flattened.
         dtype: the dtype of the result, and of the summation.
         out: must be None.
 
@@ -70,9 +70,9 @@ def cumulative_sum(
 
     Arguments:
         x: the array.
-        axis: the axis to go along, needed where there are several.
-        dtype: the dtype of the result; that of `sum` if not given.
-        include_initial: whether the sum of no elements, 0, comes first.
+        axis: the axis, required if there are several.
+        dtype: the dtype of the result; that of `sum` by default.
+        include_initial: whether to put the empty sum, 0, first.
 
     Raises:
         ValueError: `x` is a scalar, or has several axes and `axis` is not given.
@@ -89,7 +89,7 @@ def cumulative_prod(
 ) -> Any:
     """The products of the elements up to each; the arguments are those of `cumulative_sum`.
 
-    Integers stay as wide as they are.
+    Integers keep their width.
 
     >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
     Array([ 1,  2,  6, 24], dtype=int32)

@@ -18,10 +18,10 @@ from minijax_stage2.shown import counted
 
 @operation(static=("n", "axis"))
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """The difference of each element from the one before it, `n` times over.
+    """The difference of each element from the one before it, taken `n` times.
 
     Arguments:
-        a: the array; of booleans, where neighbours differ.
+        a: the array; for booleans, the result is whether neighbours differ.
         n: how many times.
         axis: the axis to go along.
         prepend: a number or an array to put before `a` first.
@@ -65,7 +65,7 @@ def _edge(x: Any, a: Any, axis: int) -> Any:
 
 @operation
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """The differences of neighbours among all elements in one row.
+    """The differences of neighbouring elements of the flattened array.
 
     Arguments:
         ary: the array.
@@ -97,21 +97,21 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
-    """The slope at each element, from its neighbours; at the ends from the one neighbour.
+    """The slope at each element, from its neighbours; at the ends from the only one.
 
     Arguments:
         f: the array.
-        varargs: how far apart elements are: nothing (1), a number, or for each axis a number or
-            an array of coordinates.
-        axis: the axes to take slopes along; all if None.
+        varargs: the spacing of elements: nothing (1), a number, or for each axis a number or an
+            array of coordinates.
+        axis: the axes along which to take slopes; all if None.
         edge_order: must be None.
 
     Returns:
         An array, or a list of them if there are several axes.
 
     Raises:
-        ValueError: an axis has less than two elements.
-        TypeError: there are neither one nor as many distances as axes.
+        ValueError: an axis has fewer than two elements.
+        TypeError: the spacings are neither one nor as many as the axes.
 
     >>> jnp.gradient(jnp.array([0.0, 1.0, 4.0, 9.0]))
     Array([1., 2., 4., 5.], dtype=float32)
@@ -167,12 +167,12 @@ def _less(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 @operation(static="axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The area under a curve, by straight lines between its points.
+    """The area under a curve, by the trapezoidal rule.
 
     Arguments:
         y: the heights.
-        x: where they stand: one axis for all curves, or one number for each height.
-        dx: how far apart they are, without `x`.
+        x: their positions: one axis for all curves, or one number for each height.
+        dx: their spacing, if `x` is not given.
         axis: the axis to go along.
 
     >>> x = jnp.linspace(0, 1, 101)

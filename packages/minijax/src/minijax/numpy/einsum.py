@@ -1,6 +1,6 @@
 """Einstein summation: products of arrays with labelled axes, summed over dropped labels.
 
-Two operands at a time become one product, in an order that keeps what is between them small.
+Operands are multiplied in pairs, in an order that keeps intermediate results small.
 """
 
 import inspect
@@ -61,17 +61,17 @@ def einsum(
         subscripts: the labels of each operand's axes, and after `->` those of the result. Without
             that these are the labels that occur once, in alphabetical order. `...` stands for
             axes that broadcast.
-        operands: the arrays. Or else arrays and lists of ints for their labels by turns, from the
-            first argument on, and at last a list for the result.
+        operands: the arrays. Or else, from the first argument on, arrays alternating with lists of
+            ints for their labels, and finally a list for the result.
         out: must be None.
         optimize: False to multiply from left to right, or the path that `einsum_path` returned.
-            The names of searches, such as "optimal", all mean a greedy one.
+            The names of search algorithms, such as "optimal", all mean a greedy search.
         precision: the precision of the products, a `lax.Precision`.
         preferred_element_type: the dtype of the sums and of the result.
         out_sharding: must be None.
 
     Raises:
-        ValueError: the labels do not fit the operands, or each other; there is no such `optimize`.
+        ValueError: the labels do not match the operands, or each other; or `optimize` is invalid.
         NotImplementedError: `out` or `out_sharding` is given.
 
     >>> import minijax.numpy as jnp
@@ -94,8 +94,8 @@ def einsum_path(
     """The order in which `einsum` multiplies.
 
     Returns:
-        Which operands are multiplied at each step, by position: they are taken out, and their
-        product is put at the end. And the same in words.
+        The positions of the operands to multiply at each step, which are removed, with their
+        product appended; and a description in words.
 
     >>> x, y, z = jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))
     >>> path, text = jnp.einsum_path("ij,jk,kl->il", x, y, z)

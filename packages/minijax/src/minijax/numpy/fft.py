@@ -1,8 +1,8 @@
-"""Fourier's transform, with the names of `numpy.fft`.
+"""Fourier transforms, under the names of `numpy.fft`.
 
-What the functions have in common: `n`, or `s` for several axes, cuts the axes to that size, or
-fills them up with zeros; `norm` is "backward" (by default), "ortho" or "forward" and says which
-direction is divided by the number of elements, or both by its square root.
+Common arguments: `n`, or `s` for several axes, truncates the axes to that size, or pads them with
+zeros; `norm` is "backward" (the default), "ortho" or "forward": it divides one direction by the
+number of elements, or both by its square root.
 """
 
 import math

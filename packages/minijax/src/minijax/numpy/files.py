@@ -81,7 +81,7 @@ def fromstring(string: str | bytes, dtype: Any = float, count: int = -1, *, sep:
     """An Array of the numbers written in a string. The arguments are numpy's.
 
     Raises:
-        ValueError: something else than numbers is written there, or fewer than `count`.
+        ValueError: the string contains anything but numbers, or fewer than `count`.
 
     >>> jnp.fromstring("1 2 3", sep=" ")
     Array([1., 2., 3.], dtype=float32)

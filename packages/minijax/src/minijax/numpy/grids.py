@@ -33,7 +33,7 @@ def meshgrid(
         xi: the vectors.
         copy: must be True.
         sparse: whether the arrays have size 1 along the axes of the other vectors.
-        indexing: "ij", the vectors are axes in order; or "xy", the first two are exchanged.
+        indexing: "ij", the vectors are axes in order; or "xy", the first two are swapped.
 
     Raises:
         ValueError: an argument is not a vector, or `indexing` something else.
@@ -98,9 +98,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
     Arguments:
         dimensions: the shape.
-        dtype: of the indices; that of Python ints by default.
-        sparse: whether to return a tuple of arrays of size 1 along other axes, instead of an
-            array of all.
+        dtype: the dtype of the indices; that of Python ints by default.
+        sparse: whether to return a tuple of arrays with size 1 along other axes, instead of one
+            array.
 
     >>> rows, columns = jnp.indices((2, 3))
     >>> 10 * rows + columns
@@ -126,8 +126,8 @@ def fromfunction(
     Arguments:
         function: function of one number for each axis.
         shape: the shape.
-        dtype: of the numbers.
-        kwargs: more arguments of `function`.
+        dtype: the dtype of the indices.
+        kwargs: further arguments of `function`.
 
     >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],
@@ -162,7 +162,7 @@ def _numbers_of(part: slice) -> Any:
 class _Grid:
     """`mgrid[0:2, 0:3]` is the indices of a dense grid; `ogrid` those of an open one.
 
-    An imaginary step says how many numbers there are, the last included.
+    An imaginary step is the count of numbers, with the last included.
     """
 
     def __init__(self, sparse: bool):
@@ -188,10 +188,10 @@ ogrid = _Grid(sparse=True)
 
 
 class _Concatenator:
-    """`r_[0:3, 5, x]` and `c_[x, y]`: arrays, numbers and ranges one after the other.
+    """`r_[0:3, 5, x]` and `c_[x, y]`: arrays, numbers and ranges concatenated.
 
-    A string in front gives `axis`, then the least number of axes, then where new axes stand:
-    "0,2" puts rows under each other. "r" and "c" make a matrix of a row or a column.
+    A string in front gives `axis`, then the minimum number of axes, then the position of new axes:
+    "0,2" stacks rows. "r" and "c" make a matrix of a row or a column.
     """
 
     def __init__(self, axis: int, least: int, lead: int):

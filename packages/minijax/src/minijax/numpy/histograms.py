@@ -38,17 +38,17 @@ def bincount(
     """Count the occurrences of each number from 0 on in `x`.
 
     Arguments:
-        x: integers in one row; negative ones count as 0.
-        weights: what each counts for; 1 if not given.
-        minlength: how many numbers to count at least.
-        length: how many numbers to count, whatever `minlength` is; without it, up to the largest
-            in `x`, which then has to be known. Larger numbers are not counted.
-        out_sharding: None. There is one device.
+        x: a vector of integers; negative ones count as 0.
+        weights: the weight of each; 1 by default.
+        minlength: the minimum number of counts.
+        length: the number of counts, whatever `minlength` is; by default up to the largest number
+            in `x`, which must then be known. Larger numbers are not counted.
+        out_sharding: must be None, since there is one device.
 
     Raises:
         TypeError: `x` is not of integers.
-        ValueError: `x` has not one axis, or `out_sharding` is not None.
-        ConcretizationTypeError: `x` is known only when the program runs, and there is no `length`.
+        ValueError: `x` is not a vector, or `out_sharding` is not None.
+        ConcretizationTypeError: `x` is traced, and `length` is not given.
 
     >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
     Array([1, 0, 2, 0, 0, 1], dtype=int32)
@@ -142,18 +142,18 @@ def histogram(
     density: bool | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """Count the elements in each interval; return counts and the ends of the intervals.
+    """Count the elements in each bin; return counts and bin edges.
 
     Arguments:
         a: the array.
-        bins: how many intervals of equal size, or an array of their ends in order.
-        range: the lowest and highest end; of all elements if not given.
-        weights: what each element counts for; an array of the shape of `a`.
-        density: whether to return shares, such that the area of the histogram is 1.
-        out_sharding: None. There is one device.
+        bins: the number of bins of equal size, or an array of their edges in order.
+        range: the lowest and the highest edge; by default those of the elements.
+        weights: the weight of each element; an array of the shape of `a`.
+        density: whether to normalize the area of the histogram to 1.
+        out_sharding: must be None, since there is one device.
 
     Returns:
-        The counts, and one end more than there are counts. The last interval has both its ends.
+        The counts, and the edges, one more than counts. The last bin includes both its edges.
 
     >>> counts, edges = jnp.histogram(jnp.array([1.0, 1.5, 4.0]), bins=3, range=(0.0, 6.0))
     >>> counts, edges
@@ -202,7 +202,7 @@ def histogram2d(
     weights: Any = None,
     density: bool | None = None,
 ) -> Any:
-    """Count the points in each rectangle; return counts and the ends of its sides along both axes.
+    """Count the points in each rectangle; return counts and the bin edges along both axes.
 
     Arguments:
         x, y: the coordinates of the points.
@@ -233,18 +233,17 @@ def histogramdd(
     weights: Any = None,
     density: bool | None = None,
 ) -> Any:
-    """Count the points in each box of a grid; return counts and the ends of its sides along each
-    axis.
+    """Count the points in each box of a grid; return counts and the bin edges along each axis.
 
     Arguments:
         sample: a matrix with a point in each row.
         bins: as in `histogram`, for all axes, or a sequence with one for each.
-        range: for each axis the lowest and the highest end, or None.
-        weights: what each point counts for.
-        density: whether to return shares, such that the volume of the histogram is 1.
+        range: for each axis the lowest and the highest edge, or None.
+        weights: the weight of each point.
+        density: whether to normalize the volume of the histogram to 1.
 
     Raises:
-        ValueError: `sample` is not a matrix, or `bins` or `range` is not one for each axis.
+        ValueError: `sample` is not a matrix, or `bins` or `range` does not have one entry per axis.
 
     >>> points = jnp.array([[0.0, 0.0], [1.0, 1.0], [0.9, 0.8]])
     >>> counts, edges = jnp.histogramdd(points, bins=2)

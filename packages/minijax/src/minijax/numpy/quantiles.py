@@ -45,7 +45,7 @@ def quantile(
         overwrite_input: must be False: an Array is never written to.
         method: what to do between two elements: "linear", "lower", "higher", "midpoint" or
             "nearest"; or "inverted_cdf", the first element that so many are not greater than.
-        keepdims: whether the axes stay, with size 1.
+        keepdims: whether to keep the axes, with size 1.
         weights: must be None.
 
     Raises:

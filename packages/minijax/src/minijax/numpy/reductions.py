@@ -41,7 +41,7 @@ def sum(
         axis: the axes to sum over.
         dtype: the dtype of the result, and of the summation.
         out: must be None.
-        keepdims: whether the axes stay, with size 1.
+        keepdims: whether to keep the axes, with size 1.
         initial: a number to start from.
         where: which elements take part.
         promote_integers: whether integers are summed in 64 bits where `dtype` is not given.
@@ -136,7 +136,7 @@ def var(
         dtype: the dtype to compute in, and of the result; a complex one where `a` is complex.
         out: must be None.
         ddof: what to take from the count.
-        keepdims: whether the axes stay, with size 1.
+        keepdims: whether to keep the axes, with size 1.
         where: which elements take part.
         mean: the mean where it is known, with the axes kept.
         correction: another name for `ddof`.

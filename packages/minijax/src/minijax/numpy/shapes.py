@@ -91,7 +91,7 @@ def reshape(
         shape: the shape, as an int or a sequence of ints.
         order: in which order elements are taken and put: "C", the last axis fastest, or "F", the
             first.
-        copy: makes no difference, for an Array is never written to.
+        copy: makes no difference, since Arrays are immutable.
 
     >>> jnp.reshape(jnp.arange(6), (2, 3)), jnp.reshape(jnp.arange(6), (3, -1)).shape
     (Array([[0, 1, 2],

@@ -101,7 +101,7 @@ def dsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
 
 @operation(static="axis")
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The elements of `x` along `axis`, which they lack.
+    """The elements of `x` along `axis`, without that axis.
 
     Raises:
         ValueError: `x` is a scalar.

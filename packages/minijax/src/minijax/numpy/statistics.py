@@ -35,7 +35,7 @@ def average(
         axis: the axes to average over; all if None.
         weights: an array of the shape of `a`, or of its size along the one axis.
         returned: whether the sum of the weights is returned too, in a pair.
-        keepdims: whether the axes stay, with size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Raises:
         ValueError: the weights do not fit, or have another shape and there is no axis.

@@ -72,7 +72,7 @@ def trace(
         offset: which diagonal: so many columns to the right.
         axis1: the axis of rows.
         axis2: the axis of columns.
-        dtype: the dtype of the result; that of `sum` if not given.
+        dtype: the dtype of the result; that of `sum` by default.
         out: must be None.
 
     Raises:

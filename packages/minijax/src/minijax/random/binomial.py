@@ -145,7 +145,7 @@ def multinomial(
         n: how many trials; a number, or what broadcasts to the shape without its last axis.
         p: the probabilities, along the last axis.
         shape: the shape of the result, its last axis included; that of `p` if not given.
-        dtype: of the result; the default float if not given.
+        dtype: the dtype of the result; the default float dtype if not given.
         unroll: as of `lax.scan`.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))

@@ -1,7 +1,6 @@
 """Devices: listing them, and moving arrays to them and back.
 
-There is one so far, the CPU, in one process. The functions are those that programs for many
-devices are written with.
+There is one so far, the CPU, in one process. The functions are those of programs for many devices.
 """
 
 import gc

@@ -152,7 +152,7 @@ def _vmap(
     cond_consts: int,
     body_consts: int,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: iterate until the last example ends; those that have ended keep their carry."""
+    """Batching rule: iterate until the last example ends; ended ones keep their carry."""
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
 

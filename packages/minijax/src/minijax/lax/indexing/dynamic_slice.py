@@ -1,6 +1,6 @@
 """Slices of static sizes that begin at traced indices.
 
-Where a slice does not lie inside the array altogether, it is moved inside.
+A slice that is not entirely inside the array is moved inside.
 """
 
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ def dynamic_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: indices are not integers, or sizes do not fit the shape of `operand`.
+        TypeError: indices are not integers, or sizes exceed the shape of `operand`.
         ValueError: there is not one index for each axis.
 
     >>> window = minijax.jit(lambda x, start: lax.dynamic_slice(x, (start,), (3,)))
@@ -229,11 +229,11 @@ declare(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Wraps = True
 ) -> Any:
-    """`operand` with `update` in the place of the slice that begins at `start_indices`.
+    """`operand` with the slice that begins at `start_indices` replaced by `update`.
 
     Arguments:
         operand: the array.
-        update: an array of as many axes, none longer.
+        update: an array of the same rank, no larger along any axis.
         start_indices: an integer for each axis, or an array of them.
         allow_negative_indices: whether negative indices count from the end, for each axis or
             for all; otherwise they are moved to 0.

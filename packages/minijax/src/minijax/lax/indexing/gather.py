@@ -1,7 +1,7 @@
 """Gathering: slices of an array at the positions in an array of indices.
 
-Each position of the indices, but for their last axis, is one slice; the last axis holds where it
-begins. `scatter` puts slices where they would be gathered, and is its transpose.
+Each position of the indices, except along their last axis, is one slice; the last axis holds its
+start. `scatter` puts slices where they would be gathered, and is its transpose.
 """
 
 import warnings
@@ -65,14 +65,14 @@ def gather(
 
     Arguments:
         operand: the array.
-        start_indices: integers; along their last axis stands where one slice begins.
+        start_indices: integers; their last axis holds the start of one slice.
         dimension_numbers: a `GatherDimensionNumbers`.
         slice_sizes: the size of a slice along each axis of `operand`.
         unique_indices: a promise that no two slices overlap.
         indices_are_sorted: a promise that they are in order.
         mode: a `GatherScatterMode` or its name; "promise_in_bounds" by default.
-        fill_value: what slices out of bounds are filled with in mode "fill": by default not a
-            number, for integers the smallest or, unsigned, the largest, and True for booleans.
+        fill_value: the number that fills slices out of bounds in mode "fill": by default NaN, for
+            integers the smallest or, if unsigned, the largest, and True for booleans.
 
     Raises:
         TypeError: the numbers or sizes do not fit the shapes.
@@ -377,7 +377,7 @@ declare(
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     """The elements of `src` at indices along several axes, which come first in the result.
 
-    Indices out of bounds count on from the other end.
+    Indices out of bounds wrap around.
 
     Arguments:
         src: the array.

@@ -1,8 +1,8 @@
 """Scatters: updates written into an array, or combined with its elements, at indices.
 
-A scatter puts updates into an array, or combines them with what stands there. An update goes where
-`gather` with the same numbers would find it. Updates that do not lie inside the array are dropped,
-or moved inside in mode "clip". The functions themselves are in `scatters` and `applying`.
+A scatter puts updates into an array, or combines them with its elements. An update goes where
+`gather` with the same dimension numbers would read. Updates not inside the array are dropped, or
+moved inside in mode "clip".
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ def fitting(name: str, updates: Any, operand: Any) -> Any:
     """Updates converted to the dtype of the array.
 
     Raises:
-        TypeError: it does not hold what they may be.
+        TypeError: it cannot hold all their values.
     """
     aval, target = typeof(updates), typeof(operand)
     if aval.dtype != target.dtype and result_type(aval, target).dtype != target.dtype:
@@ -284,7 +284,7 @@ def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) 
 def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
     """A mask of the updates that remain where several go to one position.
 
-    Every index scatters its number, and sees whose number it finds there.
+    Every index scatters its own number, and then gathers to see whose number remains.
     """
     window = params["dimension_numbers"].update_window_dims
     batch = [axis for axis in range(len(updates)) if axis not in window]
@@ -416,7 +416,7 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
     """Return the shares of a tangent that reach the result from the array and from the updates, and
     their divisor.
 
-    All that are equal to the result share it.
+    All elements that equal the result share it.
     """
     dtype = typeof(x).dtype
     of_x = cast(eq(x, out), ShapedArray((), dtype))
@@ -514,12 +514,12 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Any:
-    """`operand` with `func` applied wherever `scatter_indices` point, as often as they do.
+    """`operand` with `func` applied at `scatter_indices`, once for each occurrence of an index.
 
     Arguments:
         operand: the array.
-        scatter_indices: integers; along their last axis stands where one window begins.
-        func: function of a scalar, of the dtype of `operand`, that uses no arrays besides.
+        scatter_indices: integers; their last axis holds the start of one window.
+        func: function of a scalar of the dtype of `operand` that closes over no arrays.
         dimension_numbers: a `ScatterDimensionNumbers`.
         update_shape: the shape that updates would have.
         indices_are_sorted: a promise that the indices are in order.
@@ -527,7 +527,7 @@ def scatter_apply(
         mode: a `GatherScatterMode` or its name; "drop" by default.
 
     Raises:
-        NotImplementedError: `func` uses arrays from outside; or a derivative is asked for.
+        NotImplementedError: `func` closes over arrays; or it is differentiated.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> indices = jnp.array([[0], [2]])

@@ -1,7 +1,7 @@
-"""Functions that cut arrays, and put them together.
+"""Functions that cut and join arrays.
 
-Each is the transpose of another: what `slice` cuts out, `pad` puts among zeros, and back; and
-`concatenate` is undone by slices.
+Each is the transpose of another: `pad` puts back among zeros what `slice` cuts out, and vice versa;
+and the transpose of `concatenate` is slices.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def slice(
         operand: the array.
         start_indices: where to start, for each axis.
         limit_indices: where to stop, for each axis; not beyond the end.
-        strides: how far to step, for each axis; 1 if not given.
+        strides: the step, for each axis; 1 by default.
 
     Raises:
         TypeError: they do not fit the shape of `operand`.
@@ -184,8 +184,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     Arguments:
         operand: the array.
         padding_value: a scalar of its dtype.
-        padding_config: for each axis how many to add before, after, and between any two
-            elements. A negative number before or after says how many to take away.
+        padding_config: for each axis the numbers of elements to add before, after, and between any
+            two elements. A negative number before or after removes elements.
 
     Raises:
         TypeError: dtypes differ.
@@ -291,7 +291,7 @@ declare(
 
 @operation(static="dimension")
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
-    """The operands one after the other along an axis.
+    """The operands joined along an axis.
 
     Arguments:
         operands: arrays whose shapes differ along the axis `dimension` only; at least one.

@@ -46,7 +46,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
         symmetrize_input: whether to take the mean of each matrix and its transpose.
 
     Returns:
-        The matrices; not numbers where one of `x` is not positive definite.
+        The matrices; NaN if one of `x` is not positive definite.
 
     >>> lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
@@ -80,7 +80,7 @@ def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
 
-    Only the lower triangle of `x` is looked at, so only that of `t` counts.
+    Only the lower triangle of `x` is read, so only that of `t` matters.
     """
     factor, half = tril(out), _half(t)
     t = stage2.add(half, mH(half))
@@ -124,9 +124,9 @@ def symmetric_product(
 
     Arguments:
         a_matrix: real matrices.
-        c_matrix: symmetric matrices, of as many rows.
+        c_matrix: symmetric matrices with the same number of rows.
         alpha, beta: numbers.
-        symmetrize_output: whether to put the lower triangle of the result in place of the upper.
+        symmetrize_output: whether to copy the lower triangle of the result to the upper.
 
     Raises:
         ValueError: shapes do not fit.
@@ -155,11 +155,11 @@ def symmetric_product(
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
     """The factor of `r^T @ r + w w^T`, from the factor of the first term.
 
-    Rotations of two rows at a time make nothing of `w`: far less work than another decomposition.
+    Rotations of two rows at a time eliminate `w`: far less work than another decomposition.
 
     Arguments:
         r_matrix: an upper triangular matrix.
-        w_vector: a vector of as many elements as `r_matrix` has rows.
+        w_vector: a vector with one element for each row of `r_matrix`.
 
     Returns:
         An upper triangular matrix.

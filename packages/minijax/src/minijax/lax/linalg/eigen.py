@@ -54,14 +54,14 @@ def eigh(
 
     Arguments:
         x: the matrices.
-        lower: whether their lower triangle is looked at, where they are not made symmetric.
+        lower: whether to read their lower triangle, if they are not symmetrized.
         symmetrize_input: whether to take the mean of each matrix and its transpose.
         sort_eigenvalues: makes no difference: they are in ascending order.
-        subset_by_index: from which eigenvalue to which, exclusive; all if not given.
+        subset_by_index: the first and the last eigenvalue, the latter exclusive; all by default.
         implementation: must be None.
 
     Returns:
-        The eigenvectors, in columns, and the eigenvalues. Not numbers where LAPACK fails.
+        The eigenvectors, in columns, and the eigenvalues. NaN where LAPACK fails.
 
     >>> a = jnp.array([[2.0, 1.0], [1.0, 2.0]])
     >>> v, w = lax.linalg.eigh(a)
@@ -105,7 +105,7 @@ def _jvp_eigh(
 ) -> tuple[list[Any], list[Any]]:
     """In the basis of eigenvectors the diagonal of the tangent changes the eigenvalues.
 
-    The rest turns eigenvectors into each other, the more so the closer their eigenvalues are.
+    The rest rotates eigenvectors into each other, the more so the closer their eigenvalues are.
     """
     v, w = bind(eigh_p, *primals, lower=lower)
     in_basis = matmul(mH(v), matmul(instantiate(tangents[0]), v))
@@ -156,13 +156,13 @@ def eig(
     Arguments:
         x: the matrices.
         compute_left_eigenvectors, compute_right_eigenvectors: which of them to return.
-        enable_eigvec_derivs: whether right eigenvectors, too, are to have derivatives.
+        enable_eigvec_derivs: whether right eigenvectors, too, have derivatives.
         implementation: must be None.
         use_magma: must be None or False.
 
     Returns:
-        The eigenvalues, then the left, then the right eigenvectors, each in columns. Not numbers
-        where LAPACK fails.
+        The eigenvalues, then the left, then the right eigenvectors, each in columns. NaN where
+        LAPACK fails.
 
     >>> a = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
     >>> w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)
@@ -264,9 +264,9 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> tuple[Any, ...]:
-    """Schur's decomposition of square matrices `x` into `z @ t @ z^H`, with a triangle `t`.
+    """The Schur decomposition of square matrices `x` into `z @ t @ z^H`, with triangular `t`.
 
-    That of real matrices is real; `t` has then blocks of two rows for pairs of eigenvalues.
+    For real matrices it is real; `t` then has 2 by 2 blocks for pairs of complex eigenvalues.
 
     Arguments:
         x: the matrices.
@@ -274,7 +274,7 @@ def schur(
         sort_eig_vals, select_callable: must be False and None.
 
     Returns:
-        `t` and, if asked for, `z`. Not numbers where LAPACK fails.
+        `t` and, if requested, `z`. NaN where LAPACK fails.
 
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> t, z = lax.linalg.schur(a)

@@ -29,14 +29,14 @@ def _no_derivative(name: str) -> Rule:
 
 @operation
 def hessenberg(a: Any) -> tuple[Any, Any]:
-    """Hessenberg's form of square matrices: zeros below the first subdiagonal.
+    """The Hessenberg form of square matrices: zeros below the first subdiagonal.
 
     Arguments:
         a: the matrices, at least 1 by 1.
 
     Returns:
-        Matrices with that form in their upper triangle and first subdiagonal, and what stands for
-        the reflections below; and the factors of these.
+        Matrices with that form in their upper triangle and first subdiagonal, and the reflections
+        below; and the factors of these.
 
     Raises:
         ValueError: the matrices are not square, or empty.
@@ -83,12 +83,11 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
     Arguments:
         a: the matrices, at least 1 by 1.
-        lower: which triangle of them is looked at.
+        lower: whether to read their lower triangle instead of the upper.
 
     Returns:
-        Matrices that hold that form, and what stands for the reflections besides it in the
-        triangle that is looked at; the diagonal; the diagonal next to it; and the factors of the
-        reflections.
+        Matrices that hold that form, and the reflections in the rest of the triangle; the diagonal;
+        the diagonal next to it; and the factors of the reflections.
 
     Raises:
         ValueError: the matrices are not square, or empty.
@@ -136,8 +135,8 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     Arguments:
         a, taus: the reflections and their factors, as `geqrf` returns them.
         c: the matrices.
-        left: whether the product of reflections stands at the left.
-        transpose: whether it is transposed, and conjugated.
+        left: whether to multiply by the reflections from the left.
+        transpose: whether to transpose and conjugate their product.
 
     Raises:
         ValueError: shapes do not fit.

@@ -38,12 +38,12 @@ lu_solve_p = Primitive("lu_solve")
 
 @operation
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """The decomposition of matrices `x` into `l @ u`, once their rows are permuted.
+    """The decomposition of matrices `x`, with their rows permuted, into `l @ u`.
 
     Returns:
-        `l`, whose diagonal is all ones and left out, below the diagonal and `u` from there on, in
-        one matrix; the row with which each row was exchanged, one after the other; and the
-        permutation that comes out: `x[permutation]` is `l @ u`. Not numbers where LAPACK fails.
+        `l` below the diagonal, without its unit diagonal, and `u` from the diagonal on, in one
+        matrix; the row with which each row was swapped in turn; and the resulting permutation:
+        `x[permutation]` is `l @ u`. NaN where LAPACK fails.
 
     >>> a = jnp.array([[1.0, 2.0], [4.0, 8.5]])
     >>> factors, pivots, permutation = lax.linalg.lu(a)
@@ -128,11 +128,11 @@ declare(
 
 @operation(static="permutation_size")
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The permutation that comes of exchanging row i with row `pivots[i]`, for one i after another.
+    """The permutation from swapping row i with row `pivots[i]`, for each i in turn.
 
     Arguments:
         pivots: ints, along the last axis; other axes are batch axes.
-        permutation_size: how many rows there are.
+        permutation_size: the number of rows.
 
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2], jnp.int32), 3)
     Array([2, 0, 1], dtype=int32)
@@ -214,9 +214,9 @@ declare(
 
 @operation
 def solve(a: Any, b: Any) -> Any:
-    """The solutions x of `a @ x = b`, for square matrices `a` and matrices `b` of as many rows.
+    """The solutions x of `a @ x = b`, for square matrices `a` and matrices `b` of matching rows.
 
-    The derivatives are solutions of such systems, by the same decomposition.
+    The derivatives are solutions of such systems with the same decomposition.
     """
     factors, _, permutation = lu(stop_gradient(a))
     return bind1(lu_solve_p, a, factors, permutation, b, transposed=False)

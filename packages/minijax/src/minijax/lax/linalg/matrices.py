@@ -31,8 +31,8 @@ def matrices_of(
     """`x` as real or complex matrices.
 
     Raises:
-        ValueError: it has less than two axes, or the matrices are not square and should be.
-        TypeError: its dtype is none of `dtypes`.
+        ValueError: it has fewer than two axes, or the matrices must be square and are not.
+        TypeError: its dtype is not one of `dtypes`.
     """
     x = to_inexact(x)
     check_matrices(caller, typeof(x), square, dtypes)

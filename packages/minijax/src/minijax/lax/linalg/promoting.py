@@ -1,6 +1,6 @@
 """The decompositions of matrices as the library calls them: integers and booleans become floats.
 
-Users get them from `minijax.lax.linalg`, which refuses these, but for some.
+Users get them from `minijax.lax.linalg`, where most reject these.
 """
 
 # ruff: noqa: F403

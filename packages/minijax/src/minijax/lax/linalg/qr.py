@@ -43,12 +43,12 @@ Avals = Sequence[ShapedArray]
 def qr(
     x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
 ) -> tuple[Any, ...]:
-    """The decomposition of matrices `x` into `q @ r`: orthonormal columns, an upper triangle.
+    """The decomposition of matrices `x` into `q @ r`: orthonormal columns, and an upper triangle.
 
     Arguments:
         x: the matrices.
-        pivoting: whether columns of `x` are permuted, so that the diagonal of `r` decreases.
-        full_matrices: whether `q` is square, rather than having as few columns as suffice.
+        pivoting: whether to permute columns of `x` so that the diagonal of `r` decreases.
+        full_matrices: whether `q` is square, instead of having the minimal number of columns.
         use_magma: makes no difference on a CPU.
 
     Returns:
@@ -233,7 +233,7 @@ def _jvp_of_thin(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
 
 
 def _jvp_of_complement(q: Any, q_dot: Any) -> Any:
-    """The derivative of the other columns, which the reflections that make `q` determine.
+    """The derivative of the other columns, which the reflections of `q` determine.
 
     With unit columns `e`, the product of the reflections is `e - v t v^H`, of `v` a lower
     trapezoid; so the others are `e + (q - e_q) share^H`, where `share` times the upper rows of

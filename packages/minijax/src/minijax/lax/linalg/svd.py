@@ -49,15 +49,14 @@ def svd(
 
     Arguments:
         x: the matrices.
-        full_matrices: whether `u` and `vh` are square, rather than as small as suffices.
+        full_matrices: whether `u` and `vh` are square, instead of minimal.
         compute_uv: whether to return them.
-        subset_by_index: from which singular value to which, exclusive; all if not given. Needs
-            `full_matrices` to be False.
+        subset_by_index: the first and the last singular value, the latter exclusive; all by
+            default. Needs `full_matrices` to be False.
         algorithm: must be None.
 
     Returns:
-        `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. Not numbers where LAPACK
-        fails.
+        `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. NaN where LAPACK fails.
 
     >>> u, s, vt = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]))
     >>> [f"{x:.2f}" for x in s]
@@ -126,8 +125,8 @@ def _jvp_svd(
 ) -> tuple[list[Any], list[Any]]:
     """In the basis of singular vectors the diagonal of the tangent changes the singular values.
 
-    The rest turns singular vectors into each other, the more so the closer their values are; what
-    leads out of the space that they span is divided by their values.
+    The rest rotates singular vectors into each other, the more so the closer their values are;
+    components outside of their span are divided by their values.
     """
     (x,) = primals
     m, n = typeof(x).shape[-2:]

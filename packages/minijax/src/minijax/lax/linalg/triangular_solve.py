@@ -43,12 +43,12 @@ def triangular_solve(
     """The solutions x of `op(a) @ x = b`, or of `x @ op(a) = b`, for triangular matrices a.
 
     Arguments:
-        a: the matrices, of which only one triangle is looked at.
-        b: right-hand sides, or one of them, a vector, where `b` has an axis less than `a`.
-        left_side: whether `a` stands at the left of x.
+        a: the matrices, of which only one triangle is read.
+        b: right-hand sides, or a single vector if `b` has one axis less than `a`.
+        left_side: whether `a` is on the left of x.
         lower: whether the triangle is the lower one.
         transpose_a, conjugate_a: what `op` does.
-        unit_diagonal: whether the diagonal of `a` is taken to be ones.
+        unit_diagonal: whether to assume that the diagonal of `a` is ones.
 
     Raises:
         TypeError, ValueError: shapes or dtypes do not fit.
@@ -106,8 +106,10 @@ def _lower_triangular_solve(
     conjugate_a: bool,
     unit_diagonal: bool,
 ) -> list[Value]:
-    """By BLAS, which compiles and runs in a fraction of the time of what XLA makes of
-    `stablehlo.triangular_solve`; that remains for the dtypes that BLAS has no routine for."""
+    """Lower to BLAS, which is several times faster than XLA's `stablehlo.triangular_solve`.
+
+    That remains for dtypes without a BLAS routine.
+    """
     if conjugate_a and not transpose_a:
         a = _conjugate(builder, a)
     if lapack.has_routines(a.aval.dtype):

@@ -27,16 +27,15 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     """The solutions x of `a @ x = b`, for matrices `a` of three diagonals.
 
     Arguments:
-        dl: the diagonal below, of as many elements as `d`: `dl[i]` is `a[i, i - 1]`, and `dl[0]`
-            counts for nothing.
+        dl: the diagonal below, as long as `d`: `dl[i]` is `a[i, i - 1]`, and `dl[0]` is ignored.
         d: the diagonal.
-        du: the diagonal above: `du[i]` is `a[i, i + 1]`, and the last element counts for nothing.
-        b: matrices, of as many rows as there are elements.
-        perturb_singular: whether pivots that are all but zero are moved away from it, so that
-            singular matrices, too, have finite solutions.
+        du: the diagonal above: `du[i]` is `a[i, i + 1]`, and the last element is ignored.
+        b: matrices with as many rows as `d` has elements.
+        perturb_singular: whether to move tiny pivots away from zero, so that singular matrices,
+            too, have finite solutions.
 
     Returns:
-        The solutions. Not numbers where a matrix is singular.
+        The solutions. NaN where a matrix is singular.
 
     Raises:
         TypeError: shapes do not fit, or `b` is not a matrix.

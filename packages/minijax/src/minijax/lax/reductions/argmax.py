@@ -58,9 +58,9 @@ Pair = tuple[Any, Any]  # an element, and its index
 def _better(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Pair, Pair], Pair]:
     """The computation of a reduction that chooses between two elements, each with its index.
 
-    NaN, and nothing else, differs from itself: it is beyond all numbers. XLA's own maximum is no
-    help: of many numbers and a NaN it may be a number. Of what ties the index is the smaller one,
-    in whichever order elements meet.
+    NaN, the only value that differs from itself, is beyond all numbers. XLA's own maximum does not
+    help: with many numbers and a NaN it may be a number. In a tie the smaller index wins, in
+    whatever order elements are combined.
     """
 
     def better(one: Pair, other: Pair) -> Pair:

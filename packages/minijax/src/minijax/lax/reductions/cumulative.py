@@ -1,7 +1,7 @@
 """Scans: cumulative reductions along an axis.
 
 An associative scan takes all elements at once, in twice as many rounds as their number has bits.
-The functions of one operation are primitives, for which XLA does so.
+The functions of a single operation are primitives, for which XLA does this.
 """
 
 import math
@@ -52,7 +52,7 @@ Slopes = Callable[[Any, Any, Any], tuple[Any, Any]]
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Combine the elements up to each element, by any associative function.
+    """Combine the elements up to each element with an associative function.
 
     Arguments:
         fn: combines two pytrees of arrays, element by element along `axis`, into one.
@@ -64,7 +64,8 @@ def associative_scan(
         A pytree of the structure and shapes of `elems`.
 
     Raises:
-        TypeError: `fn` is not a function, or returns another structure than it takes.
+        TypeError: `fn` is not a function, or the structure of its result differs from that of its
+            arguments.
         ValueError: arrays differ in size along `axis`.
 
     >>> import minijax.numpy as jnp
@@ -101,7 +102,7 @@ def associative_scan(
 def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
     """Combine neighbours, scan these pairs, and fill in the elements between them.
 
-    `combine` takes what lies earlier in the arrays first, also in reverse.
+    The first argument of `combine` comes earlier in the arrays, also in reverse.
     """
     size = typeof(xs[0]).shape[axes[0]]
     if size < 2:
@@ -157,17 +158,17 @@ def _cumulative(
     slopes: Slopes | None = None,
     in_windows: bool = True,
 ) -> Callable[..., Any]:
-    """The function of one operation.
+    """The scan with one operation.
 
     Arguments:
         name, doc: its name and docstring.
         combine: the operation.
-        neutral: for a dtype the number that changes nothing.
-        kinds: of dtypes that it takes.
-        slopes: from the result up to before each element, the result with it, and the element
-            itself to the derivatives of `combine` by the first and the last of them. Without them
-            the rounds of a scan are differentiated.
-        in_windows: whether XLA makes the better program of windows than of blocks.
+        neutral: function from a dtype to the neutral element.
+        kinds: the kinds of dtypes that it accepts.
+        slopes: function from the result before each element, the result with it, and the element
+            itself to the derivatives of `combine` with respect to the first and the last of them.
+            Without it the rounds of an associative scan are differentiated.
+        in_windows: whether windows make a better XLA program than blocks.
     """
     primitive = Primitive(name)
 
@@ -180,10 +181,10 @@ def _cumulative(
     def lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool
     ) -> list[Value]:
-        """As windows that end at each element and begin before the first one.
+        """A scan as windows that end at each element and begin before the first one.
 
-        XLA writes these as a scan in few rounds. Written in rounds by ourselves, they are what it
-        fuses into each other: along the second axis it took ten times as long, or did not end.
+        XLA rewrites these as a scan of few rounds. If we write the rounds ourselves, XLA fuses them
+        into each other: along the second axis that took ten times as long, or did not end.
         """
         count = x.aval.shape[axis]
         if not x.aval.size:
@@ -261,8 +262,8 @@ def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:
 def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> Any:
     """`y[i] = factors[i] * y[i - 1] + terms[i]`, from `y[0] = terms[0]` on.
 
-    One step after the other: of 10,000 numbers XLA's program of rounds took twice as long to run,
-    and 40 times as long to compile.
+    Sequential: for 10,000 numbers XLA's associative scan took twice as long to run, and 40 times as
+    long to compile.
     """
     shape = typeof(terms).shape
     order = [axis, *(i for i in range(len(shape)) if i != axis)]
@@ -283,8 +284,8 @@ def _scan_in_blocks(
 ) -> Any:
     """Scan blocks in parallel, each sequentially, then combine the results of the blocks.
 
-    Blocks are as many as they have elements, so that each element is combined with two others
-    only, and rounding errors grow with the root of the number of elements.
+    There are as many blocks as elements in a block, so that each element is combined with only two
+    others, and rounding errors grow with the square root of the number of elements.
     """
     shape = typeof(x).shape
     size, rest = shape[axis], shape[:axis] + shape[axis + 1 :]

@@ -1,7 +1,7 @@
 """Reductions with any computation, and products, which share their derivative rules.
 
-Halves of the array are combined with each other until one element is left. That is no faster than
-what XLA does with a reduction, but it is made of primitives that have derivatives.
+Halves of the array are combined until one element is left. That is no faster than XLA's own
+reduction, but consists of differentiable primitives.
 """
 
 import math
@@ -75,7 +75,7 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
     """Reduce nonempty arrays with a function that combines arrays element by element.
 
     Arguments:
-        combine: from the one half of each array and the other halves to one half of each.
+        combine: function from two halves of each array to one.
         operands: arrays of one shape.
         axes: the axes to reduce.
     """
@@ -149,15 +149,15 @@ def reduce(
 
     Arguments:
         operands: an array, or a pytree of arrays of one shape, reduced together.
-        init_values: for each array a number to begin with, which `computation` may leave out or
-            take several times: it has to be one that changes nothing.
-        computation: from two elements, in the structure of `operands`, to one. It may be one
-            function of this module, such as `lax.add`, or any made of functions of numbers.
+        init_values: for each array the initial value. It must be neutral, since it may be used
+            several times or not at all.
+        computation: function from two elements, in the structure of `operands`, to one: a function
+            of this module, such as `lax.add`, or any other function of scalars.
         dimensions: the axes to reduce.
 
     Raises:
-        TypeError: shapes or dtypes differ, or `computation` returns something else than it takes.
-        ValueError: `init_values` has not the structure of `operands`, or is not a scalar.
+        TypeError: shapes or dtypes differ, or `computation` returns other types than it takes.
+        ValueError: `init_values` does not have the structure of `operands`, or is not a scalar.
 
     >>> import minijax.numpy as jnp
     >>> reduce(jnp.array([3.0, 4.0]), 0.0, lambda x, y: x * x + y, (0,)).shape
@@ -200,7 +200,7 @@ def is_number(x: Any, number: Any) -> bool:
 def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
     """Raise an error if operands differ in shape, or their initial values do not fit.
 
-    Where `exact` a Python number, too, must have the dtype of its operand.
+    With `exact`, even a Python number must have the dtype of its operand.
     """
     if len({aval.shape for aval in avals}) > 1:
         found = ", ".join(map(str, avals))
@@ -274,7 +274,7 @@ def _jvp(
 def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     """The rule of evaluation of a primitive with a computation among its parameters.
 
-    What is compiled lives as long as the computation's program.
+    The executable lives as long as the computation's program.
     """
 
     @cached_by_jaxpr

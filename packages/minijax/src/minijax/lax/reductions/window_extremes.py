@@ -1,7 +1,7 @@
 """The largest and smallest elements of windows; the gradient goes to one element of each.
 
-A tangent is gathered from where the element was selected; a cotangent is scattered to there. Each
-is the transpose of the other. Where elements tie, the first is selected.
+A tangent is gathered from the selected element; a cotangent is scattered to it. Each is the
+transpose of the other. In a tie, the first element is selected.
 """
 
 from collections.abc import Callable, Sequence

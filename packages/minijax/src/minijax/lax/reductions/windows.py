@@ -1,4 +1,4 @@
-"""Reductions of windows that slide over an array, such as pooling is made of.
+"""Reductions of windows that slide over an array, as in pooling.
 
 The gradients of the largest and smallest elements are in `window_gradients`.
 """
@@ -61,9 +61,9 @@ def padtype_to_pads(
     Arguments:
         in_shape: the sizes of the array.
         window_shape: the sizes of the window.
-        window_strides: how far the window moves.
-        padding: "VALID" adds none; "SAME" as many as give one window for each stride, the odd
-            one at the end; "SAME_LOWER" has it at the beginning.
+        window_strides: the strides of the window.
+        padding: "VALID" adds none; "SAME" enough for one window per stride, with the odd one at the
+            end; "SAME_LOWER", with the odd one at the beginning.
 
     Raises:
         RuntimeError: `padding` is none of these.
@@ -128,21 +128,20 @@ def reduce_window(
 
     Arguments:
         operand: an array, or a pytree of arrays of one shape, reduced together.
-        init_value: for each array the number that stands for what is not there; one that
-            `computation` leaves as it is.
-        computation: from two elements, in the structure of `operand`, to one; often `lax.add`,
-            `lax.max` or `lax.min`.
+        init_value: for each array the number used for padding, a neutral element of `computation`.
+        computation: function from two elements, in the structure of `operand`, to one; often
+            `lax.add`, `lax.max` or `lax.min`.
         window_dimensions: the size of the window along each axis.
-        window_strides: how far apart windows are along each axis; 1 if not given.
-        padding: "VALID", "SAME" or "SAME_LOWER", as `padtype_to_pads` has them, or for each axis
-            how many elements to add before and after.
-        base_dilation: the distance of the elements of `operand`, with gaps between them.
-        window_dilation: the distance of the elements that a window takes.
+        window_strides: the strides along each axis; 1 by default.
+        padding: "VALID", "SAME" or "SAME_LOWER", as for `padtype_to_pads`, or for each axis the
+            numbers of elements to add before and after.
+        base_dilation: the dilation of `operand`.
+        window_dilation: the dilation of the window.
 
     Raises:
-        TypeError: arrays, numbers and `computation` do not fit each other.
+        TypeError: arrays, initial values and `computation` do not match.
         ValueError: there is not one number for each axis, or one is out of range.
-        RuntimeError: `padding` is a string that is not known.
+        RuntimeError: `padding` is an unknown string.
 
     >>> import minijax.numpy as jnp
     >>> from minijax import lax

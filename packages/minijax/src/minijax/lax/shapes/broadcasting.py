@@ -15,7 +15,7 @@ from minijax_stage2.shaped_array import Shape
 
 @hiding_frames
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape in which arrays of these shapes meet, by numpy's rule.
+    """The common shape of arrays of these shapes, by numpy's broadcasting rule.
 
     Raises:
         ValueError: two sizes of one axis differ and neither is 1.
@@ -80,7 +80,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     """`operand` repeated `reps` times along each axis.
 
     Raises:
-        TypeError: `reps` has not one number for each axis.
+        TypeError: `reps` does not have one number for each axis.
         ValueError: one of them is negative.
 
     >>> lax.tile(jnp.array([[1, 2]]), (2, 2))

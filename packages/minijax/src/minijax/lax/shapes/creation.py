@@ -81,11 +81,10 @@ def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:
 
 
 def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
-    """A shape as a tuple of sizes, whatever way it was given.
+    """A shape as a tuple of sizes.
 
     Raises:
-        TypeError: it is neither an int nor a sequence of ints, or one is negative, or known
-            only when the program runs.
+        TypeError: it is neither an int nor a sequence of ints, or one is negative, or traced.
     """
     sizes = ints(f"{caller}: shape", shape)
     check_shape(caller, sizes)

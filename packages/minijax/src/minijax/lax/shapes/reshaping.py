@@ -116,7 +116,7 @@ declare(
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """`operand` with the axes from `start_dimension` up to `stop_dimension`, exclusive, as one.
 
-    The numbers count as those of Python's slices do.
+    The bounds work as in Python's slices.
 
     Raises:
         ValueError: the second comes before the first.

@@ -25,7 +25,7 @@ Padding = str | Sequence[tuple[int, int]]
 def dtype(x: Any) -> np.dtype[Any]:
     """The dtype of a value, or the dtype denoted by a type or a name.
 
-    It has 32 bits where numbers here have no more.
+    It has 32 bits unless 64 are enabled.
 
     Raises:
         TypeError: `x` neither has a dtype nor is one.
@@ -106,7 +106,7 @@ def conv_shape_tuple(
     Arguments:
         lhs_shape: that of the input: examples, features, spatial axes.
         rhs_shape: that of the kernel: output features, input features, spatial axes.
-        strides, pads, batch_group_count: as there.
+        strides, pads, batch_group_count: as for `conv_general_dilated`.
 
     >>> lax.conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), "VALID")
     (1, 5, 6)

@@ -19,7 +19,7 @@ split_p = Primitive("split")
 
 @operation(static=("sizes", "axis"))
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """The parts of `operand` that have these sizes along `axis`, one after the other.
+    """The consecutive parts of `operand` with these sizes along `axis`.
 
     Raises:
         ValueError: the sizes do not add up to that of `operand`, or one is negative, or there is
@@ -90,7 +90,7 @@ declare(
 
 @operation(static="axis")
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """The arrays, all of one shape and dtype, side by side along a new axis.
+    """The arrays, all of one shape and dtype, stacked along a new axis.
 
     Raises:
         ValueError: there are none, or their shapes differ.
@@ -112,7 +112,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
 
 @operation(static="axis")
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The elements of `x` along `axis`, which they lack.
+    """The elements of `x` along `axis`, without that axis.
 
     Raises:
         ValueError: there is no such axis.

@@ -151,7 +151,8 @@ def polygamma(m: Any, x: Any) -> Any:
 def zeta(x: Any, q: Any) -> Any:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
 
-    Its derivative by `x` is known where `x` is above 1 and `q` positive, and NaN elsewhere.
+    It is differentiable in `x` if `x` is above 1 and `q` positive; elsewhere that derivative is
+    NaN.
 
     >>> f"{lax.zeta(2.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
     ('1.645', '1.645')

@@ -29,7 +29,7 @@ MOST_STEPS = 1000
 def _fraction(a: Any, b: Any, x: Any, is_active: Any) -> Any:
     """`1 / (1 + d(1) / (1 + d(2) / (1 + ...)))` by Lentz' method, two terms at a time.
 
-    It converges fast where `x` is below `(a + 1) / (a + b + 2)`.
+    It converges fast if `x` is below `(a + 1) / (a + b + 2)`.
     """
     info = np.finfo(typeof(x).dtype)
     epsilon, tiny = float(info.eps), 4 * float(info.tiny)
@@ -122,9 +122,9 @@ declare(
 
 @operation
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The part of the beta function of `a` and `b` that its integral makes up from 0 to `x`.
+    """The regularized incomplete beta function: the share of the integral from 0 to `x`.
 
-    It has a derivative by `x` only.
+    It is differentiable in `x` only.
 
     >>> f"{lax.betainc(2.0, 2.0, 0.5):.3f}", f"{lax.betainc(1.0, 1.0, 0.25):.3f}"
     ('0.500', '0.250')

@@ -1,8 +1,8 @@
-"""The incomplete gamma functions, and their derivatives by both arguments.
+"""The incomplete gamma functions, and their derivatives in both arguments.
 
 Below `a` and below 1 the lower function P is the sum of a series, elsewhere the upper function Q is
-a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. A derivative
-by `a` goes through the same steps: what is computed of a step is its tangent, too.
+a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. The derivative
+with respect to `a` uses the same steps: each step also computes its tangent.
 """
 
 import math
@@ -81,7 +81,7 @@ def _first_steps(a: Any, x: Any) -> Any:
 def fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
     """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Steed's method (DLMF 3.10(iii)).
 
-    There `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
+    Here `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
     the upper incomplete gamma function, for real and complex `x`. With another `first` it is the
     part of this from `b(first)` on.
     """

@@ -1,7 +1,7 @@
 """The logarithm of the gamma function, for floats of up to 32 bits.
 
 It is evaluated in float64: near its zeros a small difference of large numbers remains. XLA's own
-formula spends most of its time on logarithms and divisions, which are few and short here.
+formula spends most of its time on logarithms and divisions, of which there are few here.
 """
 
 import math
@@ -55,7 +55,7 @@ def log_gamma(x: Any) -> Any:
 def lanczos_sum(z: Any) -> tuple[Any, Any]:
     """Numerator and denominator of `gamma(z + 1) * exp(t) / t**(z + 0.5) / sqrt(2 * pi)`.
 
-    There `t` is `z + LANCZOS_SHIFT`.
+    Here `t` is `z + LANCZOS_SHIFT`.
     """
     size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
     return polynomial(_ABOVE, size), polynomial(_BELOW, size)

@@ -26,13 +26,14 @@ def converge(
     """Apply a step to every element until none changes.
 
     Arguments:
-        step: function of how many steps were made, from 0, a float, and of the arrays that are
-            the state, real or complex; it returns the next state.
-        start: the state at first, arrays of one shape and dtype.
-        is_active: for which elements a step is made at all. The others stay as they are, and may
-            be such that no step makes sense.
-        is_unconverged: says of two states, one after the other, which elements need more steps.
-        limit: how many steps are made at most.
+        step: function of the number of the step, a float from 0 on, and of the arrays of the state,
+            real or complex; it returns the next state.
+        start: the initial state, arrays of one shape and dtype.
+        is_active: mask of the elements to iterate. The others do not change, and may be such that
+            no step makes sense.
+        is_unconverged: function of two successive states that returns a mask of the elements that
+            need more steps.
+        limit: the maximum number of steps.
 
     Returns:
         The last state.

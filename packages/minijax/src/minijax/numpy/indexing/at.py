@@ -1,7 +1,7 @@
-"""`x.at[...]`: a copy of an array with some of its elements changed, or a careful look at them.
+"""`x.at[...]`: a copy of an array with some elements updated, or a checked read of them.
 
-Arrays are never written to. Where XLA sees that nobody looks at the old array again, it writes the
-changed elements in its place.
+Arrays are immutable. If XLA sees that the old array is not used again, it updates the elements in
+place.
 """
 
 import warnings
@@ -58,13 +58,13 @@ class _IndexUpdateRef:
 
     - indices_are_sorted: a promise that the indices are in order.
     - unique_indices: a promise that no index occurs twice.
-    - mode: what is done with indices out of bounds. Updates are dropped ("drop", the default) or
+    - mode: the treatment of indices out of bounds. Updates are dropped ("drop", the default) or
       go to the nearest element ("clip"); "promise_in_bounds" says there are none.
     - wrap_negative_indices: whether negative indices count from the end.
 
-    They raise TypeError or IndexError where the index is none, ValueError where values do not
-    broadcast to the shape of `x[index]`. Values that the dtype of `x` does not hold are
-    converted, with a FutureWarning.
+    They raise TypeError or IndexError if the index is invalid, ValueError if values do not
+    broadcast to the shape of `x[index]`. Values that the dtype of `x` cannot hold are converted,
+    with a FutureWarning.
     """
 
     __slots__ = ("array", "index")
@@ -88,8 +88,8 @@ class _IndexUpdateRef:
     ) -> Any:
         """`x[index]`, with `mode` for indices out of bounds.
 
-        That is the nearest element by default and in mode "clip", and in mode "fill" `fill_value`:
-        by default not a number, for integers the smallest or, unsigned, the largest.
+        Such an index reads the nearest element by default and in mode "clip", and in mode "fill"
+        `fill_value`: by default NaN, for integers the smallest or, if unsigned, the largest.
 
         >>> import minijax.numpy as jnp
         >>> jnp.arange(3.0).at[jnp.array([2, 3])].get(mode="fill", fill_value=-1)
@@ -149,10 +149,10 @@ class _IndexUpdateRef:
 
     @hiding_frames
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
-        """With `func`, an elementwise function, applied as often as an index occurs.
+        """`x` with `func`, an elementwise function, applied once for each occurrence of an index.
 
-        There are derivatives where it is certain that each occurs once: where the index holds no
-        arrays, or with `unique_indices=True`.
+        It is differentiable if each index certainly occurs once: if the index holds no arrays, or
+        with `unique_indices=True`.
         """
         return _update(func, self.array, self.index, 0, **options)
 
@@ -280,7 +280,7 @@ def _scattered(
 def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]) -> Any:
     """Values broadcast to `sizes`, the elements of `shape` without new axes.
 
-    They are of the dtype in which they meet `x`, as in `x + y`; the result goes back to that of x.
+    They are promoted with `x`, as in `x + y`; the result is converted back to the dtype of x.
     """
     aval = typeof(values)
     values = cast(values, x if kind == "set" else result_type(x, aval))

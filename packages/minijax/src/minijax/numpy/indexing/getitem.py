@@ -1,7 +1,7 @@
-"""`x[...]`: the elements that an index points at.
+"""`x[...]`: indexing.
 
-What is known when the program is made, such as ints and slices, is cut out; what is known only when
-it runs is gathered. Evaluated, an int is not known when the program is made: all ints share one.
+Static parts of an index, such as ints and slices, become slices; traced parts become gathers. In
+eager evaluation an int counts as traced, so that all ints share one program.
 """
 
 from collections.abc import Iterator, Sequence

@@ -123,7 +123,7 @@ def nan_to_num(
 
     Arguments:
         x: the array.
-        copy: makes no difference, for an Array is never written to.
+        copy: makes no difference, since Arrays are immutable.
         nan: what NaN becomes.
         posinf: what infinity becomes; the largest number of the dtype if not given.
         neginf: what minus infinity becomes; the smallest one if not given.

@@ -114,7 +114,7 @@ def solve_triangular(
         b: vectors, or matrices whose columns are right-hand sides.
         trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for it conjugated.
         lower: whether the triangle is the lower one.
-        unit_diagonal: whether the diagonal of `a` is taken to be ones.
+        unit_diagonal: whether to assume that the diagonal of `a` is ones.
 
     Raises:
         ValueError: there is no such `trans`, or the rows of `b` are not those of `a`.

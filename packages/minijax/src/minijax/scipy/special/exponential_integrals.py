@@ -180,7 +180,7 @@ _expi_of = unary(
 def expn(n: Any, x: Any) -> Any:
     """The integral of `exp(-x * t) / t**n` over t from 1 on, for whole numbers `n`.
 
-    It has a derivative by `x` only.
+    It is differentiable in `x` only.
 
     >>> f"{minijax.scipy.special.expn(2, 1.0):.3f}"
     '0.148'

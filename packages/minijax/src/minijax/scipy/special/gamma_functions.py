@@ -191,7 +191,7 @@ def gammaincc(a: Any, x: Any) -> Any:
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """The incomplete beta function, regularised: it grows from 0 to 1 with `x`.
 
-    It has a derivative by `x` only.
+    It is differentiable in `x` only.
 
     >>> f"{minijax.scipy.special.betainc(2.0, 2.0, 0.5):.3f}"
     '0.500'
