@@ -152,7 +152,7 @@ def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
 
 
 def _real_keys(b: FunctionBuilder, x: Value) -> list[Value]:
-    """Return sort keys of one operand: a number, or the parts of a complex one, with one zero and NaN."""
+    """Return sort keys of one operand: a number, or those of the parts of a complex one."""
     if x.aval.dtype.kind == "c":
         part = ShapedArray((), np.finfo(x.aval.dtype).dtype)
         return [

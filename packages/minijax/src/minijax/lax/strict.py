@@ -186,7 +186,7 @@ def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Fu
 
 
 def _of_scalar(function: Function) -> Function:
-    """`function` with a scalar fill value. Scalar results are Arrays; inside, numpy's are literals."""
+    """`function` with a scalar fill value, whose scalar results are Arrays."""
     operation: Any = function
     fun: Any = operation.__wrapped__
     signature = inspect.signature(fun)

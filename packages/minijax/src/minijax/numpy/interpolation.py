@@ -21,17 +21,17 @@ from minijax_stage2.promotion import cast, to_inexact
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """The values at `x` of a function that is straight between given points.
+    """The values at `x` of a piecewise linear function.
 
     Arguments:
         x: where to evaluate it, an array of any shape.
-        xp: where the points are, in ascending order.
-        fp: the values there.
-        left: its value before the first point: that of the first point if not given; with
-            "extrapolate" the first line goes on.
-        right: the same behind the last point.
-        period: after which distance the function repeats; then `xp` need not be in order, and
-            `left` and `right` make no difference.
+        xp: the coordinates of its points, in ascending order.
+        fp: the values at the points.
+        left: its value before the first point: by default that of the first point; "extrapolate"
+            continues the first line.
+        right: the same after the last point.
+        period: the period of the function; then `xp` need not be in order, and `left` and `right`
+            make no difference.
 
     Raises:
         ValueError: `xp` and `fp` are not sequences of one length; `x` is complex; `left` or

@@ -26,7 +26,7 @@ from minijax_stage2.functions import canonical_axis
 def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
     """The arrays joined along `axis`; flattened first if it is None.
 
-    The result has the dtype `dtype`, or else the one in which theirs meet.
+    The result has the dtype `dtype`, or else their promoted dtype.
 
     >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])])
     Array([[1, 2],
@@ -148,7 +148,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 @operation
 def block(arrays: Any) -> Any:
-    """An array put together from nested lists of blocks.
+    """An array assembled from nested lists of blocks.
 
     The innermost lists are joined along the last axis, those around them along the last but one,
     and so on.

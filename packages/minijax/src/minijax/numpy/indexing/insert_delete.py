@@ -31,8 +31,8 @@ def delete(
         arr: the array.
         obj: the indices: an int, a slice, or an array of integers or booleans. Integers may be
             traced if `assume_unique_indices`.
-        axis: the axis; if None, `arr` is one row of elements.
-        assume_unique_indices: a promise that no index occurs twice, nor out of bounds.
+        axis: the axis; if None, `arr` is flattened.
+        assume_unique_indices: a promise that no index occurs twice or is out of bounds.
 
     Raises:
         ConcretizationTypeError: indices are traced, without that promise.
@@ -90,12 +90,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     Arguments:
         arr: the array.
         obj: the indices: an int, a slice, or an array of integers or booleans.
-        values: what to put in; broadcast to what the indices ask for.
-        axis: the axis; if None, `arr` is one row of elements.
+        values: the values to insert; broadcast to the shape of the indices.
+        axis: the axis; if None, `arr` is flattened.
 
     Raises:
         ConcretizationTypeError: booleans are traced.
-        IndexError: an index that is known is out of bounds.
+        IndexError: a known index is out of bounds.
         TypeError: `obj` is not of integers or booleans.
         ValueError: `obj` has several axes, or `values` more than `arr`.
 

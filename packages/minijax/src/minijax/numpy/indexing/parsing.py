@@ -1,7 +1,7 @@
 """Parsing of an index `x[...]` into static entries and dynamic operands.
 
-Each part of an index becomes an entry, which is known when the program is made, and what is known
-only when it runs becomes an operand. Entries of one kind make one program, whatever the operands.
+Each part of an index becomes a static entry, and its traced values become operands. Equal entries
+share one program, whatever the operands.
 """
 
 import operator
@@ -72,7 +72,7 @@ Entry = None | int | Slice | Moving | Operand
 class Pattern:
     """The entries of an index: one for each axis of the array, and None for each new axis.
 
-    There is one Pattern for equal entries, so that it is cheap to look up.
+    Equal entries share one Pattern, so that it is cheap to look up.
     """
 
     __slots__ = ("entries", "is_basic", "is_static")
@@ -97,7 +97,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
 
     Raises:
         TypeError: the index holds something that is not an index.
-        IndexError: it does not fit the array, or is not known as it has to be.
+        IndexError: it does not fit the array, or is traced where it must be static.
     """
     shape = typeof(x).shape
     parts = _expand_ellipsis(_parts_of(index), shape)
@@ -243,9 +243,7 @@ def _known_mask(part: Any) -> np.ndarray[Any, Any]:
 
 
 def mask_fits(mask: Shape, shape: Shape) -> bool:
-    """Return True if booleans of this shape index axes of `shape`: as many along each of them, or
-    none.
-    """
+    """Return True if booleans of this shape can index axes of `shape`: equal sizes, or 0."""
     return len(mask) == len(shape) and all(m in (0, n) for m, n in zip(mask, shape, strict=True))
 
 

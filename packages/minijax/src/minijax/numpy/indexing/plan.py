@@ -31,13 +31,13 @@ class IndexPlan(NamedTuple):
 
     Attributes:
         numbers: the dimension numbers of `gather`; those of `scatter` are the same.
-        slice_sizes: of one slice.
-        columns: of the indices.
-        index_shape: of the indices, but for their last axis.
-        gathered_shape: what `gather` gives.
+        slice_sizes: the sizes of one slice.
+        columns: the columns of the indices.
+        index_shape: the shape of the indices, without their last axis.
+        gathered_shape: the shape of the result of `gather`.
         reversed_axes: those of its axes that a negative step reverses.
-        shape: of the result, in which there are new axes, too.
-        is_unique: whether it is certain that no two slices overlap.
+        shape: the shape of the final result, including new axes.
+        is_unique: whether no two slices can overlap.
     """
 
     numbers: lax.GatherDimensionNumbers
@@ -54,8 +54,8 @@ class IndexPlan(NamedTuple):
 def plan_index(pattern: Pattern, shape: Shape, *operand_shapes: Shape) -> IndexPlan:
     """Plan how to gather an index of this pattern from an array of this shape.
 
-    Arrays in the index share axes of the result. They stand where the arrays stand in the index,
-    if these are side by side, and else come first. Where there are arrays, an int is one of them.
+    Arrays in the index share axes of the result. These take the position of the arrays in the index
+    if the arrays are adjacent, and otherwise come first. Beside arrays, an int counts as one.
     """
     entries = pattern.entries
     batch = () if pattern.is_basic else broadcast_shapes(*operand_shapes)

@@ -53,14 +53,14 @@ def take(
 
     Arguments:
         a: the array.
-        indices: integers; their axes take the place of the axis.
-        axis: the axis; if None, `a` is one row of elements.
+        indices: integers; their axes replace the axis.
+        axis: the axis; if None, `a` is flattened.
         out: must be None.
-        mode: what indices out of bounds give: "fill", the default, gives `fill_value`; "clip"
-            the nearest element, negative ones the first; "wrap" begins anew.
+        mode: the treatment of indices out of bounds: "fill", the default, reads `fill_value`;
+            "clip" the nearest element, for negative ones the first; "wrap" wraps around.
         unique_indices: a promise that no index occurs twice.
         indices_are_sorted: a promise that they are in order.
-        fill_value: by default not a number; for integers the smallest or, unsigned, the largest.
+        fill_value: by default NaN; for integers the smallest or, if unsigned, the largest.
 
     Raises:
         TypeError: indices are not integers.
@@ -121,16 +121,16 @@ def take_along_axis(
     Arguments:
         arr: the array.
         indices: integers, with as many axes as `arr`; sizes of other axes broadcast.
-        axis: along which axis rows lie; if None, `arr` is one row of elements.
-        mode: "fill", the default, gives `fill_value` for indices out of bounds; "clip" the
-            nearest element.
-        fill_value: by default not a number; for integers the smallest or, unsigned, the largest.
+        axis: the axis along which rows lie; if None, `arr` is flattened.
+        mode: "fill", the default, reads `fill_value` for indices out of bounds; "clip" the nearest
+            element.
+        fill_value: by default NaN; for integers the smallest or, if unsigned, the largest.
         wrap_negative_indices: whether negative indices count from the end; if not, they are out of
             bounds.
 
     Raises:
         TypeError: indices are not integers.
-        ValueError: `arr` and `indices` differ in their number of axes, or do not broadcast.
+        ValueError: `arr` and `indices` differ in rank, or do not broadcast.
 
     >>> x = jnp.array([[3, 1], [2, 4]])
     >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
@@ -211,13 +211,13 @@ def put_along_axis(
 
 @operation(static=("mode", "inplace"))
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
-    """`a` with `v`, over and over as often as needed, at indices of the row of all elements.
+    """`a` with `v`, repeated as needed, at indices of the flattened array.
 
     Arguments:
         a: the array.
         ind: integers.
         v: the values.
-        mode: "clip", the default, moves indices inside; "wrap" begins anew.
+        mode: "clip", the default, moves indices inside; "wrap" wraps around.
         inplace: must be False.
 
     Raises:
@@ -255,9 +255,9 @@ def _repeated_to(values: Any, count: int) -> Any:
 
 @operation(static="shape")
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
-    """The indices along each axis of an array of `shape`, of elements counted in a row.
+    """The indices along each axis of an array of `shape`, from flat indices.
 
-    Indices out of bounds are moved inside, once negative ones have counted from the end.
+    Negative indices count from the end; indices out of bounds are moved inside.
 
     >>> jnp.unravel_index(jnp.array([2, 4]), (2, 3))
     (Array([0, 1], dtype=int32), Array([2, 1], dtype=int32))
@@ -283,17 +283,17 @@ def ravel_multi_index(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The place of elements in a row, from their indices along each axis of an array.
+    """The flat indices of elements, from their indices along each axis of an array.
 
     Arguments:
         multi_index: for each axis the indices along it.
         dims: the shape of the array.
-        mode: what is done with indices out of bounds: "raise" an error, "wrap" or "clip".
+        mode: the treatment of indices out of bounds: "raise" an error, "wrap" or "clip".
         order: "C", the last axis fastest, or "F", the first.
         dtype: of the result; that of Python ints by default.
 
     Raises:
-        ValueError: in mode "raise", an index is out of bounds; or mode or order is none.
+        ValueError: in mode "raise", an index is out of bounds; or mode or order is invalid.
         ConcretizationTypeError: in mode "raise", indices are traced.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 1])), (2, 3))

@@ -47,13 +47,13 @@ def where(
     """`x` where `condition` is true, else `y`, element by element; alone, the indices of true ones.
 
     Arguments:
-        condition: booleans; numbers hold unless they are zero.
-        x: what to choose where it holds.
-        y: what to choose elsewhere.
+        condition: booleans; numbers are true unless they are zero.
+        x: the values where it is true.
+        y: the values elsewhere.
         size, fill_value: without `x` and `y`, those of `nonzero`.
 
     Raises:
-        ValueError: only one of `x` and `y` is given, or `size` besides them.
+        ValueError: only one of `x` and `y` is given, or `size` in addition to them.
 
     >>> x = jnp.array([-1.0, 4.0])
     >>> jnp.where(x > 0, x, 0.0)
@@ -76,9 +76,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
     Arguments:
         a: the array.
-        size: how many indices; there must be a number where `a` is not known when the function
-            is traced. What is too much is cut off.
-        fill_value: what fills up to `size`, one number or one for each axis; 0 by default.
+        size: the number of indices, required if `a` is traced. Further ones are dropped.
+        fill_value: the number that pads to `size`, or one for each axis; 0 by default.
 
     Raises:
         ConcretizationTypeError: `a` is traced, and `size` not given.
@@ -179,16 +178,16 @@ def compress(
     """The elements of `a` along an axis where `condition` is true.
 
     Arguments:
-        condition: booleans along the axis; those that lack do not hold.
+        condition: booleans along the axis; missing ones are false.
         a: the array.
-        axis: the axis; if None, `a` is one row of elements.
-        size: how many; needed where `condition` is traced.
-        fill_value: what fills up to `size`.
+        axis: the axis; if None, `a` is flattened.
+        size: the number of elements, required if `condition` is traced.
+        fill_value: the number that pads to `size`.
         out: must be None.
 
     Raises:
         ConcretizationTypeError: `condition` is traced, and `size` not given.
-        ValueError: `condition` holds outside of `a`.
+        ValueError: `condition` is true outside of `a`.
 
     >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
     Array([1, 3], dtype=int32)
@@ -224,7 +223,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 @operation
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """Element by element the choice of the first condition that holds, or `default`.
+    """The choice of the first true condition, or `default`, element by element.
 
     Raises:
         ValueError: there are not as many conditions as choices, or none at all.
@@ -250,9 +249,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
     Arguments:
         a: integers.
-        choices: arrays, all of one shape once they are broadcast.
+        choices: arrays that broadcast to one shape.
         out: must be None.
-        mode: "wrap" or "clip", what is done with numbers out of bounds. "raise" needs them known.
+        mode: "wrap" or "clip", the treatment of numbers out of bounds. "raise" requires known
+            numbers.
 
     Raises:
         ValueError: a number is out of bounds; `a` or `choices` do not broadcast.
@@ -294,17 +294,17 @@ def _chosen(a: Any, choices: list[Any]) -> Any:
 
 @evaluated_by_library
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """Element by element the function of the last condition that holds, applied to `x`.
+    """The function of the last true condition, applied to `x`, element by element.
 
     Arguments:
         x: the array; the result has its dtype.
         condlist: arrays of booleans.
-        funclist: for each condition a function of arrays or a number; one more is for where
-            none holds.
-        args, kw: more arguments of the functions.
+        funclist: for each condition a function of arrays or a number; an additional one applies
+            where all are false.
+        args, kw: further arguments of the functions.
 
     Raises:
-        ValueError: functions and conditions are not as many.
+        ValueError: the numbers of functions and conditions differ.
 
     >>> x = jnp.array([-2.0, 0.5, 3.0])
     >>> jnp.piecewise(x, [x < 0, x >= 1], [0.0, 1.0, lambda x: 10 * x])
@@ -373,7 +373,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
 
     Raises:
-        ConcretizationTypeError: `filt` is traced, but its numbers decide a shape.
+        ConcretizationTypeError: `filt` is traced, but its numbers determine a shape.
         ValueError: `trim` is something else.
 
     >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))

@@ -54,7 +54,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
         symmetrize_input: whether to take the mean of each matrix and its transpose.
 
     Returns:
-        The triangles; not numbers where a matrix is not positive definite.
+        The triangles; NaN where a matrix is not positive definite.
 
     >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
@@ -106,7 +106,7 @@ def svd(
         full_matrices: whether `U` and `Vh` are square, rather than as small as suffices.
         compute_uv: whether to return them.
         hermitian: whether the matrices are symmetric; it makes no difference.
-        subset_by_index: from which singular value to which, exclusive.
+        subset_by_index: the first and the last singular value, the latter exclusive.
 
     Returns:
         `U, S, Vh`, or `S` alone.
@@ -138,8 +138,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
     Arguments:
         a: the matrices.
-        UPLO: "L" (by default) or "U": the triangle that is looked at, where they are not made
-            symmetric.
+        UPLO: "L" (by default) or "U": the triangle to read, if they are not symmetrized.
         symmetrize_input: whether to take the mean of each matrix and its transpose.
 
     Raises:
@@ -213,12 +212,12 @@ def matrix_power(a: Any, n: int) -> Any:
 
 @operation(static="precision")
 def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
-    """The product of matrices, in the order that is the least work.
+    """The product of matrices, in the cheapest order.
 
     The first and the last may be vectors.
 
     Raises:
-        ValueError: there are less than two, or one between is not a matrix.
+        ValueError: there are fewer than two, or one between is not a matrix.
 
     >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))]).shape
     (2, 3)

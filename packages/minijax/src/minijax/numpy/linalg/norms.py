@@ -24,12 +24,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Arguments:
         x: the array.
-        ord: which norm. Of vectors: 2 (by default), any other number, 0 for how many elements are
-            not 0, infinite for the largest or smallest absolute value. Of matrices: "fro" (by
-            default), "nuc", 1, 2, or infinite, and their negatives.
-        axis: the axis of vectors, or a pair, those of matrices. None: `x` is one vector or matrix,
-            and without `ord` all of its elements are a vector.
-        keepdims: whether these axes stay, with size 1.
+        ord: the kind of norm. For vectors: 2 (by default), any other number, 0 for the number of
+            nonzero elements, infinity for the largest or smallest absolute value. For matrices:
+            "fro" (by default), "nuc", 1, 2, or infinity, and their negatives.
+        axis: the axis of vectors, or the pair of axes of matrices. None: `x` is one vector or
+            matrix, and without `ord` it is flattened.
+        keepdims: whether to keep these axes, with size 1.
 
     Raises:
         ValueError: there is no such norm, or `axis` names more than two axes.

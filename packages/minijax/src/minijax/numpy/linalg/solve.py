@@ -275,10 +275,10 @@ def lstsq(
         a: a matrix.
         b: a vector, or a matrix whose columns are right-hand sides.
         rcond: singular values that are less than `rcond` times the largest count as 0.
-        numpy_resid: must be False. Then the residuals are there whatever the rank is.
+        numpy_resid: must be False. Residuals are returned whatever the rank is.
 
     Returns:
-        x; the sums of squared residuals; the rank of `a`; its singular values.
+        The solution x; the sums of squared residuals; the rank of `a`; its singular values.
 
     Raises:
         TypeError, ValueError: `a` or `b` is not a matrix, or they do not fit.
@@ -339,7 +339,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     Arguments:
         a: the array whose last axes are summed over.
         b: the array whose axes are the first of `a`.
-        axes: axes of `a` to be moved to its end first.
+        axes: axes of `a` to move to its end first.
 
     >>> a, b = 2 * jnp.eye(6).reshape(2, 3, 2, 3), jnp.ones((2, 3))
     >>> jnp.linalg.tensorsolve(a, b)

@@ -106,7 +106,7 @@ def sign(x: Any) -> Any:
 def power(x1: Any, x2: Any) -> Any:
     """`x1` to the power `x2`.
 
-    An exponent that is a Python int is exact: it multiplies repeatedly.
+    A Python int as exponent is exact: it multiplies repeatedly.
 
     Raises:
         TypeError: `x1` is an integer and `x2` a negative Python int; make one of them a float.
@@ -202,7 +202,7 @@ def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
 
 @operation
 def floor_divide(x1: Any, x2: Any) -> Any:
-    """The quotient `x1 / x2`, rounded down; by zero, a float is infinite, or not a number.
+    """The quotient `x1 / x2`, rounded down; a float divided by zero is infinite or NaN.
 
     Raises:
         TypeError: an operand is complex.

@@ -53,11 +53,11 @@ def bitwise_count(x: Any) -> Any:
 
 @operation(static=("axis", "bitorder"))
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
-    """Bytes, each made of eight elements of `a` along an axis, bits that are 1 unless zero.
+    """Bytes, each packed from eight elements of `a` along an axis; nonzero elements become 1.
 
     Arguments:
-        a: booleans or integers; behind the last, bits are 0.
-        axis: the axis; None: the elements in one row.
+        a: booleans or integers, padded with zeros.
+        axis: the axis; None: all elements, flattened.
         bitorder: whether the first of eight is the "big" or the "little" bit.
 
     Raises:
@@ -87,9 +87,9 @@ def unpackbits(
 
     Arguments:
         a: an array of uint8.
-        axis: the axis; None: the elements in one row.
-        count: how many bits there are in the result: others are cut off, those that lack are 0.
-            A negative number says how many to cut off.
+        axis: the axis; None: all elements, flattened.
+        count: the number of bits in the result: it is truncated, or padded with zeros. A negative
+            number is the number of bits to cut off.
         bitorder: whether the "big" or the "little" bit comes first.
 
     Raises:

@@ -121,9 +121,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Return True if two arrays have one shape and the same elements.
 
     Arguments:
-        a1: an array, or lists of numbers.
-        a2: the other one.
-        equal_nan: whether NaN is the same as NaN.
+        a1: the first array, or lists of numbers.
+        a2: the second one.
+        equal_nan: whether NaN equals NaN.
 
     >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2])), jnp.array_equal(1, jnp.ones(3))
     (Array(True, dtype=bool), Array(False, dtype=bool))

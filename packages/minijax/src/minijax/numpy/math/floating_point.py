@@ -22,7 +22,7 @@ from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 
 
 def _is_whole(caller: str, x: Any) -> bool:
-    """Return True if `x` are integers or booleans, which functions that round leave alone.
+    """Return True if `x` are integers or booleans, which rounding does not change.
 
     Raises:
         TypeError: they are not numbers.
@@ -74,8 +74,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """`a` rounded to `decimals` decimals, halves to even.
 
     Arguments:
-        a: the numbers; of complex ones both parts are rounded.
-        decimals: how many digits to keep after the point, an int; negative: before it.
+        a: the numbers; for complex ones both parts are rounded.
+        decimals: the number of digits to keep after the point, an int; negative: before it.
         out: must be None.
 
     Raises:
@@ -119,14 +119,14 @@ def rint(x: Any) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    """`x` with numbers in the place of NaN and infinities.
+    """`x` with NaN and infinities replaced by numbers.
 
     Arguments:
         x: the array.
         copy: makes no difference, since Arrays are immutable.
-        nan: what NaN becomes.
-        posinf: what infinity becomes; the largest number of the dtype if not given.
-        neginf: what minus infinity becomes; the smallest one if not given.
+        nan: the replacement of NaN.
+        posinf: the replacement of infinity; by default the largest number of the dtype.
+        neginf: the replacement of minus infinity; by default the smallest number.
 
     >>> jnp.nan_to_num(jnp.array([jnp.nan, jnp.inf, 1.0]), posinf=9.0)
     Array([0., 9., 1.], dtype=float32)
@@ -275,7 +275,7 @@ def nextafter(x: Any, y: Any) -> Any:
 def spacing(x: Any) -> Any:
     """The distance from `x` to the next number of its dtype away from 0, with the sign of `x`.
 
-    That of float16 is positive, as numpy's is.
+    For float16 it is positive, as in numpy.
 
     >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
     Array(True, dtype=bool)

@@ -11,7 +11,7 @@ from minijax_stage2 import typeof
 def inexact_arrays(*operands: Any) -> list[Any]:
     """The operands as real or complex arrays of one dtype, and of one shape or scalars.
 
-    They are weak if all are: a result may depend on some of them only.
+    They are weak only if all are, even if a result depends on only some of them.
     """
     arrays = [to_array(x) for x in promote(*operands, inexact=True)]
     are_weak = [typeof(x).weak_type for x in arrays]
@@ -48,7 +48,7 @@ def real_arrays(caller: str, *operands: Any) -> list[Any]:
 
 
 def strong_floats(caller: str, *operands: Any) -> list[Any]:
-    """`real_arrays` that are not weak, also of Python numbers.
+    """`real_arrays` with strong types, even for Python numbers.
 
     Raises:
         ValueError: an operand is complex.

@@ -236,8 +236,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
 
     Arguments:
         p: the phases.
-        discont: neighbours that differ by less stay as they are; half a period if not given.
-        axis: along which axis they are neighbours.
+        discont: neighbours that differ by less do not change; half a period by default.
+        axis: the axis along which they are neighbours.
         period: the period.
 
     Raises:

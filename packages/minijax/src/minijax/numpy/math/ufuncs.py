@@ -1,7 +1,7 @@
-"""Functions of elements that also go through the elements of an array: the class of `jnp.add`.
+"""Elementwise functions with methods that reduce or scan an array: the class of `jnp.add`.
 
-Called, such a function is an operation like any other. Its methods combine the elements of one
-array with it: all along an axis, those up to each, those between indices.
+A call of such a function is an operation like any other. Its methods use it to combine the elements
+of one array: all along an axis, those up to each, those between indices.
 """
 
 import functools
@@ -37,17 +37,17 @@ from minijax_stage2.promotion import cast, to_inexact
 
 
 class ufunc(Operation):
-    """A function of arrays, element by element, with methods that go through those of one array.
+    """An elementwise function of arrays, with methods that combine the elements of one array.
 
     Arguments:
-        func: a function of elements.
-        nin: how many arguments it has.
-        nout: how many results.
+        func: a function of scalars.
+        nin: its number of arguments.
+        nout: its number of results.
         name: its name, if it is not that of `func`.
         nargs: `nin` if not given.
-        identity: what changes nothing that it is combined with, if there is such a number.
-        call: the function of arrays, if it is known.
-        reduce, accumulate, at, reduceat: what does the work of these methods faster.
+        identity: the neutral element, if there is one.
+        call: the function of arrays, if there is one.
+        reduce, accumulate, at, reduceat: faster implementations of these methods.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.array([3, 1, 2])
@@ -226,9 +226,9 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
     Arguments:
         func: the function.
-        nin: how many arguments it has.
-        nout: how many results.
-        identity: what changes nothing that it is combined with, if there is such a number.
+        nin: its number of arguments.
+        nout: its number of results.
+        identity: the neutral element, if there is one.
 
     >>> import minijax.numpy as jnp
     >>> frompyfunc(lambda x, y: 10 * x + y, 2, 1).reduce(jnp.array([1, 2, 3]))
@@ -586,7 +586,7 @@ def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
 def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
     """The part of `base**out` that `base**x` is; infinities are as far apart as their signs say.
 
-    `out` is rounded: of large numbers, only their difference says more.
+    `out` is rounded: for large numbers, only their difference is accurate.
     """
     is_finite = lax.is_finite(out)
     difference = where(is_finite, lax.sub(x, other), 0)
