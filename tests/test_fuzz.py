@@ -208,6 +208,45 @@ def test_other_arguments_are_not_excused():
     assert not worker.is_deliberate(program, found, array([1.0]), array(1.0))
 
 
+def test_results_beside_derivatives_are_not_excused_as_these_are():
+    """JAX's derivatives of sets are 0, and ours not; what is in the sets must agree."""
+    inputs = (Input("x0", "jnp.array([1.0, 2.0])", True),)
+    program = Program(inputs, ("jnp.unique(x0)",), ("jnp.unique",), ("jvp", "scan"))
+
+    def pair(primal, tangent):
+        both = [("list", [array([1.0, primal])]), ("list", [array([1.0, tangent])])]
+        return ("tuple", [array(2, "int32"), ("tuple", both)])
+
+    ours = pair(2.0, 3.0)
+    of_tangent, of_primal = (
+        comparing.difference(ours, worker.as_meant(program, ours, theirs))
+        for theirs in (pair(2.0, 0.0), pair(0.0, 3.0))
+    )
+    assert of_tangent is None
+    assert of_primal.kind == "value"
+
+
+AMONG = {  # a number of ours, those that JAX gave, and whether it might have given ours
+    "far from numbers that are near": (np.float32(3.0), [1.0, 1.1], False),
+    "as near as they are": (np.float32(1.5), [1.0, 1.1], True),
+    "an int like none of them": (np.int32(30), [1, 2], False),
+    "an int where they agree": (np.int32(2), [1, 1], False),
+    "NaN for numbers that differ": (np.float32(np.nan), [1.0, 9.0], False),
+    "NaN where one is": (np.float32(np.nan), [1.0, np.nan], True),
+    "a number where another is NaN": (np.float32(9.0), [1.0, np.nan], False),
+    "a number as large as where one is infinite": (np.float32(-3e7), [np.inf, 1e8], True),
+    "a number larger than where one is infinite": (np.float32(3e9), [np.inf, 1e8], False),
+    "a complex number beside": (np.complex64(1 + 9j), [1 + 1j, 1 + 1.1j], False),
+}
+
+
+@pytest.mark.parametrize("name", AMONG)
+def test_ill_conditioned_numbers_are_excused_where_jax_gives_such(name):
+    x, ys, expected = AMONG[name]
+    ours = np.array([ys[0], x, ys[1]], x.dtype)
+    assert comparing.is_among(ours, [np.full(3, y, x.dtype) for y in ys]) == expected
+
+
 def test_what_stands_in_the_table_has_reasons():
     assert all(each.reason.endswith(".") for each in DELIBERATE)
 

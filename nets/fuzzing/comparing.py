@@ -139,25 +139,56 @@ def _shown(values: Any) -> str:
     return f"{values.dtype} {np.array2string(values, threshold=12, precision=9)}"
 
 
-def agree(ours: Any, theirs: Any, allowance: Any = 0.0) -> bool:
-    """Whether two arrays of one type are the same up to rounding, and up to `allowance`."""
-    dtype = str(ours.dtype)
-    if dtype not in TOLERANCES:
-        may_differ = ~np.isfinite(allowance + np.zeros(ours.shape))
-        return bool(np.all((ours == theirs) | may_differ))
+def agree(ours: Any, theirs: Any) -> bool:
+    """Whether two arrays of one type are the same up to rounding."""
+    return is_among(ours, [theirs])
+
+
+def is_among(ours: Any, others: list[Any]) -> bool:
+    """Whether each number is near what some arrays of its type hold in its place.
+
+    Near is what rounding does to the first of these, and eight times what they are apart. Only
+    where one of them is infinite may it be of their size; only where one is NaN may it be NaN.
+    """
     if ours.dtype.kind == "c":
         # The parts of a product of infinite numbers depend on the order of the factors.
-        infinite = ~np.isfinite(ours) & ~np.isfinite(theirs)
-        ours, theirs = np.where(infinite, 0, ours), np.where(infinite, 0, theirs)
-        return agree(ours.real, theirs.real, allowance) and agree(ours.imag, theirs.imag, allowance)
-    ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+        infinite = ~np.isfinite(ours) & np.any([~np.isfinite(each) for each in others], axis=0)
+        ours, *others = (np.where(infinite, 0, each) for each in (ours, *others))
+        parts = ("real", "imag")
+        return all(
+            is_among(getattr(ours, part), [getattr(each, part) for each in others])
+            for part in parts
+        )
+    tolerance = TOLERANCES.get(str(ours.dtype))
+    differ = np.any([each != others[0] for each in others], axis=0)
+    if tolerance is None and np.any((ours != others[0]) & ~differ):
+        return False
+    x, *ys = (each.astype(np.float64) for each in (ours, *others))
+    finite, infinite = np.isfinite(ys), np.isinf(ys)
     with np.errstate(all="ignore"):
-        finite = np.isfinite(theirs)
-        scale = np.max(np.abs(theirs[finite]), initial=0.0)
-        close = np.abs(ours - theirs) <= TOLERANCES[dtype] * (scale + 1e-3) + allowance
-        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-        # A result that is not finite may be so because of what is allowed.
-        return bool(np.all(same | close | ~np.isfinite(allowance + np.zeros_like(ours))))
+        least = np.min(ys, axis=0, where=finite, initial=np.inf)
+        most = np.max(ys, axis=0, where=finite, initial=-np.inf)
+        size = np.max(np.abs(ys), axis=0, where=finite, initial=0.0)
+        far = 8 * np.where(np.any(infinite, axis=0), size, most - least)
+        if tolerance is not None:
+            scale = np.max(np.abs(ys[0]), where=finite[0], initial=0.0)
+            far = far + tolerance * (scale + 1e-3)
+        is_near = (least - far <= x) & (x <= most + far)  # False where none is finite
+        is_same = np.any((x == ys) | (np.isnan(x) & np.isnan(ys)), axis=0)
+    is_infinite = np.isinf(x) & np.any(infinite, axis=0) & np.any(finite, axis=0)
+    return bool(np.all(is_near | is_same | is_infinite))
+
+
+def spread(x: Any, y: Any) -> Any:
+    """How far two arrays are apart, element by element; infinite where only one is finite."""
+    if x.dtype.kind not in "fcV":
+        return np.where(x == y, 0.0, np.inf)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, y = x.astype(wide), y.astype(wide)
+    with np.errstate(all="ignore"):
+        apart = np.abs(x - y)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        return np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
 
 
 def leaves(description: Any) -> list[Leaf]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nets.fuzzing.arguments import Input
+from nets.fuzzing import comparing
 from nets.fuzzing.comparing import Difference, Leaf, Raised
 from nets.fuzzing.programs import Program
 from nets.fuzzing.running import arguments_of
@@ -43,16 +43,6 @@ def unless_lax_refuses(applies: Applies) -> Applies:
         return not any(re.search(rf"\b{name}\b", theirs.message) for name in names)
 
     return elsewhere
-
-
-def of_functions(kind: str, *names: str) -> Applies:
-    """A difference of a kind in programs that call one of the functions, which are patterns."""
-    pattern = re.compile("|".join(names))
-
-    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
-        return found.kind == kind and any(pattern.fullmatch(name) for name in program.functions)
-
-    return applies
 
 
 def in_programs_of(functions: str, applies: Applies) -> Applies:
@@ -101,24 +91,28 @@ def where_we_raise(message: str, kinds: tuple[str, ...] = ("error", "class")) ->
     return applies
 
 
-def called_with(kind: str, names: str, condition: Callable[..., Any]) -> Applies:
-    """A difference of a kind in programs that call such a function with such arguments.
-
-    Kind and names are patterns.
-    """
+def calls_with(names: str, condition: Callable[..., Any]) -> Callable[[Program], bool]:
+    """Whether a program calls a function that the pattern fits with such arguments."""
     pattern = re.compile(names)
 
     def is_such(program: Program, which: int) -> bool:
         given = arguments_of(program, which)
         return given is not None and bool(condition(*given[0], **given[1]))
 
-    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
-        return bool(re.fullmatch(kind, found.kind)) and any(
-            pattern.fullmatch(name) and is_such(program, i)
-            for i, name in enumerate(program.functions)
-        )
+    return lambda program: any(
+        pattern.fullmatch(name) and is_such(program, i) for i, name in enumerate(program.functions)
+    )
 
-    return applies
+
+def called_with(kind: str, names: str, condition: Callable[..., Any]) -> Applies:
+    """A difference of a kind in programs that call such a function with such arguments.
+
+    Kind and names are patterns.
+    """
+    calls = calls_with(names, condition)
+    return lambda program, found, ours, theirs: (
+        bool(re.fullmatch(kind, found.kind)) and calls(program)
+    )
 
 
 # Leaves of results: ours and JAX's, to JAX's with what is meant to differ as ours.
@@ -140,6 +134,38 @@ def _paired(ours: Any, theirs: Any, change: Callable[[Leaf, Leaf], Leaf]) -> Any
     if isinstance(mine, dict) and isinstance(others, dict) and mine.keys() == others.keys():
         return (theirs[0], {key: _paired(mine[key], others[key], change) for key in others})
     return theirs
+
+
+def of_derivatives(change: Callable[[Leaf, Leaf], Leaf]) -> Equates:
+    """Leaves of derivatives alone: not what a function gives, which stands beside some of them."""
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        names = program.transformations
+        places = [i for i, name in enumerate(names) if name in DIFFERENTIATE]
+        if not places:
+            return theirs
+        around = names[places[0] + 1 :]
+        has_both = names[places[0]] in ("jvp", "vjp", "linearize")
+        if len(places) > 1 or not has_both or "eval_jaxpr" in around:
+            return _paired(ours, theirs, change)
+        depth = sum(name in ("scan", "while_loop") for name in around)  # beside a counter
+        return _second(ours, theirs, depth, change)
+
+    return changed
+
+
+def _second(ours: Any, theirs: Any, depth: int, change: Callable[[Leaf, Leaf], Leaf]) -> Any:
+    """The second part of a pair changed; `depth`: of pairs that are second parts of others."""
+    if not (_is_pair(ours) and _is_pair(theirs)):
+        return theirs  # of no inexact arguments there are no derivatives
+    first, second = theirs[1]
+    if depth:
+        return (theirs[0], [first, _second(ours[1][1], second, depth - 1, change)])
+    return (theirs[0], [first, _paired(ours[1][1], second, change)])
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, tuple) and given[0] == "tuple" and len(given[1]) == 2
 
 
 def where_values(which: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Leaf]:
@@ -187,9 +213,24 @@ def where_called(functions: str, equates: Equates) -> Equates:
     return changed
 
 
-def is_weak(given: Input) -> bool:
-    """Whether an input is a number of Python, or an array of one."""
-    return not re.search(r"\b(jnp|np)\.(array|zeros)\(|key\(|Key\(", given.source)
+def where_given(functions: str, condition: Callable[..., Any], equates: Equates) -> Equates:
+    """As `equates`, in programs that call such a function with such arguments."""
+    calls = calls_with(functions, condition)
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        if comparing.difference(ours, theirs) is None or not calls(program):
+            return theirs
+        return equates(program, ours, theirs)
+
+    return changed
+
+
+def is_weak(x: Any) -> bool:
+    """Whether an argument is a float or complex number of Python's, or of a weak type.
+
+    Ints may be options, such as an axis.
+    """
+    return type(x) in (float, complex) or bool(getattr(x, "weak_type", False))
 
 
 def tuples_for_lists(program: Program, ours: Any, theirs: Any) -> Any:

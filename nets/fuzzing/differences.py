@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nets.fuzzing.comparing import Difference
+from nets.fuzzing import comparing
+from nets.fuzzing.comparing import Difference, Raised
 from nets.fuzzing.conditions import (
     DIFFERENTIATE,
     Applies,
@@ -14,12 +15,13 @@ from nets.fuzzing.conditions import (
     in_programs_of,
     is_weak,
     narrowed,
+    of_derivatives,
     of_each_leaf,
-    of_functions,
     tuples_for_lists,
     under,
     unless_lax_refuses,
     where_called,
+    where_given,
     where_jax_raises,
     where_twice_differentiated,
     where_under,
@@ -27,6 +29,8 @@ from nets.fuzzing.conditions import (
     where_we_raise,
 )
 from nets.fuzzing.programs import Program
+from nets.fuzzing.running import libraries, made, quiet_numpy
+from nets.fuzzing.transformations import is_inexact
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,32 @@ class Deliberate:
 
 
 def weak_gradients(program: Program, ours: Any, theirs: Any) -> Any:
-    """JAX's gradients as weak as ours, in programs of Python numbers."""
-    if not any(is_weak(each) for each in program.inputs):
+    """JAX's gradients as weak as ours, in functions of Python's inexact numbers."""
+    if isinstance(theirs, Raised) or comparing.difference(ours, theirs) is None:
         return theirs
-    change = of_each_leaf(lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y)
+    _, jax = libraries()
+    with jax.enable_x64(program.x64), quiet_numpy():
+        args = made(program, jax)[1]
+        weak = [x for x in args if is_weak(x) and is_inexact(jax, x)]
+    if not weak:
+        return theirs
+    change = of_derivatives(lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y)
     return where_under({"grad", "vjp", "jacrev"}, change)(program, ours, theirs)
+
+
+def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
+    """Whether some of a call's arguments are of a weak type."""
+    _, jax = libraries()
+    return any(map(is_weak, jax.tree.leaves((args, kwargs))))
+
+
+def overflows(x: Any) -> bool:
+    """Whether powers of integers, as norms sum, may exceed what their dtype holds."""
+    x = np.asarray(x)
+    if x.dtype.kind not in "biu":
+        return False
+    most = 1 if x.dtype == bool else np.iinfo(x.dtype).max
+    return float(np.sum(np.abs(x.astype(np.float64)) ** 4)) > most
 
 
 def has_ties(x: np.ndarray) -> bool:
@@ -92,8 +117,9 @@ REDUCTIONS_OF_WEAK_ARRAYS = (
 
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
-# JAX's NaN as the numbers that ours are.
-numbers_for_nan = of_each_leaf(where_values(lambda x, y: np.isnan(y) & ~np.isnan(x)))
+# JAX's NaN as the number, or as the infinite one, that ours is.
+number_for_nan = where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))
+infinite_for_nan = where_values(lambda x, y: np.isnan(y) & np.isinf(x))
 
 DELIBERATE = [
     Deliberate(
@@ -308,15 +334,17 @@ DELIBERATE = [
         "Arrays of a weak type, unlike scalars, are rare: only what is made of a number of Python "
         "and broadcast is one. There the results of these functions are weak where what they are "
         "computed from is, or never; JAX's differ with the implementation of each.",
-        equates=where_called(
+        equates=where_given(
             OF_WEAK_ARRAYS,
+            of_weak_arrays,
             of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape != () else y),
         ),
     ),
     Deliberate(
         "The same holds for their reductions to scalars.",
-        equates=where_called(
+        equates=where_given(
             REDUCTIONS_OF_WEAK_ARRAYS,
+            of_weak_arrays,
             of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
         ),
     ),
@@ -335,12 +363,10 @@ DELIBERATE = [
     Deliberate(
         "Least squares have derivatives also where there are fewer equations than unknowns; JAX's "
         "are NaN.",
-        equates=where_called(
+        equates=where_given(
             r"jnp\.linalg\.lstsq",
-            where_under(
-                set(DIFFERENTIATE),
-                numbers_for_nan,
-            ),
+            lambda a, *args, **kwargs: np.shape(a)[0] < np.shape(a)[1],
+            of_derivatives(number_for_nan),
         ),
     ),
     Deliberate(
@@ -348,7 +374,7 @@ DELIBERATE = [
         "infinite ones from infinite ones are NaN.",
         equates=where_called(
             r"jnp\.trapezoid|jax\.scipy\.integrate\.trapezoid",
-            of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x))),
+            of_each_leaf(infinite_for_nan),
         ),
     ),
     Deliberate(
@@ -390,10 +416,7 @@ DELIBERATE = [
         "at the ends; JAX's are NaN.",
         equates=where_called(
             r"jax\.scipy\.stats\.beta\..*",
-            where_under(
-                set(DIFFERENTIATE),
-                numbers_for_nan,
-            ),
+            of_derivatives(number_for_nan),
         ),
     ),
     Deliberate(
@@ -416,12 +439,10 @@ DELIBERATE = [
     Deliberate(
         "`x log(y)` has an infinite derivative by `y` at 0; JAX's is NaN where that by `x` is not "
         "asked for.",
-        equates=where_called(
+        equates=where_given(
             r"jax\.scipy\.special\.xlogy",
-            where_under(
-                set(DIFFERENTIATE),
-                of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x))),
-            ),
+            lambda x, y: np.any(np.asarray(y) == 0),
+            of_derivatives(infinite_for_nan),
         ),
     ),
     Deliberate(
@@ -439,7 +460,11 @@ DELIBERATE = [
     ),
     Deliberate(
         "The diagonals of `toeplitz` hold what they are made of; JAX's are NaN beside one that is.",
-        equates=where_called(r"jax\.scipy\.linalg\.toeplitz", numbers_for_nan),
+        equates=where_given(
+            r"jax\.scipy\.linalg\.toeplitz",
+            lambda *args: not all(np.all(np.isfinite(np.asarray(x))) for x in args),
+            of_each_leaf(number_for_nan),
+        ),
     ),
     Deliberate(
         "A complex number of Python's fills no real array, nor does an array of such a number, "
@@ -457,9 +482,10 @@ DELIBERATE = [
     ),
     Deliberate(
         "`owens_t` is a number also at infinity and -0, where JAX's is NaN.",
-        equates=where_called(
+        equates=where_given(
             r"jax\.scipy\.special\.owens_t",
-            numbers_for_nan,
+            lambda h, a: any(np.any(np.isinf(x) | (x == 0)) for x in map(np.asarray, (h, a))),
+            of_each_leaf(number_for_nan),
         ),
     ),
     Deliberate(
@@ -478,11 +504,10 @@ DELIBERATE = [
     Deliberate(
         "Second derivatives of a quotient by 0 are infinite where JAX's sum of terms of both signs "
         "is NaN.",
-        equates=where_called(
+        equates=where_given(
             r"jnp\.(true_)?divide|lax\.div",
-            where_twice_differentiated(
-                of_each_leaf(where_values(lambda x, y: np.isnan(y) & np.isinf(x)))
-            ),
+            lambda x, y: np.any(np.asarray(y) == 0),
+            where_twice_differentiated(of_each_leaf(infinite_for_nan)),
         ),
     ),
     Deliberate(
@@ -503,7 +528,7 @@ DELIBERATE = [
         "`bessel_jn` is a number also where JAX's recurrence overflows.",
         equates=where_called(
             r"jax\.scipy\.special\.bessel_jn",
-            numbers_for_nan,
+            of_each_leaf(number_for_nan),
         ),
     ),
     Deliberate(
@@ -527,7 +552,7 @@ DELIBERATE = [
         "Norms of integers are computed in floats; JAX squares the integers, which overflow.",
         called_with(
             "value", r"jnp\.linalg\.(vector_norm|matrix_norm|norm)",
-            lambda x, *args, **kwargs: np.asarray(x).dtype.kind in "biu",
+            lambda x, *args, **kwargs: overflows(x),
         ),
     ),
     Deliberate(
@@ -571,9 +596,12 @@ DELIBERATE = [
     Deliberate(
         "The derivative of `eigh_tridiagonal` is that of the eigenvalues; JAX differentiates the "
         "bisection that found them.",
-        under(
-            of_functions("value", r"jax\.scipy\.linalg\.eigh_tridiagonal"),
-            "jvp", "linearize", "jacfwd",
+        equates=where_called(
+            r"jax\.scipy\.linalg\.eigh_tridiagonal",
+            where_under(
+                {"jvp", "linearize", "jacfwd"},
+                of_derivatives(where_values(lambda x, y: np.ones(x.shape, bool))),
+            ),
         ),
     ),
     Deliberate(
@@ -590,20 +618,21 @@ DELIBERATE = [
     ),
     Deliberate(
         "The derivative of Cauchy's quantiles at 0.5 is pi; JAX has a constant there.",
-        called_with(
-            "value", r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
-            lambda q, *args, **kwargs: np.any(np.asarray(q, np.float64) == 0.5),
+        under(
+            called_with(
+                "value", r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
+                lambda q, *args, **kwargs: np.any(np.asarray(q, np.float64) == 0.5),
+            ),
+            *DIFFERENTIATE,
         ),
     ),
     Deliberate(
         "Second derivatives of Cauchy's quantiles by location and scale are numbers also where the "
         "quantile is infinite; JAX's are NaN.",
-        equates=where_called(
+        equates=where_given(
             r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
-            where_under(
-                set(DIFFERENTIATE),
-                numbers_for_nan,
-            ),
+            lambda q, *args, **kwargs: np.any((np.asarray(q) == 0) | (np.asarray(q) == 1)),
+            of_derivatives(number_for_nan),
         ),
     ),
     Deliberate(
@@ -617,12 +646,10 @@ DELIBERATE = [
     Deliberate(
         "Elements of sets have the derivatives of what they were; JAX's are 0 where `size` is not "
         "given.",
-        equates=where_called(
+        equates=where_given(
             r"jnp\.(unique\w*|union1d|setxor1d|setdiff1d|intersect1d)",
-            where_under(
-                set(DIFFERENTIATE),
-                of_each_leaf(where_values(lambda x, y: y == 0)),
-            ),
+            lambda *args, size=None, **kwargs: size is None,
+            of_derivatives(where_values(lambda x, y: y == 0)),
         ),
     ),
     Deliberate(
