@@ -1,7 +1,7 @@
-"""The stages between a function and its results, by the names of `jax.stages`.
+"""The stages between a function and its results, under the names of `jax.stages`.
 
-`jit(f).trace(*args)` gives a `Traced`, its `lower()` a `Lowered`, and the `compile()` of that a
-`Compiled`, which is called like `f`.
+`jit(f).trace(*args)` returns a `Traced`, its `lower()` a `Lowered`, and the `compile()` of that a
+`Compiled`, which can be called like `f`.
 """
 
 # ruff: noqa: F403

@@ -121,7 +121,7 @@ def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
             its names, or None.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is anything else.
 
     >>> with minijax.default_matmul_precision("highest"):
     ...     print(minijax.make_jaxpr(jnp.dot)(jnp.ones(2), jnp.ones(2)).eqns[0])

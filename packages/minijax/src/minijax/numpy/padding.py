@@ -40,22 +40,23 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def pad(
     array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Any:
-    """`array` with more elements before and after its own, along each axis.
+    """`array` padded with elements before and after its own along each axis.
 
     Arguments:
         array: the array.
-        pad_width: how many: a number for all, a pair (before, after) for all axes, a pair for
-            each axis, or a dict from axes to these.
-        mode: what they are. "constant" are `constant_values`, 0 by default; "edge" the element
-            at the edge; "empty" anything; "linear_ramp" goes from there to `end_values`;
-            "maximum", "mean", "median" and "minimum" are those of `stat_length` elements there,
-            or all; "reflect" and "symmetric" mirror the elements without or with that at the
-            edge, with `reflect_type` "odd" turned about it; "wrap" begins anew. Or a function
-            `(vector, width, axis, kwargs)` that returns a padded vector with its padding set.
+        pad_width: the numbers of elements: one number for all, a pair (before, after) for all axes,
+            a pair for each axis, or a dict from axes to these.
+        mode: their values. "constant": `constant_values`, 0 by default; "edge": the element at the
+            edge; "empty": unspecified; "linear_ramp": a ramp from the edge to `end_values`;
+            "maximum", "mean", "median" and "minimum": those of the `stat_length` elements at the
+            edge, or of all; "reflect" and "symmetric": the mirrored elements without or with the
+            edge, with `reflect_type` "odd" also reflected in value; "wrap": the elements from the
+            other end. Or a function `(vector, width, axis, kwargs)` that returns a padded vector
+            with its padding set.
         kwargs: the options of the mode.
 
     Raises:
-        ValueError: widths are negative or do not fit, or an option is not one of the mode.
+        ValueError: widths are negative or do not match the array, or the mode has no such option.
         NotImplementedError: there is no such mode.
 
     >>> jnp.pad(jnp.array([1, 2]), (1, 2)), jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")

@@ -36,9 +36,9 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """The value of the polynomial `p` at each element of `x`.
 
     Arguments:
-        p: the coefficients; if there are more axes, those of several polynomials.
-        x: an array of any shape, that broadcasts with the other axes of `p`.
-        unroll: how many coefficients one step of the loop takes, where they are many.
+        p: the coefficients, highest power first; further axes are several polynomials.
+        x: an array of any shape that broadcasts with the other axes of `p`.
+        unroll: the number of coefficients that one step of the loop takes, if there are many.
 
     Raises:
         ValueError: `p` is a scalar.
@@ -97,10 +97,10 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 
     Arguments:
         a1, a2: the coefficients.
-        trim_leading_zeros: whether zeros in front are left out; then the numbers must be known.
+        trim_leading_zeros: whether to drop leading zeros; then the numbers must be known.
 
     Raises:
-        ConcretizationTypeError: zeros are to be left out of what is traced.
+        ConcretizationTypeError: leading zeros of traced numbers should be dropped.
 
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, 3]))
     Array([1., 5., 6.], dtype=float32)
@@ -169,7 +169,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 @operation
 def poly(seq_of_zeros: Any) -> Any:
-    """The polynomial with these zeros.
+    """The polynomial with these roots.
 
     Raises:
         ValueError: there are several axes.
@@ -202,11 +202,11 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
 
     Arguments:
         u, v: the coefficients of the dividend and the divisor.
-        trim_leading_zeros: whether the remainder lacks what is almost zero in front; if not, it
-            has the size of `u`. Then the numbers must be known.
+        trim_leading_zeros: whether to drop leading near-zeros from the remainder, which requires
+            known numbers; otherwise it has the size of `u`.
 
     Raises:
-        ConcretizationTypeError: zeros are to be left out of what is traced.
+        ConcretizationTypeError: leading zeros of traced numbers should be dropped.
 
     >>> jnp.polydiv(jnp.array([1.0, 3.0, 2.0]), jnp.array([1.0, 1.0]))
     (Array([1., 2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
@@ -257,22 +257,22 @@ def polyfit(
     w: Any = None,
     cov: bool | str = False,
 ) -> Any:
-    """The polynomial of a degree that comes closest to given points, in the least squares.
+    """The least-squares fit of a polynomial of a given degree to points.
 
     Arguments:
-        x: where the points are.
-        y: the values there; or a matrix, each column of which is fitted by itself.
+        x: the coordinates of the points.
+        y: the values at the points; or a matrix, whose columns are fitted separately.
         deg: the degree.
         rcond: singular values less than `rcond` times the largest count as 0; by default the
             number of points times the precision of the dtype.
-        full: whether to return what else the solution tells.
-        w: weights of the points, by which their distances are multiplied.
-        cov: whether to return the covariance of the coefficients too, scaled by the distances
-            that remain; "unscaled" leaves out the scaling.
+        full: whether to return diagnostics as well.
+        w: weights of the points, the factors of their residuals.
+        cov: whether to return the covariance of the coefficients too, scaled by the residuals;
+            "unscaled" omits the scaling.
 
     Returns:
         The coefficients, for a matrix in columns. With `full` a tuple of them, the squared
-        distances, rank and singular values of the scaled equations, and `rcond`. With `cov` a pair
+        residuals, rank and singular values of the scaled equations, and `rcond`. With `cov` a pair
         of them and their covariance.
 
     Raises:
@@ -314,9 +314,7 @@ def polyfit(
 
 
 def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) -> Any:
-    """Return the covariance of the coefficients; along a last axis if there are several
-    polynomials.
-    """
+    """Return the covariance of the coefficients, along a last axis for several polynomials."""
     count, order = typeof(powers).shape
     products = lax.dot_general(powers, powers, (((0,), (0,)), ((), ())))
     shared = lax.div(inv(products), outer(scale, scale))
@@ -357,12 +355,12 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
     Arguments:
         p: the coefficients.
-        strip_zeros: whether zeros in front are left out, which lessens the number of roots; then
-            the numbers must be known. If not, NaN stands for the roots that are not there.
+        strip_zeros: whether to drop leading zeros, which reduces the number of roots; then the
+            numbers must be known. If not, missing roots are NaN.
 
     Raises:
         ValueError: `p` has several axes.
-        ConcretizationTypeError: zeros are to be left out of what is traced.
+        ConcretizationTypeError: leading zeros of traced numbers should be dropped.
 
     >>> [f"{r.real:.2f}" for r in jnp.roots(jnp.array([1.0, -3.0, 2.0]))]
     ['2.00', '1.00']

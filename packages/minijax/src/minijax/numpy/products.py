@@ -1,8 +1,7 @@
 """Products of vectors and matrices.
 
-What they have in common: `precision` says how exactly to compute, as `lax.Precision` has it;
-`preferred_element_type` in which dtype to sum, which is then that of the result; `out_sharding`
-must be None.
+Common arguments: `precision` is a `lax.Precision`; `preferred_element_type` is the dtype of the
+sums, and of the result; `out_sharding` must be None.
 """
 
 import math
@@ -229,14 +228,14 @@ def tensordot(
     """The sums of products over several axes of `a` and `b`.
 
     Arguments:
-        a: the one operand.
-        b: the other operand.
-        axes: how many of the last axes of `a` are summed with the first of `b`; or a pair, the
-            axes of `a` and those of `b`, each an int or a sequence of ints.
+        a: the left operand.
+        b: the right operand.
+        axes: the number of last axes of `a` to contract with the first of `b`; or a pair, the axes
+            of `a` and those of `b`, each an int or a sequence of ints.
         precision, preferred_element_type, out_sharding: see above.
 
     Raises:
-        TypeError: `axes` is no such thing, or sizes differ.
+        TypeError: `axes` is anything else, or sizes differ.
 
     >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
     (2, 5)
@@ -285,7 +284,7 @@ def kron(a: Any, b: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """The vectors perpendicular to those of `a` and `b`, which have three elements.
+    """The cross products of vectors of three elements.
 
     Arguments:
         a, b: vectors along one axis; the other axes broadcast.
@@ -293,7 +292,7 @@ def cross(
         axis: the axis of the vectors in all of them.
 
     Raises:
-        ValueError: vectors have another number of elements, or other axes do not broadcast.
+        ValueError: vectors do not have three elements, or other axes do not broadcast.
 
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)

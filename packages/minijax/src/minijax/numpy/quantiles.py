@@ -35,16 +35,16 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """The numbers that a share `q` of the elements are below.
+    """The `q`-quantiles of the elements.
 
     Arguments:
         a: the array, real or of integers.
-        q: a share from 0 to 1, or an array of them, whose axes come first in the result.
-        axis: the axes to go along; all if None.
+        q: a number from 0 to 1, or an array of them, whose axes come first in the result.
+        axis: the axes; all if None.
         out: must be None.
-        overwrite_input: must be False: an Array is never written to.
-        method: what to do between two elements: "linear", "lower", "higher", "midpoint" or
-            "nearest"; or "inverted_cdf", the first element that so many are not greater than.
+        overwrite_input: must be False: Arrays are immutable.
+        method: the interpolation between two elements: "linear", "lower", "higher", "midpoint" or
+            "nearest"; or "inverted_cdf", the inverse of the empirical distribution function.
         keepdims: whether to keep the axes, with size 1.
         weights: must be None.
 

@@ -33,8 +33,8 @@ def arange(
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
     Raises:
-        TypeError: an argument is not a number, or one that is known only when the program runs.
-        ValueError: one is complex, or not a number.
+        TypeError: an argument is not a number, or is traced.
+        ValueError: one is complex or NaN.
 
     >>> jnp.arange(4), jnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
@@ -85,11 +85,11 @@ def linspace(
     Arguments:
         start: the first number, or an array of first numbers.
         stop: the last number, or an array of them.
-        num: how many.
-        endpoint: whether `stop` is among them.
-        retstep: whether the distance is returned too, in a pair.
-        dtype: the dtype of the result; a float if not given.
-        axis: where the numbers stand in the result.
+        num: the count.
+        endpoint: whether to include `stop`.
+        retstep: whether to return the spacing, too, in a pair.
+        dtype: the dtype of the result; a float by default.
+        axis: the position of the new axis in the result.
 
     Raises:
         ValueError: `num` is negative.
@@ -142,7 +142,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`base` to the power of `num` numbers at equal distances from `start` to `stop`.
+    """`base` to the power of `num` evenly spaced numbers from `start` to `stop`.
 
     The other arguments are those of `linspace`.
 

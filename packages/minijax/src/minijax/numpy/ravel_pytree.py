@@ -18,15 +18,14 @@ from minijax_stage2.tree import PyTreeDef
 
 @evaluated_by_library
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The elements of all arrays of a pytree as one vector, and the function that undoes it.
+    """The elements of all arrays of a pytree as one vector, and the inverse function.
 
     Arguments:
-        pytree: arrays and numbers. Where their dtypes differ, the vector has that in which they
-            meet.
+        pytree: arrays and numbers. The vector has their promoted dtype.
 
     Returns:
-        The vector, and a function that makes a pytree of this structure, of arrays of these shapes
-        and dtypes, of any vector of this size.
+        The vector, and a function from a vector of this size to a pytree of this structure, with
+        arrays of these shapes and dtypes.
 
     >>> vector, unravel = ravel_pytree({"w": jnp.ones((1, 2)), "b": 3})
     >>> vector
@@ -57,8 +56,8 @@ class _Unravel:
         """The pytree.
 
         Raises:
-            ValueError: the vector has another shape than that which the pytree was made into.
-            TypeError: it has another dtype, and the arrays of the pytree had several.
+            ValueError: the vector does not have the original shape.
+            TypeError: it has another dtype, and the arrays of the pytree have several.
         """
         sizes = [math.prod(aval.shape) for aval in self.types]
         given = typeof(vector)

@@ -86,12 +86,12 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 @hiding_frames
 def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
-    """`a` with its elements moved on by `shift`; those that reach the end begin anew.
+    """`a` with its elements shifted cyclically by `shift`.
 
     Arguments:
         a: the array.
-        shift: by how much, or for each axis by how much; may be traced.
-        axis: along which axis, or axes; if None, as if all elements stood in a row.
+        shift: the distance, or one for each axis; may be traced.
+        axis: the axis or axes; if None, `a` is shifted as if flattened.
 
     >>> jnp.roll(jnp.array([1, 2, 3, 4]), 1), jnp.roll(jnp.array([1, 2, 3, 4]), -1)
     (Array([4, 1, 2, 3], dtype=int32), Array([2, 3, 4, 1], dtype=int32))
@@ -161,10 +161,10 @@ def repeat(
 
     Arguments:
         a: the array.
-        repeats: how often; for all elements, or for each.
-        axis: along which axis; if None, `a` is one row of elements.
-        total_repeat_length: the size of the result along that axis, where `repeats` is not known
-            when the program is made. What is too much is cut off; the last element fills up.
+        repeats: the number of repetitions, for all elements or for each.
+        axis: the axis; if None, `a` is flattened.
+        total_repeat_length: the size of the result along that axis, required if `repeats` is
+            traced. The result is truncated, or padded with its last element.
 
     Raises:
         ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` not given.

@@ -1,7 +1,7 @@
-"""Sums, means, extremes: functions that take axes away.
+"""Reductions: sums, means, extremes.
 
-`where`, booleans that broadcast to the array, says which elements take part: all if not given.
-`out` is there for numpy's sake and must be None: an Array is never written to.
+`where`, a mask that broadcasts to the array, selects the elements to include: all by default. `out`
+exists for compatibility with numpy and must be None: Arrays are immutable.
 """
 
 import math
@@ -43,8 +43,8 @@ def sum(
         out: must be None.
         keepdims: whether to keep the axes, with size 1.
         initial: a number to start from.
-        where: which elements take part.
-        promote_integers: whether integers are summed in 64 bits where `dtype` is not given.
+        where: mask of the elements to include.
+        promote_integers: whether to sum integers in 64 bits if `dtype` is not given.
 
     >>> jnp.sum(jnp.array([[1, 2], [3, 4]])), jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0)
     (Array(10, dtype=int32), Array([4, 6], dtype=int32))
@@ -125,20 +125,20 @@ def var(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """The mean squared distance from the mean, with the count lessened by `ddof`.
+    """The variance: the mean squared distance from the mean, with `ddof` subtracted from the count.
 
-    It is NaN where the count is not larger than `ddof`. That of complex numbers is real, unless
-    `dtype` is given.
+    It is NaN if the count is not larger than `ddof`. For complex numbers it is real, unless `dtype`
+    is given.
 
     Arguments:
         a: the array.
         axis: the axes to take the variance over.
-        dtype: the dtype to compute in, and of the result; a complex one where `a` is complex.
+        dtype: the dtype of the computation and the result; complex if `a` is.
         out: must be None.
-        ddof: what to take from the count.
+        ddof: the number to subtract from the count.
         keepdims: whether to keep the axes, with size 1.
-        where: which elements take part.
-        mean: the mean where it is known, with the axes kept.
+        where: mask of the elements to include.
+        mean: the mean, if it is known, with the axes kept.
         correction: another name for `ddof`.
 
     Raises:
@@ -194,7 +194,7 @@ def std(
     """The standard deviation: the square root of `var` of the same arguments.
 
     Raises:
-        ValueError: `dtype` is that of integers, or as `var` does.
+        ValueError: `dtype` is an integer dtype, or as for `var`.
 
     >>> jnp.std(jnp.array([1.0, 3.0])), f"{jnp.std(jnp.array([1.0, 3.0]), ddof=1):.3f}"
     (Array(1., dtype=float32), '1.414')
@@ -363,9 +363,7 @@ def require_elements(name: str, a: Any, axis: Axes) -> None:
 
 
 def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
-    """Return the number of elements behind one element of the result; with `where`, for each of
-    them.
-    """
+    """Return the number of elements reduced to each element of the result."""
     shape = typeof(a).shape
     if where is None:
         return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))

@@ -1,6 +1,6 @@
-"""The dtypes by their names, which also make arrays: `jnp.float32(3)` is an Array.
+"""The dtypes by name, which also make arrays: `jnp.float32(3)` is an Array.
 
-Whatever takes a dtype takes them, and they are equal to numpy's types of scalars.
+They are accepted wherever a dtype is, and equal numpy's scalar types.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from minijax.numpy.creation import asarray
 class _ScalarType(type):
     """The class of `jnp.float32` and the like, which are accepted wherever a dtype is.
 
-    Their instances, as `isinstance` has it, are numpy's scalars of that dtype.
+    For `isinstance`, their instances are numpy's scalars of that dtype.
     """
 
     dtype: np.dtype[Any]

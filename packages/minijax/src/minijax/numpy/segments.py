@@ -146,13 +146,13 @@ def segment_sum(
 
     Arguments:
         data: the array.
-        segment_ids: for each row the number of its segment. Rows of segments that are not there
-            are left out.
-        num_segments: how many segments; needed where `segment_ids` is traced.
+        segment_ids: for each row the number of its segment. Rows with ids out of range are dropped.
+        num_segments: the number of segments, required if `segment_ids` is traced.
         indices_are_sorted: a promise that they are in order.
         unique_indices: a promise that none occurs twice.
-        bucket_size: if given, so many rows are reduced at a time, for the sake of rounding.
-        mode: what is done with ids out of bounds: "drop", the default, or "clip".
+        bucket_size: if given, the number of rows to reduce at a time, which reduces rounding
+            errors.
+        mode: the treatment of ids out of bounds: "drop", the default, or "clip".
 
     Returns:
         An array with one row for each segment; empty segments are 0.

@@ -1,7 +1,7 @@
-"""The different elements of an array.
+"""Set operations on arrays.
 
-How many there are is known only when the values are. Where these are traced, `size` says how many
-elements the result has, and `fill_value` what stands for those that are not there.
+The number of results depends on the values. If these are traced, `size` gives the size of the
+result, and `fill_value` pads it.
 """
 
 import math
@@ -68,27 +68,25 @@ def unique(
     fill_value: Any = None,
     sorted: bool = True,
 ) -> Any:
-    """The different elements of an array, in order.
+    """The unique elements of an array, in order.
 
     Arguments:
         ar: the array.
-        return_index: whether to return where each is first found.
-        return_inverse: whether to return for each element which of them it is.
-        return_counts: whether to return how often each occurs.
-        axis: the axis whose parts are compared; None: single elements.
-        equal_nan: whether all NaN are one element.
-        size: how many there are in the result, needed where values are traced. What is too much
-            is cut off.
-        fill_value: what fills the result up to `size`; the smallest element if not given.
+        return_index: whether to return the index of the first occurrence of each.
+        return_inverse: whether to return for each element its index among them.
+        return_counts: whether to return the count of each.
+        axis: the axis whose slices to compare; None: single elements.
+        equal_nan: whether all NaN count as one element.
+        size: the size of the result, required if values are traced. Further ones are dropped.
+        fill_value: the number that pads to `size`; by default the smallest element.
         sorted: makes no difference.
 
     Returns:
-        The elements, or a tuple of them and what else is asked for.
+        The elements, or a tuple of them and the other requested arrays.
 
     Raises:
-        ConcretizationTypeError: values are known only when the program runs, and `size` is not
-            given.
-        ValueError: there are no elements, and neither `fill_value` for those that `size` asks for.
+        ConcretizationTypeError: values are traced, and `size` is not given.
+        ValueError: there are no elements, `size` is positive, and there is no `fill_value`.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.array([3, 1, 3])
@@ -221,7 +219,7 @@ def known_count(name: str, count: Any) -> int:
     """Return the number of elements of a result.
 
     Raises:
-        ConcretizationTypeError: it depends on values that are traced.
+        ConcretizationTypeError: it depends on traced values.
     """
     known = known_value(count)
     if known is None:
@@ -303,16 +301,16 @@ def isin(
     *,
     method: str = "auto",
 ) -> Any:
-    """Test which elements of one array are among those of another.
+    """Test which elements of one array occur in another.
 
     Arguments:
         element: the array, of any shape.
         test_elements: the elements to look for.
         assume_unique: makes no difference.
-        invert: whether to say where they are not.
-        method: "compare_all" compares with each of them; "sort" and "binary_search" put them in
-            order and find the place of each element, all together or one by one; "auto" compares
-            with a few and searches many.
+        invert: whether to invert the result.
+        method: "compare_all" compares all pairs; "sort" and "binary_search" sort them and find the
+            position of each element, all together or one by one; "auto" compares with a few and
+            searches in many.
 
     Raises:
         ValueError: the method is not known.
@@ -361,18 +359,16 @@ def setdiff1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The different elements of the one array that the other lacks, in order.
+    """The unique elements of one array that are not in the other, in order.
 
     Arguments:
         ar1, ar2: the arrays.
-        assume_unique: whether no element of `ar1` occurs twice; then they keep their order.
-        size: how many there are in the result, needed where values are traced. What is too much
-            is cut off.
-        fill_value: what fills the result up to `size`; 0 if not given.
+        assume_unique: whether `ar1` has no duplicates; then its elements keep their order.
+        size: the size of the result, required if values are traced. Further ones are dropped.
+        fill_value: the number that pads to `size`; 0 by default.
 
     Raises:
-        ConcretizationTypeError: values are known only when the program runs, and `size` is not
-            given.
+        ConcretizationTypeError: values are traced, and `size` is not given.
 
     >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
     Array([1], dtype=int32)
@@ -413,17 +409,16 @@ def setxor1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The different elements that only one of two arrays has, in order.
+    """The unique elements that are in only one of two arrays, in order.
 
     Arguments:
         ar1, ar2: the arrays.
-        assume_unique: whether no element occurs twice in an array.
+        assume_unique: whether neither array has duplicates.
         size: as in `setdiff1d`.
-        fill_value: what fills the result up to `size`; its smallest element if not given.
+        fill_value: the number that pads to `size`; by default the smallest element.
 
     Raises:
-        ConcretizationTypeError: values are known only when the program runs, and `size` is not
-            given.
+        ConcretizationTypeError: values are traced, and `size` is not given.
 
     >>> jnp.setxor1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
     Array([1, 5], dtype=int32)
@@ -457,22 +452,21 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The different elements that two arrays share, in order.
+    """The unique elements that are in both of two arrays, in order.
 
     Arguments:
         ar1, ar2: the arrays.
-        assume_unique: whether no element occurs twice in an array.
-        return_indices: whether to return where each is first found, in the one array and in the
-            other; in the place of those that are not there, the size of that array.
+        assume_unique: whether neither array has duplicates.
+        return_indices: whether to return the index of the first occurrence of each in both arrays,
+            padded with the size of the array.
         size: as in `setdiff1d`.
-        fill_value: what fills the result up to `size`; its smallest element if not given.
+        fill_value: the number that pads to `size`; by default the smallest element.
 
     Returns:
         The elements, or a tuple of them and their indices in both arrays.
 
     Raises:
-        ConcretizationTypeError: values are known only when the program runs, and `size` is not
-            given.
+        ConcretizationTypeError: values are traced, and `size` is not given.
 
     >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
     Array([2, 3], dtype=int32)
@@ -501,11 +495,11 @@ def _intersect1d(
 
 
 def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, Any]:
-    """The different elements of both arrays in order, those that both have in two places.
+    """The unique elements of both arrays in order, with common ones twice.
 
     Returns:
-        The elements; their places where the second array follows the first; whether they are
-        there, as many are; and of all but the last, whether the next one is the same.
+        The elements; their indices in the concatenation of the arrays; a mask of the valid ones;
+        and for all but the last, whether the next one is equal.
     """
     both = _in_a_row(ar1, ar2)
     dtype = default_int()

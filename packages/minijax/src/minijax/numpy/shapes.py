@@ -89,8 +89,8 @@ def reshape(
     Arguments:
         a: the array.
         shape: the shape, as an int or a sequence of ints.
-        order: in which order elements are taken and put: "C", the last axis fastest, or "F", the
-            first.
+        order: the order in which to read and write elements: "C", the last axis fastest, or "F",
+            the first.
         copy: makes no difference, since Arrays are immutable.
 
     >>> jnp.reshape(jnp.arange(6), (2, 3)), jnp.reshape(jnp.arange(6), (3, -1)).shape
@@ -149,10 +149,10 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
 
 @operation
 def matrix_transpose(x: Any, /) -> Any:
-    """`x` with its last two axes exchanged.
+    """`x` with its last two axes swapped.
 
     Raises:
-        ValueError: it has less than two axes.
+        ValueError: it has fewer than two axes.
 
     >>> jnp.matrix_transpose(jnp.zeros((5, 2, 3))).shape
     (5, 3, 2)
@@ -169,7 +169,7 @@ def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
     Arguments:
         a: the array.
         source: the axis, or axes, to move.
-        destination: where it stands, or they stand, in the result.
+        destination: its position, or theirs, in the result.
 
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)

@@ -27,15 +27,15 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Any:
-    """`a` in order along an axis, with NaN last.
+    """`a` sorted along an axis, with NaN last.
 
     Arguments:
         a: the array.
-        axis: the axis to sort along; None: all elements in one row.
-        kind: must be None: there is one way to sort.
+        axis: the axis to sort along; None: all elements, flattened.
+        kind: must be None: there is only one algorithm.
         order: must be None: there are no fields.
-        stable: whether elements that are equal keep their order.
-        descending: whether the largest comes first.
+        stable: whether equal elements keep their order.
+        descending: whether to sort from the largest down.
 
     >>> jnp.sort(jnp.array([[3, 1, 2], [4, 6, 5]]))
     Array([[1, 2, 3],
@@ -61,9 +61,9 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Any:
-    """The indices that bring `a` in order along an axis.
+    """The indices that sort `a` along an axis.
 
-    The arguments are those of `sort`; `dtype` is that of the indices.
+    The arguments are those of `sort`; `dtype` is the dtype of the indices.
 
     >>> x = jnp.array([3, 1, 2])
     >>> order = jnp.argsort(x)
@@ -103,12 +103,12 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Any:
     Arguments:
         keys: a sequence of arrays of one shape, or an array of them.
         axis: the axis to sort along.
-        batch_size: how many keys are compared at once. More of them are sorted by in several
-            rounds, the last keys in the last round: the time to compile does not grow with their
-            number. Keys of several dtypes are compared at once, however many there are.
+        batch_size: the number of keys to compare at once. More keys take several rounds, the last
+            keys in the last round, so that compile time does not grow with their number. Keys of
+            several dtypes are always compared at once.
 
     Raises:
-        TypeError: there is no key.
+        TypeError: there are no keys.
         ValueError: keys differ in shape, there is no such axis, or `batch_size` is not positive.
 
     >>> last, first = jnp.array([2, 1, 1]), jnp.array([9, 8, 7])
@@ -221,15 +221,14 @@ def searchsorted(
 
     Arguments:
         a: a sorted array of one axis.
-        v: what to look for, an array of any shape.
-        side: "left": before the elements of `a` that are equal; "right": after them.
-        sorter: the indices that bring `a` in order, where it is not.
-        method: "scan" halves the range again and again, in a loop, which "scan_unrolled"
-            writes out; "compare_all" compares with all elements; "sort" sorts both together,
-            which is fast for many.
+        v: the values to insert, an array of any shape.
+        side: "left": before equal elements of `a`; "right": after them.
+        sorter: the indices that sort `a`, if it is not sorted.
+        method: "scan" is a binary search in a loop, which "scan_unrolled" unrolls; "compare_all"
+            compares with all elements; "sort" sorts both together, which is fast for many.
 
     Raises:
-        ValueError: `a` has not one axis, or `side` or `method` is not known.
+        ValueError: `a` is not a vector, or `side` or `method` is unknown.
 
     >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]))
     Array([0, 1, 3], dtype=int32)
@@ -323,16 +322,16 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
 
 @operation(static=("right", "method"))
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
-    """The number of the interval between `bins` in which each element of `x` lies.
+    """The number of the bin in which each element of `x` lies.
 
     Arguments:
         x: the array.
-        bins: the ends of the intervals, in ascending or descending order.
-        right: whether an interval has its upper end rather than its lower one.
-        method: how to find it, one of those of `searchsorted`.
+        bins: the bin edges, in ascending or descending order.
+        right: whether a bin includes its upper edge instead of its lower one.
+        method: the search method, as for `searchsorted`.
 
     Raises:
-        ValueError: `bins` has not one axis.
+        ValueError: `bins` is not a vector.
 
     >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([1.0, 2.0]))
     Array([0, 1, 2], dtype=int32)

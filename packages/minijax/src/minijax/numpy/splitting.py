@@ -18,11 +18,11 @@ def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
 
     Arguments:
         ary: the array.
-        indices_or_sections: how many parts, all of one size; or the indices where to cut.
+        indices_or_sections: the number of parts of equal size; or the indices at which to split.
         axis: the axis.
 
     Raises:
-        ValueError: parts of one size are not possible; `array_split` makes some larger.
+        ValueError: parts of equal size are not possible; `array_split` makes some larger.
 
     >>> jnp.split(jnp.arange(6), 3)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]

@@ -28,17 +28,17 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """The mean, in which each element may have a weight.
+    """The weighted mean.
 
     Arguments:
         a: the array.
         axis: the axes to average over; all if None.
         weights: an array of the shape of `a`, or of its size along the one axis.
-        returned: whether the sum of the weights is returned too, in a pair.
+        returned: whether to return the sum of the weights, too, in a pair.
         keepdims: whether to keep the axes, with size 1.
 
     Raises:
-        ValueError: the weights do not fit, or have another shape and there is no axis.
+        ValueError: the weights do not match `a`, or have another shape and there is no axis.
 
     >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2.0, 1.0]))
     Array(2., dtype=float32)
@@ -87,18 +87,18 @@ def cov(
 
     Arguments:
         m: a matrix, or one variable.
-        y: more variables, in the same form.
-        rowvar: whether a variable is a row of `m`; else a column.
-        bias: whether to divide by the number of observations, rather than by one less.
-        ddof: what to take from the number of observations; overrides `bias`.
-        fweights: how often each observation counts, as integers.
+        y: further variables, in the same form.
+        rowvar: whether variables are rows of `m`; otherwise columns.
+        bias: whether to divide by the number of observations instead of one less.
+        ddof: the number to subtract from the number of observations; overrides `bias`.
+        fweights: the integer frequency of each observation.
         aweights: the weight of each observation.
         dtype: the dtype of the result, if not that of the variables as floats.
 
     Raises:
         ValueError: there are more than two axes.
         TypeError: `fweights` are not integers.
-        RuntimeError: weights do not fit the observations.
+        RuntimeError: weights do not match the observations.
 
     >>> jnp.cov(jnp.array([[1.0, 3.0], [2.0, 6.0]]))
     Array([[2., 4.],

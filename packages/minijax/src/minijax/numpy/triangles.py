@@ -31,7 +31,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
     Arguments:
         a: the array.
-        offset: which diagonal: so many columns to the right.
+        offset: the diagonal, counted to the right of the main one.
         axis1: the axis of rows.
         axis2: the axis of columns.
 
@@ -69,7 +69,7 @@ def trace(
 
     Arguments:
         a: the array.
-        offset: which diagonal: so many columns to the right.
+        offset: the diagonal, counted to the right of the main one.
         axis1: the axis of rows.
         axis2: the axis of columns.
         dtype: the dtype of the result; that of `sum` by default.
@@ -102,7 +102,7 @@ def diag(v: Any, k: int = 0) -> Any:
     """The `k`-th diagonal of a matrix, or the matrix with the vector `v` as its `k`-th diagonal.
 
     Raises:
-        ValueError: `v` is neither vector nor matrix.
+        ValueError: `v` is neither a vector nor a matrix.
 
     >>> jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]]))
     (Array([[1, 0],
@@ -164,10 +164,10 @@ def diag_indices_from(arr: Any) -> Indices:
 
 @operation(static=("wrap", "inplace"))
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
-    """`a` with `val`, over and over, on its diagonal. `inplace` must be False.
+    """`a` with `val`, repeated as needed, on its diagonal. `inplace` must be False.
 
     Raises:
-        ValueError: `a` has less than two axes, or more, of several sizes.
+        ValueError: `a` has fewer than two axes, or more than two of different sizes.
         NotImplementedError: `inplace` or `wrap` is True.
 
     >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 7.0, inplace=False)

@@ -26,19 +26,19 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """A function of arrays from a function of their elements, or of their last axes.
+    """A broadcasting function of arrays from a function of their elements or last axes.
 
     Arguments:
         pyfunc: the function.
-        excluded: positions and names of arguments that are passed on as they are.
+        excluded: positions and names of arguments to pass on unchanged.
         signature: the last axes that `pyfunc` takes and returns, such as "(n,m),(m)->(n)"; sizes of
             axes of one name are equal. Without it `pyfunc` takes and returns scalars.
 
     Returns:
-        A function of arrays, whose other axes broadcast. Arguments by name are excluded.
+        A function of arrays, whose other axes broadcast. Keyword arguments are excluded.
 
     Raises:
-        TypeError, ValueError: the signature is none; or, when called, arguments do not fit it.
+        TypeError, ValueError: the signature is invalid; or, when called, arguments do not match it.
 
     >>> import minijax.numpy as jnp
     >>> vectorize(jnp.dot, signature="(n),(n)->()")(jnp.ones((2, 3)), jnp.arange(3.0))
@@ -89,9 +89,9 @@ def vectorize(
 
 
 def _mapped(core: Callable[..., Any], leads: Sequence[tuple[int, ...]]) -> Callable[..., Any]:
-    """`core` mapped over all axes of the shape in which those of the arguments meet.
+    """`core` mapped over all axes of the broadcast shape of the arguments.
 
-    An axis of size 1 that others have larger is not mapped, but left out.
+    An axis of size 1 that is larger in other arguments is not mapped, but squeezed.
     """
     common = broadcast_shapes(*leads)
     aligned = [(1,) * (len(common) - len(lead)) + lead for lead in leads]
@@ -183,7 +183,7 @@ def apply_along_axis(
         func1d: function of a vector, and of `args` and `kwargs`.
         axis: the axis.
         arr: the array.
-        args, kwargs: more arguments of `func1d`.
+        args, kwargs: further arguments of `func1d`.
 
     >>> jnp.apply_along_axis(jnp.sort, 1, jnp.array([[3, 1, 2], [6, 5, 4]]))
     Array([[1, 2, 3],
@@ -204,10 +204,10 @@ def apply_along_axis(
 
 @hiding_frames
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]) -> Any:
-    """`func(a, axis)` applied for one axis after the other, which it may leave out.
+    """`func(a, axis)` applied for each axis in turn, which it may drop.
 
     Raises:
-        ValueError: `func` returns an array of another number of axes.
+        ValueError: `func` changes the rank otherwise.
 
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)

@@ -17,7 +17,8 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes of the array, read as another dtype; the last axis grows or shrinks as needed.
 
     Raises:
-        ValueError: the last axis holds no whole number of that dtype, or there is none.
+        ValueError: the last axis does not hold a whole number of elements of that dtype, or there
+            is none.
     """
     if type is not None:
         raise NotImplementedError(f"view: type must be None, found {type!r}")

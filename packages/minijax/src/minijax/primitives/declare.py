@@ -1,9 +1,9 @@
-"""Declaring a primitive once, with all its rules.
+"""Declaration of a primitive, with all its rules at once.
 
 The stages own one table of rules for each interpreter, and fill it column by column. Here a
 primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
-`reduction` know the rules that rows of one shape have in common. A factory returns the function
-that users call.
+`reduction` provide the rules that similar rows share. A factory returns the function that users
+call.
 
 In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
 `ct` is the cotangent of the result.
@@ -70,18 +70,18 @@ def declare(
 
     Arguments:
         primitive: the primitive.
-        abstract_eval: from the types of operands to the list of types of results.
-        lower: writes StableHLO; evaluation compiles what it writes.
-        vmap: from operands and their batch axes to results and theirs. A primitive without
+        abstract_eval: function from the types of operands to the list of types of results.
+        lower: the lowering rule, which evaluation uses, too.
+        vmap: function from operands and their batch axes to results and theirs. A primitive without
             operands needs none.
-        jvp: a formula for each operand, as `defjvp` takes them. None at all: the result is
-            piecewise constant, and its tangent zero.
-        transpose: a formula for each operand, as `deftranspose` takes them. None at all: the
-            primitive is linear in no operand, and has no transpose.
-        jointly: whether it is linear in its operands together, as a sum is, and not only in
-            each while the others stay as they are, as a product is.
+        jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
+            constant, and its tangent zero.
+        transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
+            linear in any operand, and has no transpose.
+        jointly: whether it is linear in its operands together, as a sum is, and not only in each
+            while the others are constant, as a product is.
 
-    Where the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
+    If the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
 
     >>> from minijax.core import Primitive, bind, declare
     >>> halve_p = Primitive("halve")
@@ -149,13 +149,12 @@ def unary(
     """Declare an elementwise primitive of one operand.
 
     Arguments:
-        name: of the primitive and of the function returned.
+        name: the name of the primitive and of the function returned.
         doc: the docstring of that function.
-        hlo: the operation of StableHLO, or of CHLO where it begins with `chlo.`; or what writes
-            several.
-        kinds: the dtypes it takes: b(ool), i(nt), u(nsigned), f(loat), c(omplex). Where these
-            are not integers, the function converts integers to floats.
-        result: from the dtype of the operand to that of the result, where it is another.
+        hlo: the operation of StableHLO, or of CHLO if it begins with `chlo.`; or a lowering rule.
+        kinds: the kinds of dtypes that it accepts: b(ool), i(nt), u(nsigned), f(loat), c(omplex).
+            If these do not include integers, the function converts integers to floats.
+        result: function from the dtype of the operand to that of the result, if they differ.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
 
     >>> from minijax.core import unary
@@ -246,7 +245,7 @@ def reduction(
 
     Arguments:
         hlo: the operation of StableHLO that combines two elements, or a lowering rule.
-        init: the element of a dtype that changes nothing when combined with another.
+        init: function from a dtype to the neutral element.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
 
     The others are those of `unary`. The function returned takes an array and the axes.
@@ -339,8 +338,8 @@ _NUMBERS_OF_64_BITS = LibraryNumberTypes(Settings(enable_x64=True))
 def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     """The rule of an elementwise primitive that is written as a function of other primitives.
 
-    The only constants of the function are scalars. They are taken with 64 bits, whatever the
-    settings, and are made as wide as the operands.
+    The only constants of the function are scalars. They have 64 bits, whatever the settings, and
+    are converted to the width of the operands.
     """
 
     def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:

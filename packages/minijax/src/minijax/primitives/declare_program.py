@@ -1,8 +1,8 @@
 """Declaration of a higher-order primitive, with all its rules at once.
 
-The interpreters of the stages own a table each, and so does dependence analysis. Those of the rooms
-above, which order effects, follow random keys and run a program step by step, are here, so that a
-row of all the tables can be written where the primitive is.
+The interpreters of the stages each own a table, and so does dependence analysis. The tables of the
+rooms above, which order effects, follow random keys and run a program step by step, are here, so
+that a primitive can be declared in all of them at once.
 """
 
 from collections.abc import Callable
@@ -55,23 +55,23 @@ def declare_program(
 
     Arguments:
         primitive: the primitive.
-        abstract_eval: from the types of operands to the list of types of results.
-        lower: writes StableHLO.
-        vmap: from operands and their batch axes to results and theirs.
-        jvp: from operands and tangents, which may be `Zero`, to results and theirs.
-            None: the results are piecewise constant.
-        transpose: from cotangents of the results to those of the operands that are `UndefPrimal`.
-            None: it is linear in no operand.
-        partial_eval: from the operands that are unknown, and an equation, to the equations that
-            it is split into. None: where an operand is unknown, so is every result.
-        dce: from the results that are used, and an equation, to the operands that it needs, and
-            the equation without the others. None: the equation stays as it is.
-        dependence: from what finds out which results of a program depend on which arguments, and
-            operands that are chosen, to the results that depend on them. None: any may.
-        order: writes tokens into an equation whose programs have effects. None: they may not.
-        keys: which operands its programs use as random keys. None: they use none.
+        abstract_eval: function from the types of operands to the list of types of results.
+        lower: the lowering rule.
+        vmap: function from operands and their batch axes to results and theirs.
+        jvp: function from operands and tangents, which may be `Zero`, to results and theirs. None:
+            the results are piecewise constant.
+        transpose: function from cotangents of the results to those of the operands that are
+            `UndefPrimal`. None: it is not linear in any operand.
+        partial_eval: function from flags of the unknown operands, and an equation, to the equations
+            into which to split it. None: if an operand is unknown, so is every result.
+        dce: function from flags of the used results, and an equation, to the operands that it
+            needs, and the equation without the others. None: the equation does not change.
+        dependence: function from a dependence analysis of programs, and flags of operands, to the
+            results that depend on them. None: any may.
+        order: adds tokens to an equation whose programs have effects. None: they may not have any.
+        keys: the operands that its programs use as random keys. None: they use none.
         steps: runs its programs, primitive by primitive. None: it is one step.
-        evaluate: from operands to results. XLA compiles the primitive, unless it is given.
+        evaluate: function from operands to results. By default XLA compiles the primitive.
         effects: whether it does more than return results.
         calls_host: whether it calls Python.
 

@@ -1,7 +1,7 @@
 """Primitives that decompose into other primitives.
 
-Such a primitive is one step to who differentiates, and has a derivative of its own, better than
-what the steps of its program would give; XLA sees the program.
+To differentiation, such a primitive is one step with its own derivative, better than that of the
+steps of its program; XLA sees the program.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,8 +69,8 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     """The lowering rule of a primitive that computes `function`, a function of arrays.
 
     Arguments:
-        function: takes the operands and parameters, and returns a list of results. It has no
-            constants but numbers.
+        function: takes the operands and parameters, and returns a list of results. Its only
+            constants are numbers.
 
     >>> from minijax import core
     >>> cube_p = core.Primitive("cube")

@@ -1,8 +1,8 @@
 """Dependence analysis: which outputs of a jaxpr depend on which inputs.
 
-What one round of a loop returns, the next one takes. So the rules of loops go round until nothing
-is added, and to transform the body each time, only to see what depends on what, would cost more
-than all the rest.
+The results of one iteration of a loop are the operands of the next. So the rules of loops iterate
+to a fixed point, and transforming the body each time, just to find dependences, would cost more
+than everything else.
 """
 
 from collections.abc import Callable, Sequence

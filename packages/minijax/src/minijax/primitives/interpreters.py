@@ -1,7 +1,7 @@
-"""Transformations of the user's own: a trace, its tracers, and a table of rules.
+"""User-defined transformations: a trace, its tracers, and a table of rules.
 
-`Trace` interprets primitives by a table, and `transformation` makes it a function of functions. A
-trace with a `process` of its own needs no table.
+`Trace` interprets primitives with a table, and `transformation` turns it into a function of
+functions. A trace with its own `process` needs no table.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,9 +48,9 @@ class Trace(stage2.Trace):
 
     It handles its own tracers, and treats every other value as a constant.
 
-    A subclass has a table of rules. Its tracers then stand for tuples of values, the *parts*. A
-    rule takes, for each operand, its parts, and the parameters of the primitive by keyword; it
-    returns a list with the parts of each result, and computes them by functions of arrays.
+    A subclass has a table of rules. Its tracers then hold tuples of values, the *parts*. A rule
+    takes the parts of each operand, and the parameters of the primitive by keyword; it returns a
+    list with the parts of each result, computed with functions of arrays.
 
     Attributes:
         transformation: its name, for messages.
@@ -118,8 +118,9 @@ class Trace(stage2.Trace):
     ) -> list[Any]:
         """Apply a primitive without a rule in the table.
 
-        A primitive that holds one program of its operands, as `jit` and `checkpoint` do, is that
-        program; one that is declared by a function of other primitives is that function.
+        A primitive that holds one program of its operands, as `jit` and `checkpoint` do, is
+        interpreted as that program; one declared by a function of other primitives, as that
+        function.
 
         Raises:
             MissingRuleError: it is neither.
@@ -144,11 +145,11 @@ def called_program(params: dict[str, Any]) -> Callable[..., list[Any]]:
 
 
 def transformation(trace_class: type[Trace], **options: Any) -> Callable[..., Any]:
-    """The function that interprets functions by a trace.
+    """The function that interprets functions with a trace.
 
     Arguments:
         trace_class: a subclass of `Trace` with a table of rules.
-        options: what its constructor takes besides the function.
+        options: further arguments of its constructor.
 
     Returns:
         `transformed(fun, *arguments)`. Each of `arguments` is a tuple with one part of all the

@@ -1,7 +1,7 @@
 """Calls of LAPACK's routines in the text of a program.
 
-LAPACK stores matrices column by column, and says by a number whether it succeeded. Where it did
-not, what is returned is not a number.
+LAPACK stores matrices column by column, and reports success with a number. If it fails, the results
+are NaN.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def has_routines(dtype: "np.dtype[np.generic]") -> bool:
 def routine(names: str | Sequence[str], dtype: "np.dtype[np.generic]") -> str:
     """The name of a routine for a dtype; that for complex numbers may be another one.
 
-    A name that is whole already, and ends in `_ffi`, stands for itself.
+    A complete name, which ends in `_ffi`, is used as it is.
     """
     if isinstance(names, str) and names.endswith("_ffi"):
         return names
@@ -44,13 +44,13 @@ def call(
     """Write a call.
 
     Arguments:
-        b: where to write.
-        names: the routine, without the letter for its dtype.
+        b: the builder to write to.
+        names: the routine, without the dtype letter.
         operands: the first one has that dtype.
         out_avals: the types of the results.
-        batch: how many leading axes are not axes of matrices, in operands and results alike.
-        attributes: letters, as LAPACK has them, flags, or numbers.
-        in_place: for operands that the routine overwrites, which result takes their place.
+        batch: the number of leading batch axes, in operands and results alike.
+        attributes: LAPACK's letters, flags, or numbers.
+        in_place: for operands that the routine overwrites, the result that replaces them.
     """
     config = ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items())
     several = len(out_avals) > 1

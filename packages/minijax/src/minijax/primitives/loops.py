@@ -36,8 +36,8 @@ _NUMBERS = (*python_scalars, np.generic)
 class BodyTrace(JaxprTrace):
     """Stages a function that is part of another program.
 
-    Arrays that it closes over are not literals, even scalars: another call has other values, and
-    is the same program.
+    Arrays that it closes over are not literals, not even scalars: a call with other values is the
+    same program.
     """
 
     def is_literal(self, scalar: Any) -> bool:
@@ -76,19 +76,19 @@ def stage_with_carry(
     init: Sequence[Any],
     counts: bool = False,
 ) -> tuple[ClosedJaxpr, list[Any]]:
-    """The program of a body, and the carry that it starts with.
+    """The program of a body, and the initial carry.
 
-    What comes out of one round goes into the next, so types must agree. A Python number that
-    the loop starts with takes the dtype that the body returns for it.
+    The output of one iteration is the input of the next, so types must agree. A Python number in
+    the initial carry takes the dtype that the body returns for it.
 
     Arguments:
         caller: the name of the loop.
         fun: the user's body.
         stage: stages the body for types of the carry; the first results are the carry.
-        carry_tree_of: gives the structure of the carry that the body returned.
-        in_tree: the structure of the carry that it is given.
-        init: the leaves of the carry at the start.
-        counts: whether this is a `fori_loop`, whose user knows only the last entry of the carry.
+        carry_tree_of: function from the result's structure to that of the carry.
+        in_tree: the structure of its input carry.
+        init: the leaves of the initial carry.
+        counts: whether this is a `fori_loop`, whose user sees only the last entry of the carry.
 
     Raises:
         CarryTypeError: structure or types of the two differ.
@@ -146,7 +146,7 @@ def _check_carry(
 def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
     """The evaluation of a higher-order primitive: XLA compiles it as a whole.
 
-    The same text is compiled once, whatever function it came from.
+    Equal texts are compiled once, whatever function they come from.
     """
 
     def evaluate(*args: Any, **params: Any) -> list[Any]:
@@ -198,8 +198,8 @@ def while_text(
 ) -> list[Value]:
     """Write a loop, whose body can read all outer values.
 
-    XLA drops what has no elements from the carry, and ends the process where nothing is left. So
-    then a boolean that every round negates goes along.
+    XLA drops empty arrays from the carry, and crashes the process if nothing is left. So in that
+    case a boolean that every iteration negates is added.
     """
     if all(x.aval.size == 0 for x in init):
         flag = ShapedArray((), np.bool_)
@@ -236,11 +236,11 @@ def cut(items: Sequence[Any], *sizes: int) -> list[list[Any]]:
 
 
 def until_stable(flags: Flags, grow: Callable[[Flags], Sequence[bool]]) -> Flags:
-    """The least flags from these on to which `grow` adds nothing.
+    """The least fixed point of `grow` above these flags.
 
-    Whether a part of the carry has a tangent, or a batch axis, or is unknown, may be decided by
-    an earlier round only. So rules begin with what is so at the start, and add what the body
-    makes so.
+    Whether a part of the carry has a tangent, or a batch axis, or is unknown, may depend on an
+    earlier iteration. So rules start with the flags of the initial carry, and add those that the
+    body propagates.
     """
     while True:
         grown = tuple([a or b for a, b in zip(flags, grow(flags), strict=True)])

@@ -33,17 +33,17 @@ _staged: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDicti
 def stage_computation(
     caller: str, computation: Callable[..., Any], avals: Avals, tree: Any
 ) -> Jaxpr:
-    """The program of a function that combines two elements into one.
+    """The program of a function that combines two elements.
 
     Arguments:
         caller: the function that errors name.
-        computation: takes two elements and returns one.
+        computation: function of two elements that returns one.
         avals: the types of the arrays whose elements are combined.
         tree: the structure in which `computation` takes and returns their scalars.
 
     Raises:
         TypeError: it returns something of another structure or type.
-        NotImplementedError: it uses an array from outside, or calls Python.
+        NotImplementedError: it closes over an array, or calls Python.
     """
     scalars = tuple(ShapedArray((), aval.dtype) for aval in avals)
     key = scalars, tree, number_types()
@@ -160,7 +160,7 @@ def reduce_text(
 def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
     """The lowering rule that writes a primitive as a function of arrays.
 
-    The function becomes one of the module, called wherever the primitive is applied.
+    It becomes a function of the module, called wherever the primitive is applied.
     """
 
     def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:

@@ -1,7 +1,7 @@
-"""Taking trees apart in C++, for calls that have to be fast.
+"""Flattening of trees in C++, for calls that have to be fast.
 
-jaxlib can flatten trees by a registry of one's own. Ours mirrors that of stage 2, with every
-type that is registered there now or later, and so agrees with it.
+jaxlib can flatten trees with a custom registry. Ours mirrors that of stage 2, including types
+registered later, and so agrees with it.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
 
     Raises:
         ValueError: the keys of a dict cannot be sorted, or a node contains itself.
-        RecursionError: Python's stack is too full for what C++ calls.
+        RecursionError: Python's stack is too full for the callbacks from C++.
     """
     try:
         return _registry().flatten(tree)  # type: ignore[no-any-return]

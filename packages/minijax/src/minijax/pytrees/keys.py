@@ -1,6 +1,6 @@
-"""Keys: the steps of the way from the root of a tree to a leaf, as objects.
+"""Keys: the steps from the root of a tree to a leaf, as objects.
 
-The paths of stage 2 are made of texts; a program that asks for paths wants to know what they say.
+The paths of stage 2 are strings; programs that use paths need their keys and indices.
 """
 
 from collections import OrderedDict, defaultdict

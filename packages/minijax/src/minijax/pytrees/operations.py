@@ -35,10 +35,10 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """Write a key path as Python code that reaches the leaf (`jax.tree_util.keystr`).
 
     Arguments:
-        keys: the path, as `tree_flatten_with_path` gives it. Keys of any other type are
-            written with `str`.
+        keys: the path, as from `tree_flatten_with_path`. Keys of any other type are written with
+            `str`.
         simple: write the bare index, key or name, without brackets, quotes and dots.
-        separator: what stands between two keys.
+        separator: the text between two keys.
 
     Returns:
         The path as one string; empty for the root.
@@ -147,7 +147,7 @@ def tree_map_with_path(
         is_leaf_takes_path: as for `tree_flatten_with_path`.
 
     Returns:
-        A tree of the structure of `tree`, of the results of `f`.
+        A tree of the results of `f`, with the structure of `tree`.
 
     Raises:
         ValueError: a tree of `rest` differs; the message gives the path and both sides.
@@ -229,17 +229,17 @@ def tree_transpose(
     """Turn a tree of trees inside out.
 
     Arguments:
-        outer_treedef: the structure outside, before.
-        inner_treedef: the structure inside, the same at each leaf of the outer one; None to
-            take it from the first.
-        pytree_to_transpose: the tree. JAX lets any tree pass that has the right number of
-            leaves; here its structure must be the one described.
+        outer_treedef: the outer structure, before.
+        inner_treedef: the inner structure, the same at each leaf of the outer one; None to take it
+            from the first.
+        pytree_to_transpose: the tree. JAX accepts any tree with the right number of leaves; here
+            its structure must match.
 
     Returns:
         A tree with `inner_treedef` outside and `outer_treedef` at each of its leaves.
 
     Raises:
-        TypeError: the tree is not structured so; the message gives the path.
+        TypeError: the tree has another structure; the message gives the path.
 
     >>> pairs = [(1, 2), (3, 4), (5, 6)]
     >>> tree_transpose(tree_structure([0, 0, 0]), tree_structure((0, 0)), pairs)

@@ -61,7 +61,7 @@ def register_pytree_with_keys(
         flatten_with_keys: `flatten_with_keys(node) -> (pairs of key and child, aux_data)`.
         unflatten_func: `unflatten_func(aux_data, children) -> node`.
         flatten_func: the same without keys, `flatten_func(node) -> (children, aux_data)`,
-            where that is faster than dropping the keys.
+            if that is faster than dropping the keys.
 
     Raises:
         ValueError: the class is already registered.
@@ -169,21 +169,21 @@ def register_dataclass(
     """Register a dataclass, or a class like one: some fields are children, others structure.
 
     Arguments:
-        nodetype: the class. It is put together again by calling it with the fields of both
-            kinds as keyword arguments.
+        nodetype: the class. It is rebuilt by a call with the fields of both kinds as keyword
+            arguments.
         data_fields: names of the fields that are children.
-        meta_fields: names of the fields that belong to the structure; their values should
-            be hashable. Give both, or, for a dataclass, neither: then the fields with
-            `field(metadata={"static": True})` are meta fields, and all others data fields.
-        drop_fields: names of fields that the tree forgets; they need a default.
+        meta_fields: names of the fields that are structure; their values should be hashable. Give
+            both, or, for a dataclass, neither: then the fields with `field(metadata={"static":
+            True})` are meta fields, and all others data fields.
+        drop_fields: names of fields to drop from the tree; they need a default.
 
     Returns:
         The class itself, so that this serves as a decorator.
 
     Raises:
         TypeError: only one of the two is given, or neither for a class that is not a dataclass.
-        ValueError: the names are not those of the fields that `__init__` takes, or the class
-            is already registered.
+        ValueError: the names do not match the fields that `__init__` takes, or the class is already
+            registered.
 
     >>> from dataclasses import dataclass, field
     >>> @minijax.tree_util.register_dataclass

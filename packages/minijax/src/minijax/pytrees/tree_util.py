@@ -42,7 +42,7 @@ KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey
 class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree: its arguments are leaves, the function is structure.
 
-    So it passes through transformations, with what it holds.
+    So it passes through transformations, with its arguments.
 
     >>> import minijax
     >>> scale = Partial(lambda factor, x: factor * x, 3.0)
@@ -92,13 +92,13 @@ def tree_reduce_associative(
 ) -> Any:
     """Combine the leaves pairwise with an associative operation.
 
-    As each leaf takes part in few steps, errors of rounding stay small where there are many.
+    Each leaf takes part in few steps, so rounding errors stay small even for many leaves.
 
     Arguments:
         operation: function of two leaves that returns one like them.
         tree: the tree.
-        identity: the result where there are no leaves.
-        is_leaf: says of a node whether it is to be taken as a leaf.
+        identity: the result if there are no leaves.
+        is_leaf: `is_leaf(node) -> bool`, makes further nodes leaves.
 
     Raises:
         TypeError: there are no leaves, and `identity` is not given.

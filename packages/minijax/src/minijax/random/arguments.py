@@ -72,7 +72,7 @@ def require_exact(caller: str, method: str) -> None:
 
     Raises:
         NotImplementedError: `method` is "approximate".
-        ValueError: `method` names no method.
+        ValueError: there is no such method.
     """
     if method == "approximate":
         raise NotImplementedError(f'{caller}: method must be "exact", found "approximate"')

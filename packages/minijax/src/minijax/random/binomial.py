@@ -23,14 +23,13 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
 
     Arguments:
         key: the key.
-        n: how many trials; a number, or what broadcasts to `shape`.
-        p: the probability; a number from 0 to 1, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which `n` and `p` meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        n: the number of trials, or an array that broadcasts to `shape`.
+        p: the probability, from 0 to 1, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of `n` and `p`.
+        dtype: a real dtype; the default float dtype if not given.
 
     Returns:
-        Whole numbers; not a number where `n` is negative or `p` outside 0 to 1, and infinity
-        where `n` is.
+        Whole numbers; NaN where `n` is negative or `p` outside 0 to 1, and infinity where `n` is.
 
     Raises:
         ValueError: `n` or `p` does not broadcast to `shape`, or `dtype` is not real.
@@ -142,11 +141,11 @@ def multinomial(
 
     Arguments:
         key: the key.
-        n: how many trials; a number, or what broadcasts to the shape without its last axis.
+        n: the number of trials, or an array that broadcasts to the shape without its last axis.
         p: the probabilities, along the last axis.
-        shape: the shape of the result, its last axis included; that of `p` if not given.
+        shape: the shape of the result, including its last axis; that of `p` by default.
         dtype: the dtype of the result; the default float dtype if not given.
-        unroll: as of `lax.scan`.
+        unroll: as for `lax.scan`.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))
     Array([1., 1., 8.], dtype=float32)

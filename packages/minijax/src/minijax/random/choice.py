@@ -27,12 +27,12 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     Arguments:
         key: the key.
-        x: an array; or an int `n`, which stands for 0, 1, 2, ... up to `n`, exclusive.
-        axis: the axis along which elements change places.
-        independent: whether each row along the axis has an order of its own.
+        x: an array; or an int `n`, which means 0, 1, 2, ... up to `n`, exclusive.
+        axis: the axis along which to permute elements.
+        independent: whether to permute each row along the axis independently.
 
     Raises:
-        TypeError: `x` is a scalar, and no integer that is known.
+        TypeError: `x` is a scalar, but not a known integer.
 
     >>> from minijax import random
     >>> random.permutation(random.key(0), 5)
@@ -83,16 +83,16 @@ def choice(
 
     Arguments:
         key: the key.
-        a: an array; or an int `n`, which stands for 0, 1, 2, ... up to `n`, exclusive.
-        shape: how many to take; the result has these axes in the place of `axis`.
-        replace: whether the same element may be taken again.
-        p: for each element how likely it is; all as likely if not given.
-        axis: the axis along which `a` has its elements.
-        mode: that of `gumbel`, for samples with probabilities and without replacement.
+        a: an array; or an int `n`, which means 0, 1, 2, ... up to `n`, exclusive.
+        shape: the shape of the sample, which replaces `axis` in the result.
+        replace: whether to sample with replacement.
+        p: the probability of each element; uniform by default.
+        axis: the axis along which to sample.
+        mode: as for `gumbel`, for samples with probabilities and without replacement.
 
     Raises:
-        TypeError: `a` is a scalar, and no integer that is known.
-        ValueError: there are fewer elements than are to be taken, or `p` does not fit them.
+        TypeError: `a` is a scalar, but not a known integer.
+        ValueError: there are too few elements, or `p` does not match them.
 
     >>> random.choice(random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
     Array([10, 20, 40], dtype=int32)
@@ -179,15 +179,15 @@ def categorical(
 
     Arguments:
         key: the key.
-        logits: logarithms of probabilities, up to a number added to all.
+        logits: logarithms of probabilities, up to a constant.
         axis: the axis of the categories.
-        shape: the shape of the result, which ends with that of `logits` without `axis`, and is
-            that if not given.
-        replace: whether a category may be drawn again along the axes before those.
-        mode: that of `gumbel`.
+        shape: the shape of the result, which must end with that of `logits` without `axis`, the
+            default.
+        replace: whether to draw with replacement along the additional leading axes.
+        mode: as for `gumbel`.
 
     Returns:
-        Integers: the places of the categories along `axis`.
+        Integers: the indices of the categories along `axis`.
 
     Raises:
         ValueError: `shape` does not fit, or there are too few categories to draw without

@@ -33,7 +33,7 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -54,8 +54,8 @@ def double_sided_maxwell(
 ) -> Any:
     """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
 
-    The result has the shape `shape` followed by that in which `loc` and `scale` meet; as in JAX, an
-    empty `shape` is that one, too.
+    The result has the shape `shape` followed by the broadcast shape of `loc` and `scale`, as in
+    JAX.
 
     >>> random.double_sided_maxwell(random.key(0), 1.0, jnp.array([2.0, 3.0]), (4,)).shape
     (4, 2)
@@ -79,9 +79,9 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
 
     Arguments:
         key: the key.
-        mean: the mean, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        mean: the positive mean, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -118,7 +118,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -140,7 +140,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -163,7 +163,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -185,7 +185,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -208,9 +208,9 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
-        mode: "low", which is the default, or "high", which draws twice as many bits, so that
-            large numbers are as likely as they ought to be.
+        dtype: a real dtype; the default float dtype if not given.
+        mode: "low" (by default), or "high", which draws twice as many bits, so that large numbers
+            have the right probability.
 
     Raises:
         ValueError: `mode` is something else, or `dtype` not real.
@@ -244,9 +244,9 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
 
     Arguments:
         key: the key.
-        b: the shape parameter, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        b: the positive shape parameter, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -264,13 +264,13 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
 
 @operation(static=("shape", "dtype"))
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """Numbers of the Rayleigh distribution: lengths of plane normal vectors, times `scale`.
+    """Numbers of the Rayleigh distribution: lengths of normal vectors in the plane, times `scale`.
 
     Arguments:
         key: the key.
-        scale: the scale, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        scale: the positive scale, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -306,15 +306,15 @@ def weibull_min(
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
 ) -> Any:
-    """Numbers of the distribution that rises from `left` to `mode` and falls to `right`.
+    """Numbers of the triangular distribution from `left` to `right` with its peak at `mode`.
 
     Arguments:
         key: the key.
-        left: the lowest number; a number, or what broadcasts to `shape`.
-        mode: the most likely number; a number, or what broadcasts to `shape`.
-        right: the highest number; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        left: the lowest number, or an array that broadcasts to `shape`.
+        mode: the most likely number, or an array that broadcasts to `shape`.
+        right: the highest number, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -342,14 +342,14 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
 
     Arguments:
         key: the key.
-        p: the probability, above 0 and up to 1; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of integers; the default int if not given.
+        p: the probability, above 0 and up to 1, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: an integer dtype; the default int dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
-        ValueError: `key` is more than one, `p` does not broadcast to `shape`, or `dtype` is not one
-            of integers.
+        ValueError: `key` is more than one, `p` does not broadcast to `shape`, or `dtype` is not an
+            integer dtype.
 
     >>> random.geometric(random.key(0), 0.25, (6,))
     Array([1, 1, 4, 3, 2, 7], dtype=int32)

@@ -44,9 +44,9 @@ def gamma(
 
     Arguments:
         key: the key.
-        a: the shape parameter; a positive number or what broadcasts to `shape`.
+        a: the positive shape parameter, or an array that broadcasts to `shape`.
         shape: the shape of the result; that of `a` if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
         method: "exact".
 
     Raises:
@@ -143,10 +143,10 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
-    """The derivative of a sample by `a`, at constant probability of smaller samples.
+    """The derivative of a sample with respect to `a`, at constant cumulative probability.
 
-    (M. Figurnov and others, "Implicit reparameterization gradients", 2018.) The steps of the
-    rejection have no derivative that would mean anything.
+    (M. Figurnov and others, "Implicit reparameterization gradients", 2018.) The rejection steps
+    have no meaningful derivative.
     """
     if not log_space:
         return lax.mul(t, lax.random_gamma_grad(a, out))
@@ -182,10 +182,10 @@ def beta(
 
     Arguments:
         key: the key.
-        a: the first parameter, positive; a number, or what broadcasts to `shape`.
-        b: the second parameter, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        a: the positive first parameter, or an array that broadcasts to `shape`.
+        b: the positive second parameter, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
         method: "exact".
 
     Raises:
@@ -214,7 +214,7 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
         key: the key.
         alpha: the concentrations, along the last axis.
         shape: the shape of the result without its last axis; that of `alpha` if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         ValueError: `alpha` has no axis, or does not broadcast.
@@ -247,9 +247,9 @@ def chisquare(
 
     Arguments:
         key: the key.
-        df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        df: the positive degrees of freedom, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
         method: "exact".
 
     Raises:
@@ -274,10 +274,10 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
     Arguments:
         key: the key.
-        dfnum: the degrees of freedom of the numerator; a number, or what broadcasts to `shape`.
-        dfden: those of the denominator; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        dfnum: the degrees of freedom of the numerator, or an array that broadcasts to `shape`.
+        dfden: those of the denominator, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -302,9 +302,9 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
 
     Arguments:
         key: the key.
-        df: the degrees of freedom, positive; a number, or what broadcasts to `shape`.
+        df: the positive degrees of freedom, or an array that broadcasts to `shape`.
         shape: the shape of the result; that of `df` if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -328,9 +328,9 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
 
     Arguments:
         key: the key.
-        p: the power, positive; a number, or what broadcasts to `shape`.
+        p: the positive power, or an array that broadcasts to `shape`.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.
@@ -356,9 +356,10 @@ def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> 
     Arguments:
         key: the key.
         d: the number of dimensions.
-        p: the order of the norm, from 1 on; 2 is the usual length, infinity the largest coordinate.
+        p: the order of the norm, at least 1; 2 is the Euclidean norm, infinity the largest
+            coordinate.
         shape: the shape of the result without its last axis, which has the coordinates.
-        dtype: a dtype of real numbers; the default float if not given.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.

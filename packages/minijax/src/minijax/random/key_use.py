@@ -1,7 +1,7 @@
 """Uses of random keys, for `debug_key_reuse`: a primitive that marks a key as drawn from.
 
 While the setting is on, each function of `minijax.random` that draws from a key applies `key_use`
-to it. Evaluated, it marks the key, an Array, as used. `checks.key_reuse` reads the uses off
+to it. Its evaluation marks the key, an Array, as used. `checks.key_reuse` finds the uses in
 programs.
 """
 

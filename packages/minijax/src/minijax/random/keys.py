@@ -1,7 +1,7 @@
 """Random keys: making, splitting and converting them.
 
-A key is an element of dtype `key<fry>`; or, the older way, two words of uint32. Every function
-takes both kinds, and gives keys back in the kind it was given.
+A key is an element of dtype `key<fry>`; or, in the old style, two words of uint32. Every function
+takes both kinds, and returns keys of the same kind.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A key made from an integer.
 
     Arguments:
-        seed: an integer. With 32-bit numbers its low 32 bits count, with `enable_x64` 64.
-        impl: "threefry2x32", or nothing, which means that.
-        dtype: the same, said by a dtype of keys.
+        seed: an integer. Its low 32 bits are used, with `enable_x64` all 64.
+        impl: "threefry2x32" or None, which mean the same.
+        dtype: the same, given as a key dtype.
 
     Returns:
         A scalar of dtype `key<fry>`.
@@ -56,9 +56,9 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 
 @hiding_frames
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """A key in the older way, two words in an array of uint32; `key` makes the other one.
+    """An old-style key, two words in an array of uint32; see `key`.
 
-    The arguments and errors are those of `key`. With `enable_custom_prng`, so is the result.
+    The arguments and errors are those of `key`; with `enable_custom_prng`, the result, too.
 
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
@@ -114,14 +114,14 @@ def _require_threefry(caller: str, *impls: Any) -> None:
 
 @operation(static="num")
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
-    """New keys, which are as good as independent of each other and of `key`.
+    """New keys, practically independent of each other and of `key`.
 
     Arguments:
-        key: the key. It is not to be used again.
-        num: how many; or a shape.
+        key: the key. Do not use it again.
+        num: the number of keys, or a shape.
 
     Returns:
-        An array of keys; where `key` is two words, each of the new ones is.
+        An array of keys, of the same style as `key`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -138,11 +138,11 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 @hiding_frames
 def fold_in(key: Any, data: Any) -> Any:
-    """A new key, made from a key and an integer.
+    """A new key, from a key and an integer.
 
     Arguments:
         key: the key.
-        data: an integer, of which 32 bits count.
+        data: an integer, of which 32 bits are used.
 
     Raises:
         TypeError: `key` is not a key, or `data` is not a number.

@@ -30,15 +30,15 @@ def multivariate_normal(
         key: the key.
         mean: a vector of `n` numbers, or an array of vectors along its last axis.
         cov: a matrix of `n` rows and columns, positive definite, or an array of matrices.
-        shape: the shape of the result without its last axis; that in which the leading axes of
-            `mean` and `cov` meet if not given.
-        dtype: a dtype of real numbers, in which the normal numbers are drawn; that of `mean` and
-            `cov` if not given.
-        method: "cholesky", "eigh" or "svd": how the root of `cov` is found. The last two take
-            matrices that are only positive semidefinite.
+        shape: the shape of the result without its last axis; by default the broadcast shape of the
+            leading axes of `mean` and `cov`.
+        dtype: a real dtype, in which to draw the normal numbers; by default that of `mean` and
+            `cov`.
+        method: "cholesky", "eigh" or "svd": the method for the root of `cov`. The last two accept
+            positive semidefinite matrices.
 
     Raises:
-        ValueError: the shapes do not fit, or `method` or `dtype` is something else.
+        ValueError: the shapes do not match, or `method` or `dtype` is invalid.
 
     >>> cov = jnp.array([[1.0, 0.9], [0.9, 1.0]])
     >>> x = random.multivariate_normal(random.key(0), jnp.zeros(2), cov, (1000,))
@@ -85,8 +85,8 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | 
         n: the number of rows.
         shape: the shape of the result without its last two axes.
         dtype: a dtype of real or complex numbers; the default float if not given.
-        m: the number of columns; `n` if not given. Of rows and columns, those of which there
-            are fewer are orthonormal.
+        m: the number of columns; `n` by default. Rows or columns are orthonormal, whichever are
+            fewer.
 
     >>> q = random.orthogonal(random.key(0), 3)
     >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))

@@ -57,7 +57,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
 def normal_numbers(
     key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
 ) -> Any:
-    """`normal` of arguments that are known to be right, times `stddev` if given.
+    """`normal` of checked arguments, times `stddev` if given.
 
     The two factors are multiplied first, so that each number is rounded once.
     """
@@ -73,14 +73,14 @@ def normal_numbers(
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
 ) -> Any:
-    """Numbers of the normal distribution, of those between `lower` and `upper` only.
+    """Numbers of the normal distribution truncated to `lower` and `upper`.
 
     Arguments:
         key: the key.
-        lower: the lower bound; a number or what broadcasts to `shape`.
-        upper: the upper bound; a number or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the bounds meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        lower: the lower bound, or an array that broadcasts to `shape`.
+        upper: the upper bound, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the bounds.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
@@ -109,9 +109,9 @@ def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any
 
     Arguments:
         key: the key.
-        sigma: the standard deviation; a number, or what broadcasts to `shape`.
-        shape: the shape of the result; that in which the parameters meet if not given.
-        dtype: a dtype of real numbers; the default float if not given.
+        sigma: the standard deviation, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
 
     Raises:
         TypeError: `key` is not a key.

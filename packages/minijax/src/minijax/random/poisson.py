@@ -29,13 +29,13 @@ def poisson(
 
     Arguments:
         key: the key.
-        lam: the mean; a number from 0 on, or what broadcasts to `shape`.
+        lam: the nonnegative mean, or an array that broadcasts to `shape`.
         shape: the shape of the result; that of `lam` if not given.
-        dtype: a dtype of integers; the default int if not given.
+        dtype: an integer dtype; the default int dtype if not given.
         method: "exact".
 
     Returns:
-        Integers; -1 where `lam` is not a number.
+        Integers; -1 where `lam` is NaN.
 
     >>> random.poisson(random.key(0), 3.0, (6,))
     Array([0, 0, 4, 4, 1, 2], dtype=int32)

@@ -1,8 +1,7 @@
 """Threefry-2x32: a cipher whose key and block are 64 bits each, as two 32-bit words.
 
-Encrypting 0, 1, 2, ... under a key gives random bits, or new keys, each by itself: nothing is
-carried from one to the next. (J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3",
-2011; 20 rounds.)
+Encrypting 0, 1, 2, ... under a key gives random bits, or new keys, each independently: there is no
+state. (J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011; 20 rounds.)
 """
 
 from collections.abc import Sequence
@@ -34,8 +33,8 @@ def threefry2x32(key: Any, count: Any, dtype: np.dtype[Any]) -> Any:
     Arguments:
         key: an array of keys, or one for all.
         count: an array of uint64.
-        dtype: what the result is used as: keys; uint64, whose high half is the first word;
-            or narrower bits, which are those of the first word xor the second.
+        dtype: the dtype of the result: keys; uint64, whose high half is the first word; or narrower
+            bits, those of the first word xor the second.
     """
     return bind1(threefry2x32_p, key, count, dtype=np.dtype(dtype))
 
@@ -103,11 +102,11 @@ def _lower_hash(
 ) -> list[Value]:
     """A call of the function with the rounds, which each module contains once.
 
-    The result passes a barrier, so that XLA computes the rounds once, in a loop of their own.
-    Their operations are so cheap that it would fuse a copy of them into each use of the result;
-    where that is the next hash, which uses its key in every fifth operation, copies of copies are
-    too many to compile. Rolling the rounds up as a loop prevents that too, but moves each round's
-    words through memory.
+    The result passes a barrier, so that XLA computes the rounds once, in a separate loop. Their
+    operations are so cheap that XLA would fuse a copy of them into each use of the result; if that
+    is the next hash, which uses its key in every fifth operation, the copies of copies are too many
+    to compile. Writing the rounds as a loop prevents that too, but moves each round's words through
+    memory.
     """
     (out,) = out_avals
 

@@ -34,9 +34,9 @@ def uniform(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real numbers; the default float if not given.
-        minval: the lowest; a number or what broadcasts to `shape`.
-        maxval: the limit; a number or what broadcasts to `shape`.
+        dtype: a real dtype; the default float dtype if not given.
+        minval: the lowest number, or an array that broadcasts to `shape`.
+        maxval: the limit, or an array that broadcasts to `shape`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -54,9 +54,9 @@ def uniform(
 def uniform_numbers(
     key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], minval: Any = 0.0, maxval: Any = 1.0
 ) -> Any:
-    """`uniform` of arguments that are known to be right.
+    """`uniform` of checked arguments.
 
-    Random bits are made the fraction of a number from 1 to 2, for these are evenly spaced.
+    Random bits become the fraction of a number from 1 to 2, since these are evenly spaced.
     """
     info = finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
@@ -80,14 +80,14 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
     Arguments:
         key: the key.
         shape: the shape of the result.
-        minval: the lowest; an integer or what broadcasts to `shape`.
-        maxval: the limit; an integer or what broadcasts to `shape`. Where it is not above
-            `minval`, the result is `minval`.
-        dtype: a dtype of integers; the default int if not given. Bounds outside it are moved
-            to its ends.
+        minval: the lowest integer, or an array that broadcasts to `shape`.
+        maxval: the limit, or an array that broadcasts to `shape`. If it is not above `minval`, the
+            result is `minval`.
+        dtype: an integer dtype; the default int dtype if not given. Bounds outside its range are
+            clipped.
 
     Raises:
-        TypeError: `key` is not a key, or `dtype` is not one of integers.
+        TypeError: `key` is not a key, or `dtype` is not an integer dtype.
         ValueError: `key` is more than one, or a bound does not broadcast.
 
     >>> random.randint(random.key(0), (6,), 1, 7)
@@ -151,8 +151,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     Arguments:
         key: the key.
         p: the probability, or an array of them.
-        shape: the shape of the result; that of `p` if not given.
-        mode: "high" draws twice as many bits, so that small probabilities are exact.
+        shape: the shape of the result; that of `p` by default.
+        mode: "low" (by default), or "high", which draws twice as many bits, so that small
+            probabilities are exact.
 
     Raises:
         TypeError: `p` is not a real number.

@@ -1,7 +1,7 @@
-"""The stages between a function and its results, by the names of `jax.stages`.
+"""The stages between a function and its results, under the names of `jax.stages`.
 
-`jit(f).trace(*args)` gives a `Traced`, its `lower()` a `Lowered`, and the `compile()` of that a
-`Compiled`, which is called like `f`.
+`jit(f).trace(*args)` returns a `Traced`, its `lower()` a `Lowered`, and the `compile()` of that a
+`Compiled`, which can be called like `f`.
 """
 
 import re
@@ -24,7 +24,7 @@ class ArgInfo(NamedTuple):
 
     Attributes:
         aval: the type, whose shape and dtype it has.
-        donated: whether the program may write results where the argument was.
+        donated: whether the program may write results to the memory of the argument.
 
     >>> lowered = minijax.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
     >>> (info,), _ = lowered.args_info
@@ -111,8 +111,8 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A function as a StableHLO module, for arguments of certain types.
 
-    Arguments that no result needs are not in it, unless `keep_unused` was asked for. Constants
-    that the function closes over are its first arguments.
+    It drops unused arguments, unless `keep_unused` is set. Constants that the function closes over
+    are its first arguments.
 
     >>> lowered = minijax.jit(lambda x: jnp.sin(x)).lower(jnp.ones(3))
     >>> "stablehlo.sine" in lowered.as_text()
@@ -129,11 +129,11 @@ class Lowered(_Stage):
         """The StableHLO module.
 
         Arguments:
-            dialect: "stablehlo", which is the default.
-            debug_info: whether to write with each line where in your program it comes from.
+            dialect: "stablehlo", the default.
+            debug_info: whether to write the source location of each line.
 
         Raises:
-            ValueError: the dialect is another one.
+            ValueError: there is no such dialect.
         """
         if dialect not in (None, "stablehlo"):
             raise ValueError(
@@ -149,7 +149,7 @@ class Lowered(_Stage):
             compiler_options: options of XLA, besides those given to `jit`.
 
         Raises:
-            TypeError, ValueError: XLA does not accept an option.
+            TypeError, ValueError: XLA rejects an option.
         """
         compilation = self._compilation
         if compiler_options:
@@ -189,7 +189,7 @@ class Compiled(_Stage):
         """Execute the program.
 
         Raises:
-            TypeError: structure or types of the arguments are not those it was compiled for.
+            TypeError: structure or types of the arguments differ from those at compilation.
         """
         leaves, in_tree = tree_flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):

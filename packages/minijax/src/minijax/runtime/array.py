@@ -1,6 +1,6 @@
 """The Array of the full library: stage 3's, with everything else that real programs need.
 
-It is copied and pickled, read by other libraries without a copy, waited for and deleted.
+It can be copied, pickled, read by other libraries without a copy, waited for and deleted.
 """
 
 from collections.abc import Set
@@ -27,13 +27,13 @@ class _ArrayType(type):
 
 # --8<-- [start:array]
 class Array(stage3.Array, metaclass=_ArrayType):
-    """An array that stays on its device until somebody asks for its numbers.
+    """An array that stays on its device until its numbers are needed.
 
-    All that this library computes is of this class. `isinstance(x, Array)` holds for tracers
-    too, which stand for Arrays in a function that is transformed.
+    All results of this library are of this class. `isinstance(x, Array)` is true for tracers, too,
+    which stand for Arrays in a transformed function.
 
-    Once it is deleted, by `delete` or as an argument that was donated, any use of its numbers is
-    a RuntimeError.
+    Once it is deleted, by `delete` or as a donated argument, any use of its numbers raises
+    RuntimeError.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.arange(3, dtype=jnp.int8)

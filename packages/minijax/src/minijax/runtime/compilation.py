@@ -1,6 +1,4 @@
-"""Compilation of a traced function: the arguments that it needs, those that it may reuse the memory
-of, and XLA's options.
-"""
+"""Compilation of a traced function: its used arguments, donated arguments, and XLA's options."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,9 +149,9 @@ class Compilation:
 
     # --8<-- [start:aliases]
     def _argument_attributes(self) -> dict[int, str]:
-        """For each argument that is donated, by number, the result that takes over its memory.
+        """For each donated argument, by number, the result that takes over its memory.
 
-        That is the first of the same type which no other has.
+        That is the first result of the same type that has no argument yet.
         """
         count = len(self._const_numbers)
         results: dict[Any, list[int]] = {}

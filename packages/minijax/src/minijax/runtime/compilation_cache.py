@@ -1,11 +1,12 @@
 """The compile cache on disk: programs compiled in one process are loaded by the next.
 
-Loading takes a small part of the time that compiling takes. A file holds one program; its name
-is a hash of all that decides what XLA makes of the program. Nothing here may stop a program that
-would run without the cache: what cannot be read is compiled, what cannot be written is not kept.
+Loading takes a fraction of the time of compiling. A file holds one program; its name is a hash of
+everything that affects the compiled code. Nothing here may stop a program that would run without
+the cache: if an entry cannot be read, the program is compiled; if it cannot be written, it is not
+kept.
 
-A file holds machine code, so who can write to the directory can do whatever you can. Hence a
-directory that belongs to somebody else, or that others may write to, is not used.
+A file holds machine code, so anyone who can write to the directory can do whatever you can. So a
+directory that belongs to another user, or that others may write to, is not used.
 """
 
 import contextlib
@@ -91,8 +92,8 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
 def cache_key(text: str, options: Mapping[str, Any]) -> str:
     """A hash of everything that affects the result of compiling a program.
 
-    Where its operations stand in the user's files is left out: that changes with every line that
-    is put in above them, and nothing of it is computed with.
+    Source locations are left out: they change with every line inserted above, and do not affect the
+    result.
     """
     import hashlib  # late, for it takes milliseconds
 
@@ -224,8 +225,8 @@ def _digest(key: str, packed: bytes) -> bytes:
 def _make_room(directory: str, needed: int) -> bool:
     """Delete the least recently used entries if space runs out; return whether there is enough now.
 
-    The directory is looked through when a process first writes to it, and when it seems full.
-    A tenth is then left free, so that it is not looked through again at once.
+    The directory is scanned when a process first writes to it, and when it seems full. A tenth is
+    then left free, so that it is not scanned again at once.
     """
     limit: int = config.compilation_cache_max_size
     if limit < 0:

@@ -94,10 +94,10 @@ def devices(backend: str | None = None) -> list[Device]:
     """All devices.
 
     Arguments:
-        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+        backend: the platform, "cpu"; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> devices()[0].platform
     'cpu'
@@ -115,11 +115,11 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
     Arguments:
         process_index: the number of a process; by default this one's, 0.
-        backend: the kind of devices, "cpu"; by default that of `default_backend`.
+        backend: the platform, "cpu"; by default that of `default_backend`.
 
     Raises:
         ValueError: there is no such process.
-        RuntimeError: there are no devices of the kind `backend`.
+        RuntimeError: there are no devices of that platform.
 
     >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
     True
@@ -135,11 +135,11 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
     """Set `config.default_device` for the block of a `with`, in this thread only.
 
     Arguments:
-        new_val: one of `devices()`, a kind of them, or None, which means the first device.
+        new_val: one of `devices()`, a platform, or None, which means the first device.
 
     Raises:
-        RuntimeError: there are no devices of that kind.
-        ValueError: it is something else.
+        RuntimeError: there are no devices of that platform.
+        ValueError: it is anything else.
 
     >>> import minijax.numpy as jnp
     >>> with default_device(devices("cpu")[0]):
@@ -151,13 +151,13 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All Arrays that are not deleted, and that something in this process still refers to.
+    """All live Arrays: not deleted, and still referenced in this process.
 
     Arguments:
-        platform: the kind of the devices that hold them; by default that of `default_backend`.
+        platform: the platform of their devices; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.zeros(2)
@@ -173,10 +173,10 @@ def device_count(backend: str | None = None) -> int:
     """The number of devices of all processes.
 
     Arguments:
-        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+        backend: the platform of the devices to count, "cpu"; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> examples = 12
     >>> examples // minijax.device_count()
@@ -189,10 +189,10 @@ def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process.
 
     Arguments:
-        backend: the kind of devices to count, "cpu"; by default that of `default_backend`.
+        backend: the platform of the devices to count, "cpu"; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> minijax.device_count() // minijax.local_device_count() == minijax.process_count()
     True
@@ -209,13 +209,13 @@ def default_backend() -> str:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that compute together: 0, for it is alone.
+    """The index of this process among those that compute together: 0, since it is the only one.
 
     Arguments:
-        backend: the kind of devices that it has, "cpu".
+        backend: the platform of its devices, "cpu".
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> if minijax.process_index() == 0:
     ...     print("said once, however many processes compute")
@@ -229,10 +229,10 @@ def process_count(backend: str | None = None) -> int:
     """The number of processes that compute together: 1.
 
     Arguments:
-        backend: the kind of devices that they have, "cpu".
+        backend: the platform of their devices, "cpu".
 
     Raises:
-        RuntimeError: there are no devices of that kind.
+        RuntimeError: there are no devices of that platform.
 
     >>> every_nth = range(100)[minijax.process_index() :: minijax.process_count()]
     >>> len(every_nth)
@@ -256,17 +256,17 @@ def device_put(
     Arguments:
         x: a pytree of numbers, numpy arrays, Arrays and tracers.
         device: one of `devices()`; by default the first.
-        src: where `x` is. It need not be said.
-        donate: whether the Arrays of `x` may be deleted, so that their memory serves the results.
-        may_alias: whether a result may be the Array that was given. False asks for copies.
-            numpy arrays are always copied.
+        src: the current place of `x`; not needed.
+        donate: whether the Arrays of `x` may be deleted, so that the results can use their memory.
+        may_alias: whether a result may be the given Array. False forces copies. numpy arrays are
+            always copied.
 
     Returns:
         The pytree with Arrays in place of numbers and arrays.
 
     Raises:
-        TypeError: a leaf is not an array or number, or `device` is something else than a device.
-        ValueError: `donate` and `may_alias` are both asked for.
+        TypeError: a leaf is not an array or number, or `device` is not a device.
+        ValueError: `donate` and `may_alias` are both set.
 
     >>> device_put({"a": [True, None]})
     {'a': [Array(True, dtype=bool), None]}
@@ -304,8 +304,8 @@ def device_put(
 def device_get(x: Any) -> Any:
     """Fetch the numbers of all Arrays of a pytree, as numpy arrays.
 
-    They are read-only views where the device shares its memory with numpy, as a CPU does.
-    Leaves that are not arrays stay what they are, and so do keys, which numpy does not know.
+    They are read-only views if the device shares its memory with numpy, as a CPU does. Leaves that
+    are not arrays are returned unchanged, and so are keys, which numpy does not support.
 
     Arguments:
         x: a pytree.
@@ -332,8 +332,8 @@ def device_get(x: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """Wait until all Arrays in the pytree `x` are computed, and return it.
 
-    Python may run ahead of the device, so time is measured after waiting. Leaves that are no
-    Arrays stay as they are.
+    Python may run ahead of the device, so wait before you measure time. Leaves that are not Arrays
+    are returned unchanged.
 
     >>> import time
     >>> start = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Arrays of other libraries by DLPack, the protocol of arrays in memory.
+"""Exchange of arrays with other libraries through DLPack, the protocol for arrays in memory.
 
-Our own arrays go out by `Array.__dlpack__`, without a copy. Those that come in are copied, for
-whoever lent the memory may write to it.
+Our arrays are exported by `Array.__dlpack__`, without a copy. Imported arrays are copied, since the
+owner of the memory may write to it.
 """
 
 import ctypes
@@ -43,14 +43,14 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
     """An Array of the numbers of another library's array.
 
     Arguments:
-        external_array: an array that supports DLPack, by `__dlpack__` and `__dlpack_device__`, in
-            memory of the CPU.
-        device: where the result is to be; one of `minijax.devices()`.
-        copy: whether memory may be shared. It is not, so False is an error.
+        external_array: an array that supports DLPack, with `__dlpack__` and `__dlpack_device__`, in
+            CPU memory.
+        device: the device of the result; one of `minijax.devices()`.
+        copy: False, which would share memory, is an error.
 
     Raises:
         TypeError: `external_array` does not support DLPack, or there is no such device.
-        BufferError: its memory is not the CPU's, or holds a dtype that numpy does not know.
+        BufferError: its memory is not the CPU's, or it has a dtype that numpy does not support.
         ValueError: `copy` is False.
 
     >>> from_dlpack(np.arange(3, dtype=np.int8))

@@ -97,12 +97,12 @@ _KINDS_BY_NAME: dict[str, tuple[type, ...]] = {
 
 @hiding_frames
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Return True if a dtype is of a kind, as the array API standard names them.
+    """Return True if a dtype is of a kind, in the terms of the array API standard.
 
     Arguments:
         dtype: the dtype.
         kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
-            floating" or "numeric"; a dtype; or a tuple of such, any of which will do.
+            floating" or "numeric"; a dtype; or a tuple of alternatives.
 
     Raises:
         ValueError: `kind` is none of these.
@@ -186,12 +186,12 @@ def _type_of(x: Any) -> ShapedArray:
 
 @hiding_frames
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype in which arrays, numbers and dtypes meet.
+    """The promoted dtype of arrays, numbers and dtypes.
 
     Arguments:
         args: arrays, numbers, dtypes.
-        return_weak_type_flag: whether to return also whether the result is weak: not decided, as
-            that of Python numbers.
+        return_weak_type_flag: whether to return also whether the result is weak, as that of Python
+            numbers.
 
     Raises:
         TypePromotionError: there is none.
@@ -210,7 +210,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 @hiding_frames
 def promote_types(a: Any, b: Any) -> DType:
-    """The dtype in which two dtypes meet; `int`, `float` and `complex` are Python's, and weak.
+    """The promoted dtype of two dtypes; `int`, `float` and `complex` are Python's, and weak.
 
     Raises:
         TypePromotionError: there is none.

@@ -1,8 +1,8 @@
-"""Evaluation in the full library: by XLA, into Arrays, with JAX's types of numbers.
+"""Evaluation in the full library: by XLA, into Arrays, with JAX's number types.
 
-The stages let numpy evaluate what is numpy's, with its 64 bits. Here another evaluator stands at
-the bottom of the tracer stack while a function of this library runs, and Python's numbers have
-32 bits, unless `enable_x64` says otherwise. Nothing of that is seen by who uses a stage by itself.
+The stages evaluate numpy arrays with numpy, in its 64 bits. While a function of this library runs,
+another evaluator is at the bottom of the tracer stack, and Python numbers have 32 bits, unless
+`enable_x64` is set. Users of a single stage see nothing of this.
 """
 
 import functools
@@ -70,11 +70,10 @@ leaf_types = _LeafTypes()  # for calls that have to be fast
 def enable_x64(new_val: bool = True) -> Iterator[None]:
     """Set `config.enable_x64` for the block of a `with`, in this thread only.
 
-    Numbers of Python and numpy keep their 64 bits there, and dtypes of 64 bits that are asked for
-    are not narrowed.
+    Python and numpy numbers keep their 64 bits there, and requested 64-bit dtypes are not narrowed.
 
     Arguments:
-        new_val: whether there are 64 bits.
+        new_val: whether to enable 64 bits.
 
     Raises:
         TypeError: it is not a bool.
@@ -92,11 +91,11 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
 def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
     """Set `config.numpy_dtype_promotion`, "standard" or "strict", for the block of a `with`.
 
-    Under "strict" arrays of different dtypes do not meet, but for Python's numbers, which have no
-    dtype of their own.
+    Under "strict" arrays of different dtypes are not promoted; Python numbers, which have no dtype
+    of their own, still are.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is anything else.
 
     >>> import minijax.numpy as jnp
     >>> with numpy_dtype_promotion("strict"):
@@ -111,11 +110,11 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     """Set `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
 
-    It says what becomes of operands of different numbers of axes: they meet as numpy's do, with or
-    without a warning, or are an error.
+    It controls operands of different ranks: they broadcast as in numpy, with or without a warning,
+    or are an error.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is anything else.
 
     >>> with minijax.numpy_rank_promotion("raise"):
     ...     try:
@@ -154,10 +153,10 @@ device_trace = DeviceTrace()
 
 
 class library_evaluation:
-    """Makes this library's evaluator current for the block of a `with`.
+    """A context with this library's evaluator.
 
     Arguments:
-        numbers: the types of numbers there; if not given, those of what is running.
+        numbers: the number types; by default those of the running code.
     """
 
     __slots__ = ("interpreter", "number_types")
@@ -183,7 +182,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def evaluated_by_library(function: Function) -> Function:
     """Decorator: this library evaluates the function's primitives, outside of transformations.
 
-    Inside a transformation that began in this library its evaluator is at the bottom already.
+    Inside a transformation of this library its evaluator is already at the bottom.
     """
 
     @functools.wraps(function)
@@ -217,8 +216,8 @@ def evaluated_by_library(function: Function) -> Function:
 def made_of_operations(function: Function) -> Function:
     """Decorator: a function of arrays that calls operations but is not one itself.
 
-    Settings that forbid arrays to meet are about its arguments, where it asks for that by
-    `promote`. What it computes of them meets as it likes.
+    Settings that forbid promotion apply to its arguments, which it passes to `promote`, but not to
+    the values that it computes from them.
     """
 
     @functools.wraps(function)

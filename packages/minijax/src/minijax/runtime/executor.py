@@ -21,7 +21,7 @@ def executor(
 ) -> Executor:
     """The function that executes a compiled jaxpr on the buffers of its non-constant arguments.
 
-    Made once for each program, so that a call does as little as can be.
+    It is made once for each program, so that a call does as little as possible.
     """
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]

@@ -1,6 +1,6 @@
 """Hooks of debugging checks: functions that evaluation and jitted functions call.
 
-Each does nothing unless its own switch is on, and none is called before some switch was
+Each does nothing unless its own switch is on, and none is called before some switch has been on
 (`Switch.used`), so they cost nothing otherwise. `minijax.checks` fills the lists.
 """
 

@@ -12,9 +12,9 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 
 class NumberedFunction:
-    """A function of numpy arrays that returns a tuple of them, and the number that it goes by.
+    """A function of numpy arrays that returns a tuple of them, and its number.
 
-    No other function of this process has that number, be it long gone.
+    Numbers are unique in this process, even those of functions that are gone.
     """
 
     def __init__(self, function: Callable[..., tuple[Any, ...]]):
@@ -60,10 +60,10 @@ def _layouts(avals: Sequence[ShapedArray]) -> str:
 
 
 def functions_called(text: str) -> tuple[list[NumberedFunction], str]:
-    """The functions that a program calls, and its text with their places in that list as numbers.
+    """The functions that a program calls, and its text with their positions in that list.
 
     Raises:
-        RuntimeError: what the program was written for is gone, and a function with it.
+        RuntimeError: a function is gone, with the program for which the text was written.
     """
     numbers = sorted({int(number) for number in _NUMBER.findall(text)})
     functions = [_functions.get(number) for number in numbers]

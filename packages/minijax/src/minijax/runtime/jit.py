@@ -1,6 +1,6 @@
-"""`jit` with the options of JAX's, and with little to do for a call.
+"""`jit` with JAX's options, and little overhead per call.
 
-What other transformations make of a jitted function is stage 3's.
+The rules of a jitted function are those of stage 3.
 """
 
 import functools
@@ -137,9 +137,9 @@ class JittedFunction:
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         """Return the executor of a call, made at the first of its signature, and its buffers.
 
-        Arguments that are not trees need not be taken apart. Then the key is one flat tuple: the
-        type of each argument that is an array, and exact type and value of each that is static,
-        after its name where it has one.
+        Arguments that are not trees need not be flattened. Then the key is one flat tuple: the type
+        of each argument that is an array, and exact type and value of each that is static, after
+        its name if it has one.
         """
         key: list[Any] = []
         leaves: list[Any] = []
@@ -251,8 +251,8 @@ class JittedFunction:
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace the function for the types of these arguments.
 
-        Whatever has a shape and a dtype may stand for an array. The result shows the program and
-        the types of the results, and can be lowered.
+        Anything with a shape and a dtype may replace an array. The result shows the program and the
+        types of the results, and can be lowered.
         """
         traced, in_tree = self._trace_types(args, kwargs)
         _, args, kwargs = self._static.split(args, kwargs)
@@ -263,9 +263,9 @@ class JittedFunction:
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Trace the function for the types of these arguments, and lower it to StableHLO.
 
-        Whatever has a shape and a dtype may stand for an array. The result can be shown and
-        compiled; what was compiled is called without the static arguments, whose values it has
-        in it.
+        Anything with a shape and a dtype may replace an array. The result can be printed and
+        compiled; the compiled program is called without the static arguments, whose values it
+        contains.
         """
         return self.trace(*args, **kwargs).lower()
 
@@ -395,26 +395,25 @@ def jit(
 ) -> Any:
     """Compile `fun` with XLA, once for each signature that it is called with.
 
-    A signature is the structure of the arguments, their types, and the values of static ones. What
-    was compiled lives as long as `fun`.
+    A signature is the structure of the arguments, their types, and the values of static ones.
+    Compiled programs live as long as `fun`.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
-        in_shardings: None. There is one device.
-        out_shardings: None.
+        in_shardings: must be None, since there is one device.
+        out_shardings: must be None.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled for each value.
         static_argnames: the same, by name.
-        donate_argnums: positions of arguments whose memory the results may take over. Arrays
-            that are passed there are deleted by the call. Of no effect inside another jitted
-            function.
+        donate_argnums: positions of arguments whose memory the results may take over. The call
+            deletes Arrays passed there. Of no effect inside another jitted function.
         donate_argnames: the same, by name.
-        keep_unused: whether arguments that no result depends on are passed to XLA all the same.
+        keep_unused: whether to pass unused arguments to XLA, too.
         device: None, or the device where `fun` runs.
         backend: None or "cpu", which is where `fun` runs.
-        inline: inside another transformation, run `fun` itself, so that its operations stand in
-            the program around it; not a call of a program of its own.
+        inline: inside another transformation, run `fun` itself, so that its operations become part
+            of the surrounding program, instead of a call.
         compiler_options: options of XLA for this function, such as
             `{"xla_cpu_enable_fast_math": True}`.
 
@@ -425,8 +424,8 @@ def jit(
     Raises:
         TypeError: when called, an argument that is not static is not an array or number.
         ValueError: a static argument is not hashable; an option names no parameter of `fun`, or
-            XLA does not know it; when called, an array is donated that is also another argument.
-        RuntimeError: when called, an argument was donated to a call before.
+            XLA does not know it; when called, a donated array is also another argument.
+        RuntimeError: when called, an argument was donated to an earlier call.
 
     >>> import minijax.numpy as jnp
     >>> @jit(donate_argnames="total")

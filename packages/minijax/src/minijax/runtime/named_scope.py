@@ -20,9 +20,9 @@ _open: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("open_scopes", defau
 
 
 class ScopedSource(Source):
-    """A place in a program, and the names of the parts that it is in.
+    """A place in a program, and the names of the enclosing parts.
 
-    A program inside of another begins anew. XLA puts the names around it in front of its own.
+    A program inside another starts without names. XLA prepends the names around it.
     """
 
     __slots__ = ("scope",)
@@ -48,8 +48,8 @@ def _staging_trace() -> Any:
 def named_scope(name: str) -> Iterator[None]:
     """Name a part of a program: the block of a `with`, or a decorated function.
 
-    Names of parts within parts are joined by slashes. Profilers show them, and so does
-    `jit(f).lower(x).compile().as_text()`, in what it says of each operation.
+    Nested names are joined by slashes. Profilers show them, and so does
+    `jit(f).lower(x).compile().as_text()`, in the metadata of each operation.
 
     Arguments:
         name: the name of the part.
@@ -78,11 +78,11 @@ def named_scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """`fun` as a part of a program that has a name, as by `named_scope`.
+    """`fun` as a named part of a program, as with `named_scope`.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        name: what to call it; the name of `fun` if not given.
+        name: its name; the name of `fun` by default.
 
     Returns:
         A function of the same arguments.

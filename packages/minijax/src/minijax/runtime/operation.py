@@ -28,8 +28,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Operation(JittedFunction):
     """A function of arrays that is evaluated as one program.
 
-    It is compiled as a whole, once for the types of its arguments. Where something transforms or
-    stages it, it is not a call of a program but the primitives that it is made of.
+    It is compiled as a whole, once for each combination of argument types. Under a transformation
+    or staging, it is not a call of a program but the primitives that it consists of.
     """
 
     is_users = False
@@ -62,10 +62,10 @@ class _ListsAsTuples(StaticArguments):
         )
 
     def fill(self, static: Any) -> Callable[..., Any]:
-        """As of any function, but for arguments that do not fit their annotations.
+        """The function with static values filled in, checked against the annotations.
 
         Raises:
-            TypeError: there is one, or a flag is neither true nor false.
+            TypeError: one does not fit its annotation, or a flag is neither true nor false.
         """
         return super().fill(tuple([(at, cls, self._checked(at, x)) for at, cls, x in static]))
 
@@ -106,12 +106,12 @@ def operation(
     *, static: str | tuple[str, ...], types: bool = False
 ) -> Callable[[Function], Function]: ...
 def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: bool = False) -> Any:
-    """Decorator: makes a function of arrays an operation.
+    """Decorator: turn a function of arrays into an operation.
 
     Arguments:
         fun: the function.
         static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
-        types: whether a type may stand for the array that is the first argument.
+        types: whether the first argument, an array, may be a type instead.
     """
     if fun is None:
         return functools.partial(operation, static=static, types=types)

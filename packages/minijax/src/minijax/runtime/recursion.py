@@ -14,8 +14,8 @@ class refusing_recursion:
 
     Arguments:
         caller: the transformation that traces.
-        function: the function that is traced in the block. Where it is traced already, the stack
-            is full because of it.
+        function: the function that is traced in the block. If it is being traced already, it is the
+            cause of the full stack.
     """
 
     __slots__ = ("caller", "function", "previous")

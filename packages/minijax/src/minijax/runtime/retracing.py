@@ -1,6 +1,6 @@
-"""Explanations of retracing: how a call of a jitted function differs from the nearest call before.
+"""Explanations of retracing: how a call differs from the most similar earlier call.
 
-Said on request, by `config.update("explain_cache_misses", True)`, to the logger of this module.
+On request, `config.update("explain_cache_misses", True)`, they go to the logger of this module.
 """
 
 import logging
@@ -40,12 +40,12 @@ class Call:
 
 
 def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
-    """Logs, as a warning, why `fun` is traced for `call` after the `earlier` ones.
+    """Log, as a warning, why `fun` is traced for `call` after the `earlier` ones.
 
     Arguments:
         fun: the function that is traced.
-        call: the call that no program was there for.
-        earlier: the calls that there are programs for, the latest last.
+        call: the call without a cached program.
+        earlier: the calls with cached programs, the latest last.
     """
     name = f"`{name_of(fun)}` is traced at {user_source() or 'an unknown line'}"
     code = _code_of(fun)

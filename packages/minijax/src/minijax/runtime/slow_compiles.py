@@ -92,8 +92,8 @@ class noticed_when_slow:
 def _wake_watcher(due: float) -> None:
     """Wake the watcher at this time, or earlier.
 
-    One thread watches all that is compiled. It sleeps until a notice may be due, and ends when it
-    then finds nothing: thousands of fast compilations cost a thread every few seconds.
+    One thread watches all compilations. It sleeps until a notice may be due, and ends if it then
+    finds nothing: thousands of fast compilations cost one thread every few seconds.
     """
     global _watcher, _wakes_at
     if _watcher is not None:

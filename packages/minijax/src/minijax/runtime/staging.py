@@ -19,12 +19,11 @@ class ShapeDtypeStruct:
     Arguments:
         shape: the sizes of the axes.
         dtype: the dtype of the elements.
-        weak_type: whether it is the type of a Python number, which takes the dtype of whatever
-            it meets.
-        sharding: where the array lies, for those who ask; there is one device.
+        weak_type: whether it is the type of a Python number, which promotes to other dtypes.
+        sharding: the placement of the array, for information only; there is one device.
 
     Raises:
-        TypeError: `shape` is none.
+        TypeError: `shape` is not a shape.
         ValueError: `dtype` is None.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
@@ -96,9 +95,9 @@ def make_jaxpr(
         return_shape: whether to return the types of the results, too.
 
     Returns:
-        A function of the same arguments, of which only the types matter: whatever has a shape
-        and a dtype may stand for an array. It returns a `ClosedJaxpr`; with `return_shape` a pair
-        of that and the result with a `ShapeDtypeStruct` for each array.
+        A function of the same arguments, of which only the types matter: anything with a shape and
+        a dtype may replace an array. It returns a `ClosedJaxpr`; with `return_shape` a pair of that
+        and the result with a `ShapeDtypeStruct` for each array.
 
     Raises:
         TypeError: when called, an argument that is not static is neither array nor type.
@@ -128,11 +127,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        args: its arguments; whatever has a shape and a dtype may stand for an array.
+        args: its arguments; anything with a shape and a dtype may replace an array.
         kwargs: its keyword arguments, in the same way.
 
     Returns:
-        The result of `fun` with a `ShapeDtypeStruct` in the place of each array.
+        The result of `fun` with a `ShapeDtypeStruct` in place of each array.
 
     Raises:
         TypeError: an argument is neither array nor type.

@@ -13,7 +13,7 @@ from minijax_stage2.shown import shown
 class StaticArguments:
     """The static arguments of a function: each by position and by name, if it has both.
 
-    The signature of the function is read when that is first asked for: an import makes hundreds.
+    The signature of the function is read lazily: an import makes hundreds of these.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class StaticArguments:
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         """Static values, and arguments in which None, a tree without leaves, replaces them.
 
-        A static value comes as `(position or name, exact type, value)`, to be part of a key:
-        1, 1.0 and True are equal, but a program is compiled for each of them.
+        A static value is `(position or name, exact type, value)`, as part of a key: 1, 1.0 and True
+        are equal, but each needs its own program.
         """
         if not self:
             return (), args, kwargs
@@ -128,7 +128,7 @@ def resolve_arguments(
     """Positions and names of arguments, each inferred from the other by the signature of `fun`.
 
     Raises:
-        TypeError: a position is not an int, or a name no string.
+        TypeError: a position is not an int, or a name is not a string.
         ValueError: `fun` has no such parameter.
     """
     numbers: tuple[int, ...] = _as_tuple(argnums_role, argnums, int)

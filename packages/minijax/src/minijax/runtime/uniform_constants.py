@@ -1,8 +1,8 @@
-"""Closed-over arrays that hold one number over and over, such as `np.zeros((1000, 1000))`.
+"""Closed-over arrays of one repeated number, such as `np.zeros((1000, 1000))`.
 
-Such an array is not copied to the device: the program holds the number, and broadcasts it where
-XLA fuses that with what is computed from it. A product, say, would need the array in memory: XLA
-would fill one at every call.
+Such an array is not copied to the device: the program holds the number, and broadcasts it if XLA
+fuses that with its uses. A product, for example, would need the array in memory, and XLA would fill
+it at every call.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[in
         consts: their values.
 
     Returns:
-        The program, `jaxpr` itself where no constant is uniform; and the positions of those
-        constants that are still arguments.
+        The program, `jaxpr` itself if no constant is uniform; and the positions of the constants
+        that are still arguments.
     """
     numbers = [
         (position, number)

@@ -1,7 +1,7 @@
-"""Discrete cosine transforms of the second type, by the names of `jax.scipy.fft`.
+"""Discrete cosine transforms of the second type, under the names of `jax.scipy.fft`.
 
-What they have in common: `n` or `s` are the sizes to which axes are cut, or filled up by zeros; the
-`norm` "ortho" makes the transform a rotation.
+Common arguments: `n` or `s` are the sizes to which axes are truncated, or padded with zeros; the
+`norm` "ortho" makes the transform orthogonal.
 """
 
 import math

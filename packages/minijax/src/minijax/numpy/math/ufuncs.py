@@ -105,16 +105,16 @@ class ufunc(Operation):
 
         Arguments:
             a: the array.
-            axis: the axis; None: all elements in one row.
+            axis: the axis; None: all elements, flattened.
             dtype: the dtype of the result.
             out: must be None.
-            keepdims: whether the axis stays, with size 1.
-            initial: what to begin with.
-            where: which elements take part, booleans that broadcast to `a`.
+            keepdims: whether to keep the axis, with size 1.
+            initial: the initial value.
+            where: mask of the elements to include, which broadcasts to `a`.
 
         Raises:
-            ValueError: the function does not take two arguments and return one result; there
-                are no elements, or `where` might leave none, and there is nothing to begin with.
+            ValueError: the function does not take two arguments and return one result; there are no
+                elements, or `where` might leave none, and there is no initial value.
         """
         self._require_pairs("reduce")
         require_no_out(f"{self.__name__}.reduce", out)
@@ -151,17 +151,18 @@ class ufunc(Operation):
 
     @evaluated_by_library
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """`a` with the function applied to its elements at indices, as often as one occurs.
+        """`a` with the function applied to its elements at indices, once for each occurrence.
 
         Arguments:
             a: the array.
             indices: an index of it.
-            b: the second arguments, where the function takes two.
-            inplace: must be False: an Array is never written to.
+            b: the second arguments, if the function takes two.
+            inplace: must be False: Arrays are immutable.
 
         Raises:
             NotImplementedError: `inplace` is True.
-            TypeError: `b` is not given to a function of two arguments, or given to one of one.
+            TypeError: `b` is missing for a function of two arguments, or given for a function of
+                one.
         """
         if inplace:
             raise NotImplementedError(
@@ -180,18 +181,18 @@ class ufunc(Operation):
     ) -> Any:
         """The elements of `a` along an axis from each index up to the next one combined.
 
-        Where the next index is not larger, that is the element at the index.
+        If the next index is not larger, the result is the element at the index.
 
         Arguments:
             a: the array.
-            indices: a sequence of indices; behind the last stands the end of the axis.
+            indices: a sequence of indices; the last segment ends with the axis.
             axis: the axis.
-            dtype: the dtype of the result; that of `a` if not given.
+            dtype: the dtype of the result; that of `a` by default.
             out: must be None.
 
         Raises:
             ValueError: the function does not take two arguments and return one result; `axis` is
-                not one axis, or `indices` no sequence.
+                not one axis, or `indices` not a sequence.
         """
         self._require_pairs("reduceat")
         require_no_out(f"{self.__name__}.reduceat", out)
@@ -205,7 +206,7 @@ class ufunc(Operation):
         return self._reduceat(a, indices, axis=axis, dtype=dtype)
 
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of all pairs of an element of `A` and one of `B`; it has the axes of both.
+        """The function of all pairs of an element of `A` and one of `B`, with the axes of both.
 
         Raises:
             ValueError: the function does not take two arguments and return one result.

@@ -1,7 +1,7 @@
-"""Linear algebra, with the names of `scipy.linalg`.
+"""Linear algebra, under the names of `scipy.linalg`.
 
-`overwrite_a` and the like, and `check_finite`, make no difference: an Array is never written to,
-and what is not finite gives what is not a number.
+`overwrite_a` and the like, and `check_finite`, make no difference: Arrays are immutable, and input
+that is not finite gives NaN.
 """
 
 # ruff: noqa: F403

@@ -41,14 +41,14 @@ def polar(
     Arguments:
         a: the matrices.
         side: "right" for `a = u @ p`, "left" for `a = p @ u`.
-        method: "qdwh" or "svd", which are one here: both are computed from singular values.
+        method: "qdwh" or "svd", which are the same here: both use singular values.
         eps, max_iterations: make no difference.
 
     Returns:
         `u` and `p`.
 
     Raises:
-        ValueError: there is no such `side` or `method`, or `a` has less than two axes.
+        ValueError: there is no such `side` or `method`, or `a` has fewer than two axes.
 
     >>> a = jnp.array([[0.0, -2.0], [3.0, 0.0]])
     >>> u, p = polar(a)
@@ -75,7 +75,7 @@ def hessenberg(
 
     Arguments:
         a: the matrices.
-        calc_q: whether `q` is returned, too.
+        calc_q: whether to return `q`, too.
         overwrite_a, check_finite: make no difference.
 
     Returns:
@@ -115,11 +115,11 @@ def qr_multiply(
     """The product of a matrix with `q` of the QR decomposition, and `r`.
 
     Arguments:
-        a: the matrices that are decomposed, with as few columns of `q` as suffice.
+        a: the matrices to decompose, with the minimal number of columns of `q`.
         c: the matrices, or a vector, to multiply.
         mode: "right" for `c @ q`, "left" for `q @ c`.
-        pivoting: whether columns are permuted, so that the diagonal of `r` decreases.
-        conjugate: whether `q` is conjugated before.
+        pivoting: whether to permute columns so that the diagonal of `r` decreases.
+        conjugate: whether to conjugate `q` first.
         overwrite_a, overwrite_c: make no difference.
 
     Returns:
@@ -165,19 +165,18 @@ def eigh_tridiagonal(
 
     Arguments:
         d: its diagonal, a vector.
-        e: what stands above its diagonal, a vector that is one shorter. What stands below is that
-            conjugated.
-        eigvals_only: whether only eigenvalues are returned.
-        select: "a" for all, "i" for those of the numbers in `select_range`.
-        select_range: with "i", the numbers of the first and of the last eigenvalue.
+        e: its superdiagonal, a vector that is one shorter. The subdiagonal is its conjugate.
+        eigvals_only: whether to return only eigenvalues.
+        select: "a" for all, "i" for those with indices in `select_range`.
+        select_range: with "i", the indices of the first and the last eigenvalue.
         tol, key: make no difference; `tol` must be a number.
 
     Returns:
         The eigenvalues, or these and the eigenvectors in columns.
 
     Raises:
-        NotImplementedError: `select` is "v", for how many there are depends on values.
-        ValueError: there is no such `select` or no such numbers, or the shapes do not fit.
+        NotImplementedError: `select` is "v", since their number depends on values.
+        ValueError: there is no such `select` or no such indices, or the shapes do not match.
 
     >>> print(eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True))
     [1. 3.]
@@ -220,7 +219,7 @@ def cholesky(
 ) -> Any:
     """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
 
-    Of `a` the same triangle is looked at.
+    Only that triangle of `a` is read.
 
     >>> minijax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 1.],
@@ -330,12 +329,12 @@ def eigh(
 
 @operation(static="output")
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
-    """Schur's decomposition of square matrices into `z @ t @ z^H`, with a triangle `t`.
+    """The Schur decomposition of square matrices into `z @ t @ z^H`, with triangular `t`.
 
     Arguments:
         a: the matrices.
-        output: "complex" for a triangle that is complex also where the matrices are real; with
-            "real" that of real matrices has blocks of two rows for pairs of eigenvalues.
+        output: "complex" for a complex triangle even for real matrices; with "real" that of real
+            matrices has 2 by 2 blocks for pairs of eigenvalues.
 
     Returns:
         `t` and `z`.
@@ -359,11 +358,11 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
 @operation(static="check_finite")
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """Schur's decomposition with a triangle, from the one of a real matrix that may have blocks.
+    """The complex Schur decomposition, from the real one, which may have blocks.
 
     Arguments:
         T: the triangle with blocks, as `schur` returns it.
-        Z: what it is multiplied with on both sides.
+        Z: the orthogonal matrix on both sides of it.
         check_finite: makes no difference.
 
     Returns:

@@ -35,9 +35,7 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _coefficients(order: int) -> list[float]:
-    """The coefficients of the numerator of Pade's approximant of the exponential; the last one is
-    1.
-    """
+    """The coefficients of Pade's numerator for the exponential, the last of which is 1."""
     n = order
     return [
         float(math.factorial(2 * n - k) // (math.factorial(n - k) * math.factorial(k)))
@@ -104,9 +102,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
     Arguments:
         A: the matrices.
-        upper_triangular: whether all of them are upper triangular, which saves some work.
-        max_squarings: how often matrices are halved at most; the exponential of what is larger is
-            no number.
+        upper_triangular: whether all of them are upper triangular, which saves work.
+        max_squarings: the maximum number of squarings; the exponential of larger matrices is NaN.
 
     Raises:
         ValueError: the matrices are not square.
@@ -136,7 +133,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
         A: the matrices.
         E: the directions, of the same shape.
         method: makes no difference.
-        compute_expm: whether the exponential is returned, too.
+        compute_expm: whether to return the exponential, too.
 
     Returns:
         The exponential and the derivative, or the derivative.
@@ -165,8 +162,8 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 def _root_of_triangle(t: Any) -> Any:
     """The square root of an upper triangular matrix, column by column.
 
-    What stands above the diagonal in column j solves triangular equations, for the columns before
-    are known: `(u[:j, :j] + u[j, j]) @ u[:j, j] = t[:j, j]`.
+    The part above the diagonal in column j solves a triangular system, since the columns before are
+    known: `(u[:j, :j] + u[j, j]) @ u[:j, j] = t[:j, j]`.
     """
     n = typeof(t).shape[-1]
     roots = jnp.sqrt(jnp.diagonal(t))
@@ -190,7 +187,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """The complex square root of a matrix.
 
     Arguments:
-        A: the matrix; of floats narrower than float32 the root is complex64.
+        A: the matrix; for floats narrower than float32 the root is complex64.
         blocksize: must be 1.
 
     Raises:
@@ -211,12 +208,12 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, defined by a function of its eigenvalues.
 
-    Where eigenvalues are the same, or nearly, the result is not exact.
+    If eigenvalues are equal, or nearly so, the result is not accurate.
 
     Arguments:
         A: a square matrix.
         func: the function of a complex number.
-        disp: whether to leave out how large the error may be.
+        disp: whether to omit the error estimate.
 
     Returns:
         The matrix, which is complex; with `disp=False` also an estimate of its relative error.

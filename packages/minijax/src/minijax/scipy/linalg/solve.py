@@ -1,7 +1,7 @@
-"""Systems of linear equations, inverses and determinants.
+"""Linear systems, inverses and determinants.
 
-`overwrite_a` and the like, and `check_finite`, make no difference: an Array is never written to,
-and what is not finite gives what is not a number.
+`overwrite_a` and the like, and `check_finite`, make no difference: Arrays are immutable, and input
+that is not finite gives NaN.
 """
 
 from collections.abc import Callable
@@ -43,12 +43,12 @@ def cho_factor(
 def _solved(caller: str, solve: Callable[..., Any], signature: str, *operands: Any) -> Any:
     """Apply `solve` to batches of matrices, their companions, and vectors or matrices.
 
-    Right-hand sides of one axis less than the matrices are vectors, if they are as long.
+    Right-hand sides with one axis less than the matrices are vectors, if their lengths match.
 
     Arguments:
         caller: the function that an error names.
-        solve: from one of each operand to the solution.
-        signature: of the operands before the right-hand sides, as `jnp.vectorize` has it.
+        solve: function from one of each operand to the solution.
+        signature: of the operands before the right-hand sides, as for `jnp.vectorize`.
         operands: the matrices first, the right-hand sides last.
     """
     a, b = typeof(operands[0]), typeof(operands[-1])

@@ -48,7 +48,7 @@ def mode(
         a: real numbers.
         axis: the axis, or None for all numbers.
         nan_policy: must be "propagate".
-        keepdims: whether the axis stays, with size 1.
+        keepdims: whether to keep the axis, with size 1.
 
     Raises:
         NotImplementedError: another `nan_policy` is asked for.
@@ -146,7 +146,7 @@ def sem(
         axis: the axis, or None for all numbers.
         ddof: by how much less than their number the squares are divided.
         nan_policy: "propagate", or "omit" for what is not a number to be left out.
-        keepdims: whether the axis stays, with size 1.
+        keepdims: whether to keep the axis, with size 1.
 
     Raises:
         ValueError: there is no such `nan_policy`.
