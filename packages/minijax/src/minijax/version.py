@@ -1,7 +1,7 @@
 """The version of the library, that of the installed distribution.
 
-`__version__` is text, and `__version_info__` the first three numbers in it. A library that runs
-from its sources has none: an AttributeError says so.
+`__version__` is a string, and `__version_info__` its first three numbers. A library that runs from
+its sources has none, and raises AttributeError.
 """
 
 from typing import Any

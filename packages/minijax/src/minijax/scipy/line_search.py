@@ -1,7 +1,7 @@
 """Line search: the step length along a descent direction.
 
-The strong conditions of Wolfe say what is far enough: the function falls about as fast as its slope
-promises, and the slope becomes flat. What does that is first enclosed, then found by interpolation
+The strong Wolfe conditions define a sufficient step: the function falls about as fast as its slope
+promises, and the slope becomes flat. Such a step is first bracketed, then found by interpolation
 (J. Nocedal and S. Wright, Numerical Optimization, algorithms 3.5 and 3.6).
 """
 
@@ -154,9 +154,10 @@ def line_search(
         place: the vector to start from.
         direction: a vector along which the function falls.
         value: the function there.
-        value_before: its value one search before, which says how long the first step should be.
+        value_before: its value before the last search, which determines the length of the first
+            step.
         gradient: its gradient there.
-        maxiter: how many steps are tried at most.
+        maxiter: the maximum number of steps to try.
     """
     start = Point(
         jnp.zeros_like(value), value, jnp.dot(gradient, direction, precision=HIGHEST).real

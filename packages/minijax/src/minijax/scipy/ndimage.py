@@ -51,15 +51,15 @@ def map_coordinates(
     mode: str = "constant",
     cval: Any = 0.0,
 ) -> Any:
-    """The numbers that an array has at places between its elements.
+    """The values of an array at positions between its elements, by interpolation.
 
     Arguments:
         input: the array.
         coordinates: for each of its axes an array of positions along it.
         order: 0 for the nearest element, 1 to interpolate between neighbours.
-        mode: what goes on outside of the array: "constant" for `cval`, "nearest" for the last
-            element, "wrap" for the array once more, "mirror" and "reflect" for the array
-            backwards, without and with its last element.
+        mode: the extension beyond the array: "constant" for `cval`, "nearest" for the last element,
+            "wrap" for the array repeated, "mirror" and "reflect" for the array reversed, without
+            and with its last element.
         cval: the constant.
 
     Returns:

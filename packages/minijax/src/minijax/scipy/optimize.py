@@ -22,12 +22,12 @@ HIGHEST = lax.Precision.HIGHEST
 
 
 class OptimizeResults(NamedTuple):
-    """The results of a minimisation.
+    """The results of a minimization.
 
-    `x` is the place, `fun` and `jac` are the function and its gradient there, `hess_inv` is an
-    approximation of the inverse of its second derivatives. `success` says whether the gradient is
-    small enough; `status` is 0 then, 1 after too many iterations, and more where a line search
-    failed. `nfev`, `njev` and `nit` count evaluations, gradients and iterations.
+    `x` is the minimum, `fun` and `jac` are the function and its gradient there, `hess_inv`
+    approximates the inverse of its Hessian. `success` says whether the gradient is small enough;
+    `status` is then 0, 1 after too many iterations, and larger if a line search failed. `nfev`,
+    `njev` and `nit` count evaluations, gradients and iterations.
 
     >>> f = lambda x: jnp.sum((x - 1) ** 2)
     >>> found = minijax.scipy.optimize.minimize(f, jnp.zeros(2), method="BFGS")
@@ -153,15 +153,15 @@ def minimize(
     Arguments:
         fun: function of a vector, and of `args`, that returns a number.
         x0: the vector to start from.
-        args: more arguments of `fun`.
+        args: further arguments of `fun`.
         method: "BFGS".
         tol: makes no difference; the option `gtol` does.
-        options: `maxiter`, the number of iterations at most; `gtol`, how small the gradient has to
-            be, measured by the `norm`; `line_search_maxiter`.
+        options: `maxiter`, the maximum number of iterations; `gtol`, the tolerance of the gradient,
+            measured by the `norm`; `line_search_maxiter`.
 
     Raises:
         ValueError: there is no such method.
-        TypeError: `args` is not a tuple of what `fun` takes, `x0` is boolean, or there is no such
+        TypeError: `args` is not a tuple of arguments of `fun`, `x0` is boolean, or there is no such
             option.
 
     >>> import minijax.numpy as jnp

@@ -1,8 +1,8 @@
-"""The settings of the library: each is declared once, with its type, its default and its meaning.
+"""The settings of the library, each declared once with its type, default and meaning.
 
 A setting is read from the environment when minijax is imported: `compilation_cache_dir` from
-`MINIJAX_COMPILATION_CACHE_DIR`. From then on it is changed by `config.update`, for the whole
-process, or by `config.override`, for a block of one thread.
+`MINIJAX_COMPILATION_CACHE_DIR`. Later, `config.update` changes it for the whole process, and
+`config.override` for a block in one thread.
 """
 
 import os
@@ -77,9 +77,10 @@ class Option:
 
 
 class Switch(Option):
-    """A setting, true or false, that has calls do more than they must.
+    """A boolean setting that adds work to calls.
 
-    As long as no such setting was ever on, `Switch.used` is false, and nobody need look further.
+    As long as no such setting has ever been on, `Switch.used` is false, and calls check nothing
+    else.
     """
 
     used = False
@@ -184,11 +185,10 @@ class Config:
 
         Arguments:
             name: its name, without prefix.
-            kind: the type of its values: bool, int, float, or os.PathLike; or the strings that
-                it can be.
-            default: its value where the environment does not say.
-            doc: what it does, in a sentence or two.
-            option_class: how its value is kept.
+            kind: the type of its values: bool, int, float, or os.PathLike; or the allowed strings.
+            default: its value unless the environment sets one.
+            doc: its description, in a sentence or two.
+            option_class: the class that holds its value.
 
         Raises:
             ValueError: the environment variable of this name cannot be read as `kind`.
@@ -252,7 +252,7 @@ class Config:
         return {_JAX_PREFIX + name: option.value for name, option in self.options.items()}
 
     def read(self, name: str) -> Any:
-        """The value of a setting, as the attribute of this name has it.
+        """The value of a setting, the same as the attribute of this name.
 
         Raises:
             AttributeError: there is no such setting.
@@ -262,9 +262,8 @@ class Config:
     def parse_flags_with_absl(self) -> None:
         """Take settings from the program's command line, as JAX does with absl.
 
-        `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off, others are given
-        their value by `--jax_platforms=cpu`, or as the next argument. What is not a setting is left
-        alone.
+        `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off; others get their
+        value from `--jax_platforms=cpu`, or from the next argument. Other arguments are left alone.
 
         Raises:
             ValueError: a value cannot be read.

@@ -1,6 +1,6 @@
 """Debugging switches: `disable_jit`, `log_compiles`, `debug_nans`, and the others.
 
-Each is declared here, with its context manager. Most of the work behind them is done in `checks`.
+Each is declared here, with its context manager. Most of their implementation is in `checks`.
 """
 
 import logging
@@ -55,9 +55,9 @@ _logger = logging.getLogger("minijax.compilation")
 def disable_jit(disable: bool = True) -> Iterator[None]:
     """Set `config.disable_jit` for the block of a `with`, in this thread only.
 
-    Jitted functions run as Python then, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
-    `switch` and `map`, as far as they know the values that they depend on: a debugger steps through
-    them, and `print` shows values.
+    Jitted functions then run as plain Python, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
+    `switch` and `map`, if the values that they depend on are known: a debugger steps through them,
+    and `print` shows values.
 
     Raises:
         TypeError: `disable` is not a bool.
@@ -75,8 +75,8 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 def log_compiles(new_val: bool = True) -> Iterator[None]:
     """Set `config.log_compiles` for the block of a `with`, in this thread only.
 
-    What is traced and compiled there, and how long that took, is logged as warnings of the loggers
-    below "minijax", which Python writes to stderr unless it is told otherwise.
+    Traces and compilations, and their times, are logged as warnings by the loggers below "minijax",
+    which Python writes to stderr by default.
 
     Raises:
         TypeError: `new_val` is not a bool.
@@ -99,7 +99,7 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
 def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
     """Set `config.explain_cache_misses` for the block of a `with`, in this thread only.
 
-    What is different from earlier calls is written to stderr where a function is traced again.
+    When a function is traced again, the difference from earlier calls is written to stderr.
 
     >>> square = minijax.jit(lambda x: x * x)
     >>> with minijax.explain_cache_misses():
@@ -114,8 +114,8 @@ def explain_cache_misses(new_val: bool = True) -> Iterator[None]:
 def debug_nans(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_nans` for the block of a `with`, in this thread only.
 
-    Every result is looked at, which takes time. Where something in a compiled program is not a
-    number, the program runs once more, step by step, to find which step computed it.
+    Every result is checked, which takes time. If a result of a compiled program is NaN, the program
+    runs again, step by step, to find the step that computed it.
 
     Raises:
         TypeError: `new_val` is not a bool.
@@ -136,8 +136,8 @@ def debug_nans(new_val: bool = True) -> Iterator[None]:
 def debug_infs(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_infs` for the block of a `with`, in this thread only.
 
-    Every result is looked at, as by `debug_nans`: where one is infinite, the error says where it
-    was computed.
+    Every result is checked, as with `debug_nans`: if one is infinite, the error says where it was
+    computed.
 
     Raises:
         TypeError: `new_val` is not a bool.
@@ -157,8 +157,8 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
 def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_key_reuse` for the block of a `with`, in this thread only.
 
-    Keys of dtype `key<fry>` are followed, not those that are two words of uint32. Jitted functions
-    are staged before each call, which takes time.
+    The check follows keys of dtype `key<fry>`, not those that are two words of uint32. Jitted
+    functions are staged before each call, which takes time.
 
     >>> from minijax import random
     >>> with debug_key_reuse(True):

@@ -1,8 +1,8 @@
 """The dtype of random keys, whose elements are not numbers.
 
-XLA holds a key as a number of 64 bits. So whatever moves elements about without computing with
-them (reshape, indexing, select, loops that carry keys) treats keys like any other array, and what
-computes with numbers refuses them.
+XLA stores a key as a 64-bit integer. So operations that only move elements (reshape, indexing,
+select, loops that carry keys) treat keys like any other array, and operations that compute with
+numbers reject them.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""The types of numbers in this library: how wide they are, and how they may meet.
+"""The number types of this library: their width, and their promotion.
 
-Settings say so. All that depends on them is kept by the object that stands for their values, and
-so is what is traced and compiled.
+Settings decide both. Everything that depends on them is cached by the object that represents their
+values, including traced and compiled programs.
 """
 
 import warnings
@@ -46,13 +46,13 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 
 
 class LibraryNumberTypes(NumberTypes):
-    """Types of numbers that are 32 bits wide unless `enable_x64` is set, and arrays may be weak.
+    """Number types of 32 bits unless `enable_x64` is set, with weak arrays.
 
     Attributes:
-        settings: what they depend on.
-        checks_arguments: whether settings forbid some arrays to meet, and the arrays here are the
-            user's: the arguments of a function that the user has called, or anything outside.
-        in_function: the types in a function of the library that is called where these hold.
+        settings: the values of the settings that they depend on.
+        checks_arguments: whether settings forbid promoting some arrays, and the arrays are the
+            user's: the arguments of a function that the user has called, or any array outside.
+        in_function: the types in a function of the library that is called under these.
     """
 
     checks_arguments = False
@@ -79,8 +79,8 @@ class LibraryNumberTypes(NumberTypes):
     def _let_only_users_be_checked(self) -> None:
         """Check the promotion of values that the user passes, but not of values computed from them.
 
-        So there are three of these types: where the user's code runs, all that meets is checked;
-        in a function that it calls, the arguments; in what that calls, nothing.
+        So there are three levels: in the user's code, every promotion is checked; in a function
+        that it calls, that of the arguments; in functions that those call, none.
         """
         self.checks_meeting = self.checks_arguments = True
         called, inside = copy(self), copy(self)

@@ -47,8 +47,8 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
     """Set `config.default_prng_impl` for the block of a `with`, in this thread only.
 
     Raises:
-        ValueError: JAX knows no such implementation.
-        NotImplementedError: JAX does, but there is only "threefry2x32" here.
+        ValueError: JAX has no such implementation.
+        NotImplementedError: JAX has it, but only "threefry2x32" is implemented here.
 
     >>> with minijax.default_prng_impl("threefry2x32"):
     ...     minijax.random.key(42)
@@ -64,7 +64,7 @@ def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
     """Set `config.threefry_partitionable` for the block of a `with`, in this thread only.
 
     Raises:
-        NotImplementedError: it is `False`, by which JAX draws other numbers.
+        NotImplementedError: it is `False`, with which JAX draws other numbers.
 
     >>> with minijax.threefry_partitionable(True):
     ...     minijax.random.uniform(minijax.random.key(42)) < 1

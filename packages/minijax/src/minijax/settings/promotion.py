@@ -1,7 +1,8 @@
 """Promotion of the arguments of a function, which settings may forbid.
 
-`numpy_dtype_promotion` and `numpy_rank_promotion` are about what the user passes together. A
-function of the library calls these on its arguments; what it computes of them meets as it likes.
+`numpy_dtype_promotion` and `numpy_rank_promotion` apply to the arguments that the user passes. A
+function of the library calls these on its arguments; values that it computes from them promote
+freely.
 """
 
 from collections.abc import Iterable
@@ -15,11 +16,11 @@ from minijax_stage2.shaped_array import number_types
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """Arguments converted to one dtype, and to one shape or scalar, as primitives require.
 
-    With `inexact`, that dtype is one of real or complex numbers.
+    With `inexact`, that dtype is real or complex.
 
     Raises:
         TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
-        ValueError: their numbers of axes differ, and `numpy_rank_promotion` is "raise".
+        ValueError: their ranks differ, and `numpy_rank_promotion` is "raise".
     """
     if getattr(number_types(), "checks_arguments", False):
         require_meeting(*operands)
@@ -27,7 +28,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
 
 
 def result_type(*avals: ShapedArray) -> ShapedArray:
-    """The dtype in which arguments of these types meet, as a scalar type, weak if all are.
+    """The promoted dtype of arguments of these types, as a scalar type, weak if all are.
 
     Raises:
         TypePromotionError: they differ, and `numpy_dtype_promotion` is "strict".

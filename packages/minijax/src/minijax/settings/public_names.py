@@ -1,4 +1,4 @@
-"""Lists of public names, `__all__`, found in the names of a module.
+"""Lists of public names, `__all__`, derived from the names of a module.
 
 Type checkers do not see these lists: to them all names without a leading underscore are public.
 """
@@ -14,7 +14,7 @@ def set_all(namespace: Namespace) -> None:
     """Set `__all__` of a module: the names of the functions and classes that it defines.
 
     A module calls this in its last line if all of them are public, apart from those with a leading
-    underscore, and are too many to be listed in one line.
+    underscore, and too many to list on one line.
 
     Arguments:
         namespace: `globals()` of the module.
@@ -33,7 +33,7 @@ def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
 
     Arguments:
         namespace: `globals()` of the facade.
-        modules: modules that are public; others are not, as private names are not.
+        modules: the names of modules that are public; other modules and private names are not.
     """
     namespace["__all__"] = sorted(
         name

@@ -1,7 +1,7 @@
 """The tracers of this library: those of the stages, with the methods of arrays.
 
-A trace asks the types of numbers in force of which class it makes its tracers. Those of this
-library answer with a subclass that is one of `Tracer`, too; `minijax.numpy` gives that its methods.
+A trace gets the class of its tracers from the current number types. Those of this library return a
+subclass that also derives from `Tracer`, which gets its methods from `minijax.numpy`.
 """
 
 from functools import cache

@@ -1,9 +1,9 @@
-"""Names of the axes that `vmap` maps over, by which collectives ask for them.
+"""Names of the axes that `vmap` maps over, for collectives.
 
-An axis is known by an array: for each example its own index. A collective takes it as an operand,
-so that whichever trace finds that operand to be one of a batch is the one whose axis is meant.
-Nothing else has to know of names: the operand goes into jitted functions, loops and branches as
-anything that is closed over does.
+An array represents the axis: the index of each example. A collective takes it as an operand, so the
+trace in which that operand is batched is the one whose axis is meant. Nothing else has to know
+about names: the operand enters jitted functions, loops and branches like any other closed-over
+value.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -24,11 +24,11 @@ from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, vmap_flat
 
 @dataclass(frozen=True)
 class MappedAxis:
-    """An axis that is mapped over, for functions that are mapped when a rule needs them.
+    """A mapped axis, for functions that are mapped later, when a rule needs them.
 
     Attributes:
         names: the names of the axis, each with its size.
-        trace: the one that maps over it, where functions may have closed over its values.
+        trace: the trace that maps over it, if functions may have closed over its values.
     """
 
     names: Mapping[Hashable, int]
@@ -74,7 +74,7 @@ def require_hashable(name: Hashable) -> None:
 
 
 def axis_of(name: Hashable) -> tuple[Any, int]:
-    """The index, along the axis of that name, of the example that is computed, and their number.
+    """The index of the current example along the axis of that name, and the size of the axis.
 
     Raises:
         UnboundAxisError: there is no such axis here.
@@ -96,7 +96,7 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
     """The mapped axis of the trace whose rule is running.
 
-    A rule runs where that trace does not: its own axis is the one that is out of sight.
+    A rule runs outside of that trace, so the trace's own axis is the one not in scope.
     """
     here = current_trace()
     names = {
@@ -115,10 +115,10 @@ def map_flat(
     axis: MappedAxis,
     out_dims: list[BatchDim] | None = None,
 ) -> list[Any]:
-    """`vmap_flat` of a function that may ask for the axis by its names.
+    """`vmap_flat` of a function that may use the names of the axis.
 
-    The results have examples along their first axis. Where a list `out_dims` is given they are
-    left as they are, and it is filled with where their examples lie.
+    The results have the batch axis first. If a list `out_dims` is given, they are left as they are,
+    and their batch axes are appended to it.
     """
 
     def with_names(*args: Any) -> list[Any]:
@@ -140,7 +140,7 @@ def _resume(
 ) -> tuple[list[Any], list[BatchDim]]:
     """`vmap_flat` in the current trace: `f` may close over that trace's tracers.
 
-    It goes on above the current trace, which may lie below the one it had begun above.
+    It continues above the current trace, which may be below the one on which it began.
     """
     began_above = trace.parent
     trace.parent = current_trace()

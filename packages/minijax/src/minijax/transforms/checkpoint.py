@@ -71,19 +71,19 @@ def checkpoint(
 ) -> Callable[..., Any]:
     """Make reverse mode keep the arguments of `fun` and recompute intermediate values.
 
-    Gradients are the same. They take less memory, and more time, because `fun` runs once more
-    when its cotangents are there.
+    Gradients are the same. They take less memory, and more time, because `fun` runs again when its
+    cotangents arrive.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        prevent_cse: whether to keep XLA from noticing that something is computed twice, and
-            keeping it after all. Of a `scan` over layers it would notice nothing anyway. Where
-            some arguments only are marked, by a tuple, none is noticed.
-        policy: which results of primitives are kept; none by default. One of
+        prevent_cse: whether to keep XLA from eliminating the recomputation as a common
+            subexpression. It is not needed in a `scan` over layers. A tuple that marks only some
+            arguments has the same effect as True.
+        policy: selects the results of primitives to keep; none by default. One of
             `checkpoint_policies`, or a function of a primitive, the types of its operands, and its
             parameters.
         static_argnums: positions of arguments that are not arrays but Python values.
-        static_argnames: names of such arguments, where they are given by name.
+        static_argnames: names of such arguments, if they are passed by name.
 
     Returns:
         A function of the same arguments.
@@ -139,7 +139,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Arguments:
         x: an array or a pytree of arrays.
-        name: the name, which `checkpoint_policies.save_only_these_names` and the like take.
+        name: the name, for `checkpoint_policies.save_only_these_names` and the like.
 
     Returns:
         `x`. The name changes no value.
@@ -186,11 +186,11 @@ def _lower(
     again: bool,
     **params: Any,
 ) -> list[Value]:
-    """Lower recomputation as the branch of a choice that XLA cannot foresee.
+    """Lower recomputation as a branch that XLA cannot predict.
 
-    So it waits for all of its operands, the cotangents among them, and is not merged with what
-    was computed before. A barrier would say the same, but XLA for CPUs drops barriers before it
-    merges.
+    So it waits for all of its operands, including the cotangents, and is not merged with the
+    earlier computation. A barrier would do the same, but XLA for CPUs drops barriers before it
+    eliminates common subexpressions.
     """
     if not (again and prevent_cse and out_avals):
         return call_text(b, jaxpr, "checkpoint", args)
@@ -228,8 +228,8 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
 class _Halves(NamedTuple):
     """The known half of a program, and the unknown half, which recomputes unsaved values.
 
-    `known` returns the known results and then what is kept. `waiting`, a set of parameters, takes
-    what is kept, then some of the known arguments, then the unknown ones.
+    `known` returns the known results and then the saved values. `waiting`, a set of parameters,
+    takes the saved values, then some of the known arguments, then the unknown ones.
     """
 
     known: Jaxpr

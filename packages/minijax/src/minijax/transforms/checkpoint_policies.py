@@ -26,7 +26,7 @@ declare(
 def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
     """Keep everything, as without `checkpoint`.
 
-    How often the program of a gradient has a product, and how often a sine:
+    The numbers of products and sines in the program of a gradient:
 
     >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
     >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.everything_saveable)
@@ -40,7 +40,7 @@ def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) 
 def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
     """Keep only the arguments, as without a policy.
 
-    How often the program of a gradient has a product, and how often a sine:
+    The numbers of products and sines in the program of a gradient:
 
     >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
     >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.nothing_saveable)
@@ -54,7 +54,7 @@ def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> 
 def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
     """Keep matrix products, which take most of the time and little of the memory.
 
-    How often the program of a gradient has a product, and how often a sine:
+    The numbers of products and sines in the program of a gradient:
 
     >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
     >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.dots_saveable)
@@ -70,7 +70,7 @@ def dots_with_no_batch_dims_saveable(
 ) -> bool:
     """Keep matrix products without batch axes.
 
-    How often the program of a gradient has a product, and how often a sine:
+    The numbers of products and sines in the program of a gradient:
 
     >>> f = lambda w, x: jnp.sum(jnp.sin(minijax.vmap(jnp.dot)(w, x)) ** 2)
     >>> policy = minijax.checkpoint_policies.dots_with_no_batch_dims_saveable
@@ -88,7 +88,7 @@ def dots_with_no_batch_dims_saveable(
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Keep the values that `checkpoint_name` gave one of these names.
 
-    How often the program of a gradient has either logarithm:
+    The numbers of both logarithms in the program of a gradient:
 
     >>> from minijax.ad_checkpoint import checkpoint_name
     >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
@@ -104,7 +104,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Keep the values with a name other than these.
 
-    How often the program of a gradient has either logarithm:
+    The numbers of both logarithms in the program of a gradient:
 
     >>> from minijax.ad_checkpoint import checkpoint_name
     >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
@@ -120,7 +120,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Keep all values except those with one of these names.
 
-    How often the program of a gradient has either logarithm:
+    The numbers of both logarithms in the program of a gradient:
 
     >>> from minijax.ad_checkpoint import checkpoint_name
     >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
@@ -136,7 +136,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep the values that either policy keeps.
 
-    How often the program of a gradient has a product, and how often a sine:
+    The numbers of products and sines in the program of a gradient:
 
     >>> from minijax.ad_checkpoint import checkpoint_name
     >>> policies = minijax.checkpoint_policies

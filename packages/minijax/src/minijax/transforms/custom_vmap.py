@@ -63,8 +63,8 @@ custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 class custom_vmap:
     """Decorator: a function with its own rule for `vmap`.
 
-    Everything else is made of the function. The derivative of what `vmap` makes of it is that of
-    the rule; a gradient that `vmap` maps is that of the function.
+    All other transformations use the function. The derivative of its `vmap` is that of the rule;
+    the `vmap` of its gradient uses the gradient of the function.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -95,10 +95,10 @@ class custom_vmap:
         """Define the rule.
 
         Arguments:
-            vmap_rule: function of the number of examples, a list that says for each argument, or
-                each array of its pytree, whether it is a batch, and the arguments. Examples lie
-                along the first axis of a batch. It returns the result and, in a pytree of the
-                same structure, which parts of it are batches.
+            vmap_rule: function of the axis size, a list of flags that say for each argument, or
+                each array of its pytree, whether it is batched, and the arguments. Batch axes come
+                first. It returns the result and, in a pytree of the same structure, flags of its
+                batched parts.
 
         Returns:
             `vmap_rule`, so that this is a decorator.

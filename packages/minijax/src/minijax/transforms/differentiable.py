@@ -56,7 +56,7 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
 def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> None:
     """Raise an error if a leaf of the result of `fun` has no derivative by reverse mode.
 
-    Unless the function is holomorphic, a cotangent 1 tells only half of a complex derivative.
+    Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
     """
     require_inexact_results(caller, fun, result)
     for path, leaf in tree_flatten_with_path(result)[0]:

@@ -1,7 +1,7 @@
 """The transformations of stages 2 and 4, made to take and return Arrays.
 
-A stage leaves to numpy what is given to it by numpy. Here arguments that are differentiated or
-mapped are brought to the device first, and what comes out is an Array, as in JAX.
+A stage evaluates numpy arrays with numpy. Here arguments to differentiate or map are moved to the
+device first, and results are Arrays, as in JAX.
 """
 
 import functools
@@ -89,22 +89,22 @@ def grad(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
-        has_aux: whether `fun` returns a pair of which only the first is differentiated.
-        holomorphic: whether `fun` is a complex function of complex arguments that has a complex
-            derivative; that is what is returned.
+        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        holomorphic: whether `fun` is a holomorphic function of complex arguments, whose complex
+            derivative is returned.
         allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
         and dtypes of the argument; a tuple of gradients if `argnums` is a sequence. With `has_aux`,
-        a pair of that and the second part of what `fun` returns.
+        a pair of that and the second part of the result of `fun`.
 
     Raises:
         NonScalarGradientError: the result of `fun` is not a scalar.
-        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an
-            integer, unless the options say otherwise.
-        ComplexGradientError: the result is complex and the options do not say so, or they do
-            and something is not complex.
+        IntegerGradientError: the result, or a leaf of an argument to differentiate, is an integer,
+            unless an option allows it.
+        ComplexGradientError: the result is complex without `holomorphic`, or not everything is
+            complex with it.
 
     The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
     df/dx - i df/dy, the conjugate of the direction in which f grows.
@@ -177,18 +177,18 @@ def vjp(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
-        has_aux: whether `fun` returns a pair of which only the first is differentiated.
+        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
-        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the
-        second part of what `fun` returns comes third.
+        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the second
+        part of the result of `fun` comes third.
 
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result.
 
-    The linear function that is returned is a pytree of the residuals that it holds, so that it can
-    be a result, or an argument, of other functions that are transformed.
+    The returned linear function is a pytree of its residuals, so it can be a result, or an
+    argument, of other transformed functions.
 
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -221,8 +221,8 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     Raises:
         TypeError: structure, shape or dtype of `tangents` does not match `primals`.
 
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned.
+    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    is returned last.
 
     >>> f = lambda x, y: x * jnp.exp(y)
     >>> minijax.jvp(f, (3.0, 0.0), (1.0, 10.0))
@@ -245,11 +245,11 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
         The result of `fun`, and a function from tangents of the arguments to the tangent of
         the result, which does not evaluate `fun` again.
 
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned.
+    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    is returned last.
 
-    The linear function that is returned is a pytree of the residuals that it holds, so that it can
-    be a result, or an argument, of other functions that are transformed.
+    The returned linear function is a pytree of its residuals, so it can be a result, or an
+    argument, of other transformed functions.
 
     >>> out, push_forward = minijax.linearize(lambda x: x**3, jnp.float32(2))
     >>> out, push_forward(jnp.float32(1)), push_forward(jnp.float32(0.5))
@@ -280,8 +280,8 @@ def linear_transpose(
         NonlinearError: when the result is called, `fun` proves not to be linear.
         TypeError: a cotangent does not match the result, or some but not all are integers.
 
-    The linear function that is returned is a pytree of the residuals that it holds, so that it can
-    be a result, or an argument, of other functions that are transformed.
+    The returned linear function is a pytree of its residuals, so it can be a result, or an
+    argument, of other transformed functions.
 
     >>> moving_sums = lambda x: x[:-1] + x[1:]
     >>> transposed = minijax.linear_transpose(moving_sums, jnp.zeros(4))
@@ -333,10 +333,10 @@ def vmap(
             axis), an argument or a result has no such axis, or nothing is mapped.
         TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
 
-    With `axis_name`, the function that is mapped can ask for the axis by that name: collectives
-    such as `lax.psum` combine the examples. `spmd_axis_name` says how to place them on several
-    devices; here there is one. With `sum_match`, a result that differs between examples is summed
-    over them where `out_axes` is None.
+    With `axis_name`, the mapped function can refer to the axis by that name: collectives such as
+    `lax.psum` combine the examples. `spmd_axis_name` is for several devices; here there is one.
+    With `sum_match`, a result that differs between examples is summed over them where `out_axes` is
+    None.
 
     >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
     >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
@@ -407,8 +407,8 @@ def jacfwd(
         TypeError: an argument to differentiate has an integer or boolean leaf.
         ValueError: the arguments to differentiate have no leaves, or do not exist.
 
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned.
+    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    is returned last.
 
     Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
 
@@ -442,8 +442,8 @@ def jacrev(
     Raises:
         TypeError: an argument to differentiate is integer or boolean, or a result is not real.
 
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned.
+    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    is returned last.
 
     >>> f = lambda p: p["a"] * p["b"]
     >>> minijax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
@@ -463,13 +463,13 @@ def hessian(
 ) -> Function:
     """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
 
-    With `has_aux`, `fun` returns a pair of which only the first is differentiated; the second
-    comes last in what is returned.
+    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    is returned last.
 
     Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
 
-    The arguments and errors are those of `jacfwd`. In the result the structure and shape of the
-    argument stand twice: the gradient of a function of `n` numbers has an `n` by `n` Jacobian.
+    The arguments and errors are those of `jacfwd`. The result has the structure and shape of the
+    argument twice: the gradient of a function of `n` numbers has an `n` by `n` Jacobian.
 
     >>> minijax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))
     Array([[6., 2.],

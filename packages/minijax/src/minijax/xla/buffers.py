@@ -34,7 +34,8 @@ def nbytes(buffer: Buffer) -> int:
 def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any:
     """A DLPack capsule that shares the buffer's memory, for `__dlpack__`. Consumers must not write.
 
-    `max_version` is the newest DLPack version that the consumer knows, None one before 1.0.
+    `max_version` is the newest DLPack version that the consumer supports; None means one before
+    1.0.
     """
     block(buffer)
     export = get_backend().jaxlib.buffer_to_dlpack_managed_tensor

@@ -17,8 +17,8 @@ CALL_TARGET = "xla_ffi_python_cpu_callback"
 class CallingExecutable(Executable):
     """A compiled program that calls Python functions.
 
-    It is done when `execute` returns. So what one program does comes before what the next one
-    does, and no function is called from a thread that nobody waits for.
+    It is done when `execute` returns. So the effects of one program precede those of the next, and
+    no function is called from a thread that nothing waits for.
     """
 
     def __init__(self, *parts: Any, raised: list[BaseException]) -> None:
@@ -29,8 +29,8 @@ class CallingExecutable(Executable):
         """Run the program.
 
         Raises:
-            ExecutionError: a function that it calls raised an exception, which is the cause; or
-                for the reasons that other programs have.
+            ExecutionError: a callback raised an exception, which is the cause; or as for other
+                programs.
         """
         for buffer in buffers:
             with suppress(RuntimeError):  # which the launch says better
@@ -56,8 +56,8 @@ def compile_calling(
 
     Arguments:
         text: a StableHLO module; a custom call of `CALL_TARGET` names a function by its number.
-        functions: take numpy arrays, and return a tuple of such, as the text declares them.
-        out_avals, options: as in `compile`.
+        functions: functions of numpy arrays that return a tuple of these, as declared in the text.
+        out_avals, options: as for `compile`.
 
     Raises:
         CompileError: XLA rejects the text or an option.
@@ -99,7 +99,7 @@ def _parsed(text: str) -> Any:
 def callback_error(module: str, cause: BaseException) -> BaseException:
     """The error for a program during which a Python function raised `cause`.
 
-    What is no error, as when the user interrupts, is passed on as it is.
+    Exceptions that are not errors, such as an interrupt, are passed on unchanged.
     """
     if not isinstance(cause, Exception):
         return cause

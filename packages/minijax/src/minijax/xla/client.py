@@ -38,9 +38,7 @@ def pytree_registry() -> Any:
 
 
 def fingerprint() -> tuple[str, ...]:
-    """Return jaxlib's description of itself and its devices, as far as compiled programs depend on
-    it.
-    """
+    """Return jaxlib's description of itself and its devices, as it affects compiled programs."""
     backend = get_backend()
     topology = backend.jaxlib.get_topology_for_devices([backend.device])
     return (jaxlib_version(), str(backend.client.platform_version), str(topology.fingerprint()))

@@ -12,7 +12,7 @@ _CALLS = ("@lapack_", "@tridiagonal_solve_")  # the routines, as the text of a p
 def register_lapack(text: str) -> None:
     """Register LAPACK's routines with XLA if a program calls one; only the first time.
 
-    They are scipy's, which jaxlib requires, and whose import takes longer than all the rest.
+    They are scipy's, which jaxlib requires, and whose import takes longer than everything else.
     Registering twice, as JAX may, does no harm.
 
     Arguments:

@@ -12,11 +12,11 @@ _LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
 
 
 def _without_avx512(match: re.Match[bytes]) -> bytes:
-    """A list in which AVX-512 has the sign of an ability that is not used.
+    """A feature list in which AVX-512 is marked as not used.
 
-    jaxlib before 0.11 takes preferences that go with AVX-512 for abilities, misses them in the
-    processor, and logs two long errors for every program that it loads. The list serves only
-    this comparison, for the machine code is made; whether it suits, `fingerprint` says.
+    jaxlib before 0.11 mistakes preferences that go with AVX-512 for features, does not find them in
+    the processor, and logs two long errors for every program that it loads. The list affects only
+    this comparison, since the machine code exists already; `fingerprint` checks whether it suits.
     """
     return match[0].replace(b"+avx512", b"-avx512").replace(b"+prefer-no-", b"-prefer-no-")
 
@@ -42,7 +42,7 @@ def executor_of_one(
 def cost_analysis(program: Executable | str) -> dict[str, float]:
     """XLA's estimates for one execution: "flops", "bytes accessed", and finer ones.
 
-    Those for a StableHLO module are of what is written, before any optimisation.
+    For a StableHLO module they describe the text, before any optimization.
     """
     if isinstance(program, Executable):
         return dict(program.loaded.cost_analysis())
@@ -62,7 +62,7 @@ def serialize(executable: Executable) -> bytes:
     """The compiled program, for `deserialize` in a process of the same `fingerprint`.
 
     Raises:
-        RuntimeError: XLA cannot write such a program down, or it calls functions of this process.
+        RuntimeError: XLA cannot serialize such a program, or it calls functions of this process.
     """
     if type(executable) is not Executable:
         raise RuntimeError("a program that calls functions of this process cannot leave it")
@@ -75,15 +75,15 @@ def deserialize(
 ) -> Executable:
     """Load a compiled program from the result of `serialize`.
 
-    The data are machine code, which XLA trusts: whoever wrote them can do what this process can,
-    and damaged data can end it.
+    The data are machine code, which XLA trusts: their author can do what this process can, and
+    damaged data can crash it.
 
     Arguments:
-        data: what `serialize` gave, under the same `fingerprint`.
+        data: the result of `serialize`, under the same `fingerprint`.
         out_avals, options: those with which the program was compiled.
 
     Raises:
-        RuntimeError: XLA finds that these are no data of its own.
+        RuntimeError: XLA does not recognize the data.
     """
     backend = get_backend()
     loaded = backend.client.deserialize_executable(

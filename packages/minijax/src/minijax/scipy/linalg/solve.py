@@ -110,14 +110,14 @@ def solve_triangular(
     """The solutions x of `a @ x = b` for triangular matrices `a`.
 
     Arguments:
-        a: the matrices, of which one triangle is looked at.
+        a: the matrices, of which only one triangle is read.
         b: vectors, or matrices whose columns are right-hand sides.
-        trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for it conjugated.
+        trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for the conjugate transpose.
         lower: whether the triangle is the lower one.
         unit_diagonal: whether to assume that the diagonal of `a` is ones.
 
     Raises:
-        ValueError: there is no such `trans`, or the rows of `b` are not those of `a`.
+        ValueError: there is no such `trans`, or `a` and `b` differ in their numbers of rows.
 
     >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0])
     >>> minijax.scipy.linalg.solve_triangular(a, b, lower=True)
@@ -154,7 +154,7 @@ def solve(
 ) -> Any:
     """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos".
 
-    With "pos", one triangle of `a` is looked at: the upper one, or the lower one with `lower`.
+    With "pos", only one triangle of `a` is read: the upper one, or the lower one with `lower`.
 
     >>> minijax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)

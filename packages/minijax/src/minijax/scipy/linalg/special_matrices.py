@@ -98,13 +98,13 @@ def circulant(c: Any) -> Any:
 
 @operation
 def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with `c` as its first column, `r` as its last row, but for the number both share.
+    """The Hankel matrix with `c` as its first column, and `r` as its last row.
 
-    Each diagonal from the right to the left holds one number. Axes before the last are batch axes.
+    Each antidiagonal holds one number; the corner is that of `c`. Axes before the last are batch axes.
 
     Arguments:
         c: the first column.
-        r: the last row, whose first number is not looked at; zeros if not given.
+        r: the last row, whose first number is ignored; zeros by default.
 
     Raises:
         ValueError: `c` or `r` has no axis.
@@ -133,7 +133,7 @@ def companion(a: Any) -> Any:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
     Arguments:
-        a: the coefficients, that of the highest power first. Axes before the last are batch axes.
+        a: the coefficients, highest power first. Axes before the last are batch axes.
 
     Raises:
         ValueError: there are fewer than two coefficients.
@@ -169,8 +169,8 @@ def leslie(f: Any, s: Any) -> Any:
     """The Leslie matrix, which maps a population by age to that of the next year.
 
     Arguments:
-        f: for each age how many are born by one, the first row.
-        s: for each age but the last, which part survives it, below the diagonal.
+        f: the fecundity at each age, the first row.
+        s: the survival rate at each age but the last, below the diagonal.
 
     Raises:
         ValueError: there are fewer than two ages, or `s` is not one shorter than `f`.
@@ -210,11 +210,11 @@ def _size(caller: str, n: Any, least: int = 0) -> int:
 
 @operation(static=("n", "scale", "dtype"))
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
-    """The matrix by which to multiply `n` numbers for their discrete Fourier transform.
+    """The matrix of the discrete Fourier transform of `n` numbers.
 
     Arguments:
         n: the size.
-        scale: what it is divided by: None, "sqrtn" the root of `n`, or "n".
+        scale: the divisor: None, "sqrtn" for the root of `n`, or "n".
         dtype: a complex dtype; the default one if not given.
 
     Raises:
@@ -247,7 +247,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
     Arguments:
         n: the size, a power of 2.
-        dtype: of the result; the default int if not given.
+        dtype: the dtype of the result; the default int dtype if not given.
 
     Raises:
         ValueError: `n` is not a power of 2.
@@ -307,7 +307,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
 
     Arguments:
         n: the size.
-        kind: "symmetric", also if not given, with `i + j` over `i`; "lower" with `i` over `j`, and
+        kind: "symmetric" (by default), with `i + j` over `i`; "lower", with `i` over `j`; or
             "upper", its transpose.
 
     Raises:

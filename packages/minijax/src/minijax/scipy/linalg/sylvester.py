@@ -16,14 +16,13 @@ from minijax_stage2 import typeof
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
     """The solutions X of `A @ X + X @ B = C`.
 
-    Where an eigenvalue of `A` and one of `-B` are the same, there is no one solution, and the
-    result is not a number.
+    If `A` and `-B` share an eigenvalue, there is no unique solution, and the result is NaN.
 
     Arguments:
         A, B: square matrices.
         C: matrices with as many rows as `A` and as many columns as `B`.
         method: "schur" or "eigen", which needs matrices that have all their eigenvectors.
-        tol: how far apart eigenvalues have to be.
+        tol: the minimum distance of eigenvalues.
 
     Raises:
         ValueError: there is no such `method`, or the shapes do not fit.

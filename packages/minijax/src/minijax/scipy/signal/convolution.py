@@ -1,7 +1,7 @@
 """Convolutions and correlations.
 
-What convolutions and correlations have in common: `mode` is "full" for all sums; "same" for as
-many as the first array has elements; "valid" for those where one array lies within the other.
+Common arguments: `mode` is "full" for all sums; "same" for as many as the first array has elements;
+"valid" for those in which one array lies within the other.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionL
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Any:
     """The convolution, a product of Fourier transforms, along `axes`, or all axes if None.
 
-    Floats of 16 bits are transformed in 32.
+    16-bit floats are transformed in 32 bits.
 
     Raises:
         ValueError: there is no such `mode`, or the shapes do not fit.
@@ -128,7 +128,7 @@ def convolve(
         in1, in2: the arrays, with as many axes.
         mode: "full", "same" or "valid".
         method: "auto", "direct" for the sums, or "fft" for `fftconvolve`.
-        precision: how exactly to compute the sums.
+        precision: the precision of the sums.
 
     Raises:
         ValueError: there is no such `mode` or `method`, or the shapes do not fit.
@@ -173,7 +173,7 @@ def convolve2d(
     """The convolution of two matrices.
 
     Raises:
-        NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
+        NotImplementedError: `boundary` or `fillvalue` ask for anything but zeros outside.
         ValueError: an argument is not a matrix.
 
     >>> minijax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.array([[1.0, 10.0]]))
@@ -203,7 +203,7 @@ def correlate2d(
     """The correlation of two matrices: `convolve2d` with `in2` in reverse order and conjugated.
 
     Raises:
-        NotImplementedError: `boundary` or `fillvalue` say that there is anything but 0 outside.
+        NotImplementedError: `boundary` or `fillvalue` ask for anything but zeros outside.
         ValueError: an argument is not a matrix.
 
     >>> print(correlate2d(jnp.arange(3.0)[None], jnp.array([[0.0, 1.0]]), mode="valid"))

@@ -1,7 +1,7 @@
-"""Segments: signals cut into pieces that overlap, for `stft` and `welch`.
+"""Segments: signals cut into overlapping pieces, for `stft` and `welch`.
 
-A segment has `nperseg` samples, `noverlap` of which are those of the next one too. Each is weighed
-by a window and transformed by Fourier, with zeros after it if `nfft` is larger.
+A segment has `nperseg` samples, `noverlap` of which it shares with the next one. Each is multiplied
+by a window and Fourier transformed, padded with zeros if `nfft` is larger.
 """
 
 from collections.abc import Callable, Sequence
@@ -115,13 +115,13 @@ def detrend(
     bp: int | Sequence[int] | np.ndarray[Any, Any] = 0,
     overwrite_data: None = None,
 ) -> Any:
-    """A signal without the straight line that is nearest to it, or without its mean.
+    """A signal minus its least-squares line, or minus its mean.
 
     Arguments:
         data: the signals.
         axis: the axis of their samples.
         type: "linear", or "constant" for the mean.
-        bp: where pieces begin, each of which has a line of its own.
+        bp: the beginnings of pieces, each with its own line.
         overwrite_data: must be None.
 
     Raises:

@@ -48,23 +48,23 @@ def stft(
 
     Arguments:
         x: the signals.
-        fs: how many samples there are in a unit of time.
-        window: what segments are weighed by: an array of `nperseg` numbers; a name, such as
-            "hann" or "hamming"; or a tuple of a name and parameters, such as ("kaiser", 8.0).
-        nperseg: how many samples a segment has.
-        noverlap: how many of them the next one has too; half of them if not given.
-        nfft: how many samples are transformed, with zeros after those of the segment.
-        detrend: what is taken away from each segment: "constant" its mean, "linear" a line, False
-            nothing; or a function of segments, whose samples are in the last axis.
-        return_onesided: whether negative frequencies are left out, which real signals need not.
-        boundary: how signals go on for half a segment at both ends: "even", "odd", "constant",
-            "zeros", or None, not at all.
-        padded: whether zeros make the last segment a whole one, rather than it being left out.
+        fs: the sampling rate.
+        window: the window of segments: an array of `nperseg` numbers; a name, such as "hann" or
+            "hamming"; or a tuple of a name and parameters, such as ("kaiser", 8.0).
+        nperseg: the number of samples of a segment.
+        noverlap: the number of samples shared with the next segment; half of them by default.
+        nfft: the number of samples to transform, padded with zeros.
+        detrend: the trend to subtract from each segment: "constant" for its mean, "linear" for a
+            line, False for nothing; or a function of segments, whose samples are in the last axis.
+        return_onesided: whether to omit negative frequencies, which are redundant for real signals.
+        boundary: the extension of signals by half a segment at both ends: "even", "odd",
+            "constant", "zeros", or None.
+        padded: whether to pad an incomplete last segment with zeros instead of dropping it.
         axis: the axis of samples.
 
     Returns:
-        The frequencies, the times of the middles of segments, and the transforms: frequencies
-        stand in the place of samples, times in a last axis.
+        The frequencies, the times of the centers of segments, and the transforms: the frequency
+        axis replaces that of samples, and the time axis is last.
 
     Raises:
         ValueError: there is no such window or boundary, or the sizes do not fit.
@@ -137,19 +137,19 @@ def istft(
 
     Arguments:
         Zxx: the transforms.
-        fs, window, noverlap: as of `stft`.
-        nperseg: how many samples a segment has; if not given, what `Zxx` has room for.
-        nfft: how many samples were transformed; if not given, as many as an even `nperseg`.
-        input_onesided: whether negative frequencies were left out.
+        fs, window, noverlap: as for `stft`.
+        nperseg: the number of samples of a segment; by default from the size of `Zxx`.
+        nfft: the number of samples transformed; by default that of an even `nperseg`.
+        input_onesided: whether negative frequencies were omitted.
         boundary: whether half a segment was added at both ends.
         time_axis: the axis of segments.
-        freq_axis: the axis of frequencies, in whose place the samples stand.
+        freq_axis: the axis of frequencies, which samples replace.
 
     Returns:
         The times of the samples, and the signals.
 
     Raises:
-        ValueError: there is no such window, or the sizes do not fit.
+        ValueError: there is no such window, or the sizes do not match.
 
     >>> x = jnp.sin(jnp.arange(64.0))
     >>> _, _, transforms = stft(x, nperseg=16)

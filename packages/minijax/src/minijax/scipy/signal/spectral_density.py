@@ -43,16 +43,16 @@ def csd(
 
     Arguments:
         x: the signals.
-        y: the other signals, which broadcast to `x`; where they are shorter along `axis`, zeros
-            follow. None means `x` itself, whose spectral density is real.
-        fs, window, noverlap, nfft, detrend, return_onesided, axis: as of `stft`.
-        nperseg: how many samples a segment has; as many as the window, if that is an array, or
-            else 256.
-        scaling: "density" for powers in a unit of frequency, "spectrum" for powers.
-        average: "mean" or "median", of what segments have.
+        y: the other signals, which broadcast to `x`; if shorter along `axis`, they are padded with
+            zeros. None means `x` itself, whose spectral density is real.
+        fs, window, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+        nperseg: the number of samples of a segment; by default the size of the window, if that is
+            an array, or else 256.
+        scaling: "density" for power per unit of frequency, "spectrum" for power.
+        average: "mean" or "median", over segments.
 
     Returns:
-        The frequencies and the densities, which stand in the place of samples.
+        The frequencies, and the densities, which replace the samples.
 
     Raises:
         ValueError: there is no such window, scaling or average, or the shapes do not fit.
@@ -95,7 +95,7 @@ def welch(
 ) -> tuple[Any, Any]:
     """The spectral density of signals, by Welch's method: the average over their segments.
 
-    Arguments, results and errors are those of `csd`, of one signal.
+    Arguments, results and errors are those of `csd`, with one signal.
 
     >>> frequencies, densities = welch(jnp.sin(jnp.arange(64.0)), nperseg=16)
     >>> print(frequencies[jnp.argmax(densities)])

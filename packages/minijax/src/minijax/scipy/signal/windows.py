@@ -1,7 +1,6 @@
 """The windows that `minijax.scipy.signal` knows by name, as scipy has them: for Fourier transforms.
 
-Such a window is periodic: what would be its last number is the first one of its next period, and
-is left out.
+Such a window is periodic: its last sample would be the first of the next period, and is left out.
 """
 
 import math
@@ -78,8 +77,8 @@ def window_of(caller: str, window: Any, size: int | None, longest: int) -> Any:
     Arguments:
         caller: the function that an error names.
         window: a name, a pair or longer tuple of a name and parameters, or an array.
-        size: how many numbers it has; if not given, as many as the array, or 256.
-        longest: how many a window by name has at most.
+        size: its size; by default that of the array, or 256.
+        longest: the maximum size of a window given by name.
 
     Raises:
         ValueError: there is no such window, or it has another size.

@@ -133,17 +133,17 @@ def cg(
 ) -> tuple[Any, None]:
     """Solve `A x = b` for a symmetric positive definite `A` with conjugate gradients.
 
-    A derivative is that of the equation: another solution of such equations, whatever the number
+    The derivative is that of the equation, a solution of another such system, whatever the number
     of steps.
 
     Arguments:
         A: a square matrix, or a linear function of arrays like `b`.
         b: an array or a pytree of arrays.
-        x0: where to start; zero if None.
-        tol: the residual may be as large as `b` times this,
-        atol: or as large as this.
-        maxiter: the number of steps at most; if None, ten times as many as numbers.
-        M: an approximate inverse of `A`, a matrix or a function, which makes it faster.
+        x0: the starting point; zero if None.
+        tol: the tolerance of the residual relative to `b`,
+        atol: or the absolute one, whichever is larger.
+        maxiter: the maximum number of steps; if None, ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of `A`; a matrix or a function.
 
     Returns:
         The solution, and None.

@@ -1,4 +1,4 @@
-"""Linear equations solved step by step, by products with the matrix only.
+"""Iterative solvers of linear systems, which use only products with the matrix.
 
 In each function `A` is a square matrix, or a linear function from arrays like `b` to arrays like
 `b`; `b` is an array or a pytree of arrays, and so is the solution.

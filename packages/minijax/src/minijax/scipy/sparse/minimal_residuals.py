@@ -44,9 +44,7 @@ def _combined(basis: Any, numbers: Any) -> Any:
 
 
 def _orthogonal(basis: Any, x: Any) -> tuple[Any, Any]:
-    """Orthogonalize `x` against the basis; return the rest and the coefficients. Done twice, it is
-    exact.
-    """
+    """Orthogonalize `x` against the basis, twice; return the remainder and the coefficients."""
     total: Any = 0
     for _ in range(2):
         products = tree_map(
@@ -62,10 +60,10 @@ def _orthogonal(basis: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _extended(k: Any, matvec: Matvec, M: Matvec, basis: Any, rows: Any) -> tuple[Any, Any, Any]:
-    """The basis with one more vector, the image of the last one; its parts are a row.
+    """The basis extended by the image of its last vector, whose coefficients form a row.
 
     Returns:
-        The basis, the rows, and whether there is nothing new in the image.
+        The basis, the rows, and whether the image lies in the span of the basis.
     """
     image = M(matvec(tree_map(lambda leaf: leaf[..., k], basis)))
     length = norm(image)
@@ -171,17 +169,17 @@ def gmres(
     Arguments:
         A: a square matrix, or a linear function of arrays like `b`.
         b: an array or a pytree of arrays.
-        x0: where to start; zero if None.
-        tol: the residual may be as large as `b` times this,
-        atol: or as large as this.
-        restart: from how many vectors a solution is made before the method begins anew.
-        maxiter: how often it begins at most; if None, ten times as often as there are numbers.
-        M: an approximate inverse of `A`, a matrix or a function, which makes it faster.
-        solve_method: "batched" to make all vectors and then a solution; "incremental" to look at
+        x0: the starting point; zero if None.
+        tol: the tolerance of the residual relative to `b`,
+        atol: or the absolute one, whichever is larger.
+        restart: the number of basis vectors between restarts.
+        maxiter: the maximum number of restarts; if None, ten times the number of unknowns.
+        M: a preconditioner, an approximate inverse of `A`; a matrix or a function.
+        solve_method: "batched" to compute all vectors and then a solution; "incremental" to check
             the residual after each of them.
 
     Returns:
-        The solution; and 0, or -1 where it is not a number.
+        The solution; and 0, or -1 if it is NaN.
 
     Raises:
         ValueError: `x0` has another structure or other shapes than `b`, or `A` is not square, or

@@ -82,7 +82,7 @@ def as_function(name: str, matrix: Any) -> Matvec:
 
 
 def start_of(name: str, b: Any, x0: Any) -> tuple[Any, Any]:
-    """The right-hand side and the vector to start from, zero if None.
+    """The right-hand side and the starting vector, zero if None.
 
     Raises:
         ValueError: they differ in structure or shapes.

@@ -51,11 +51,11 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     Arguments:
         z: real numbers.
         v: the largest order.
-        n_iter: the order from which they are computed downwards: larger than `v` and, by a
-            quarter at least, than the absolute values of `z`.
+        n_iter: the order from which to recur downwards: larger than `v`, and at least a quarter
+            larger than the absolute values of `z`.
 
     Returns:
-        An array with an axis of the orders in front of those of `z`.
+        An array with a leading axis of orders, before the axes of `z`.
 
     Raises:
         ValueError: `z` is complex.

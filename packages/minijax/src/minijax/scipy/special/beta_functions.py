@@ -71,7 +71,7 @@ def _betaln(a: Any, b: Any) -> Any:
 def _betaln_of_singles(a: Any, b: Any) -> Any:
     """Float64s that were float32s: by the sums of Lanczos, of which only the quotient is left.
 
-    That is of `beta(a + 1, b + 1)`, and the recurrence leads there.
+    They give `beta(a + 1, b + 1)`, from which the recurrence leads to the result.
     """
     is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
     is_inside = lax.bitwise_and(is_positive, lax.lt(lax.max(a, b), math.inf))
@@ -114,8 +114,8 @@ _SHIFT = 10  # from here on these are enough
 def _growth_of_digamma(a: Any, b: Any) -> Any:
     """`digamma(a + b) - digamma(a)` of positive numbers, as a sum of positive parts.
 
-    By the recurrence and the asymptotic series (https://dlmf.nist.gov/5.5.2, 5.11.2), both of which
-    are subtracted term by term.
+    It uses the recurrence and the asymptotic series (https://dlmf.nist.gov/5.5.2, 5.11.2), both
+    subtracted term by term.
     """
     is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
     is_inside = lax.bitwise_and(is_positive, lax.lt(lax.add(a, b), math.inf))

@@ -87,7 +87,7 @@ _TERMS = 24
 def _divergence(p: Any, q: Any) -> Any:
     """By x = (p - q) / (p + q): with log(p / q) = 2 atanh(x), terms that cancel drop out.
 
-    What is left is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
+    The remainder is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
     """
     difference = lax.sub(p, q)
     half = lax.div(lax.mul(difference, 0.5), q)

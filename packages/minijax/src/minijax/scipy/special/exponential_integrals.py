@@ -1,8 +1,8 @@
-"""Integrals of exponentials over the variable.
+"""Exponential integrals.
 
 Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere those of any order are the
 continued fraction of the incomplete gamma function, of which they are special cases
-(https://dlmf.nist.gov/8.19). That of the first order is a factor times its Chebyshev series
+(https://dlmf.nist.gov/8.19). The one of first order is a factor times its Chebyshev series
 (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
 """
 
@@ -30,9 +30,9 @@ def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
     """The sum of a series.
 
     Arguments:
-        next_term: function of how many terms there were before, and of a factor that is handed on
-            from one term to the next; it returns the next factor and the term.
-        first: the first factor. No term is larger than its factor, by which convergence is judged:
+        next_term: function of the number of earlier terms, and of a factor that is passed from term
+            to term; it returns the next factor and the term.
+        first: the first factor. No term is larger than its factor, which decides convergence, since
             a term may be 0.
     """
     epsilon = float(np.finfo(typeof(first).dtype).eps)

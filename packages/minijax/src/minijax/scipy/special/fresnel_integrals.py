@@ -42,7 +42,7 @@ def _quarter_turns(x: Any) -> Any:
     """`x**2` modulo 4, in quarter turns.
 
     The square is the sum of three products without an error, of the upper and the lower half of
-    the digits of `x`. What is larger than all odd numbers has whole turns only.
+    the digits of `x`. Floats too large to be odd have whole turns only.
     """
     x = where(lax.lt(lax.abs(x), 2.0**54), x, 0.0)
     upper = lax.bitcast_convert_type(
@@ -81,9 +81,7 @@ def _near(x: Any, which: int) -> Any:
 
 
 def _far(x: Any, which: int) -> Any:
-    """The difference of the integral from one half: waves, whose sizes are integrals of bell
-    curves.
-    """
+    """The difference from 1/2: waves with integrals of bell curves as amplitudes."""
     scale = lax.mul(math.sqrt(math.pi / 2), x)
     f = g = 0.0
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):

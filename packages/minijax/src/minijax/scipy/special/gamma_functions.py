@@ -72,7 +72,7 @@ def polygamma(n: Any, x: Any) -> Any:
     """The `n`-th derivative of `digamma` at `x`; not differentiable in `n`.
 
     Raises:
-        TypeError: `n` is not of integers.
+        TypeError: `n` is not an integer.
 
     >>> f"{minijax.scipy.special.polygamma(1, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
     ('1.645', '1.645')
@@ -189,7 +189,7 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 @operation
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The incomplete beta function, regularised: it grows from 0 to 1 with `x`.
+    """The regularized incomplete beta function, which grows from 0 to 1 with `x`.
 
     It is differentiable in `x` only.
 
@@ -201,7 +201,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 @operation(static="n")
 def bernoulli(n: int) -> Any:
-    """Bernoulli's numbers from that of 0 to that of `n`.
+    """The Bernoulli numbers 0 to `n`.
 
     Raises:
         ValueError: `n` is negative.

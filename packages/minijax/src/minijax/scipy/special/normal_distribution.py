@@ -143,9 +143,9 @@ def _ratio(polynomials: Sequence[Sequence[float]], x: Any) -> Any:
 
 
 def _ndtri_slope(p: Any) -> Any:
-    """In the middle the inverse of the density; it magnifies an error of `x` by the square of `x`.
+    """In the middle, the inverse of the density, which magnifies errors of `x` by its square.
 
-    In the tails the derivative of the rational function of the root of the logarithm.
+    In the tails, the derivative of the rational function of the root of the logarithm.
     """
     is_middle = lax.le(lax.abs(lax.sub(p, 0.5)), 0.425)
     middle = lax.mul(math.sqrt(2 * math.pi), lax.exp(lax.mul(0.5, lax.square(_ndtri(p)))))
@@ -177,7 +177,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
     Arguments:
         x: real numbers.
-        series_order: must be 3: how many terms of a series are used far from 0.
+        series_order: must be 3: the number of terms of the series used far from 0.
 
     >>> f"{minijax.scipy.special.log_ndtr(-50.0):.2f}", minijax.scipy.special.ndtr(-50.0).item()
     ('-1254.83', 0.0)

@@ -18,7 +18,7 @@ def owens_t(h: Any, a: Any) -> Any:
     """Owen's T: the probability of `X > h` and `0 < Y < a * X`, for two normal variables.
 
     Returns:
-        Floats of the default dtype, also of others.
+        Floats of the default dtype, whatever the dtype of the arguments.
 
     Raises:
         ValueError: an argument is complex.

@@ -1,7 +1,7 @@
-"""Integrals of sines and cosines over the variable.
+"""Sine and cosine integrals.
 
-Near 0 they are power series (https://dlmf.nist.gov/6.6); elsewhere waves whose sizes are Chebyshev
-series (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
+Near 0 they are power series (https://dlmf.nist.gov/6.6); elsewhere waves whose amplitudes are
+Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
 """
 
 import math

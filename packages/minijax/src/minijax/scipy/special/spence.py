@@ -27,7 +27,7 @@ def _spence(x: Any) -> Any:
     """By 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
 
     In minus the logarithm of `x` it is a series of Bernoulli numbers, of which nine suffice between
-    1/2 and 2; what is above goes by `1 / x`, what is below by `1 - x`.
+    1/2 and 2; larger `x` are mapped to `1 / x`, smaller ones to `1 - x`.
     """
     is_positive = lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, math.inf))
     at = where(is_positive, x, 1.0)
@@ -70,7 +70,7 @@ def spence(x: Any) -> Any:
     """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
 
     Raises:
-        TypeError: `x` is not an array of floats of 32 or 64 bits.
+        TypeError: `x` is not an array of 32-bit or 64-bit floats.
 
     >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
     ('-0.822', '-0.822')

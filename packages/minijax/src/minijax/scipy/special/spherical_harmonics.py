@@ -33,11 +33,10 @@ def sph_harm_y(
         theta: polar angles, from 0 to pi.
         phi: azimuths.
         diff_n: must be None.
-        n_max: the largest degree. It has to be given where `n` is traced; of a larger degree the
-            result is not a number.
+        n_max: the largest degree, required if `n` is traced; for a larger degree the result is NaN.
 
     Returns:
-        Complex numbers, of the shape to which all broadcast.
+        Complex numbers, of the broadcast shape of all arguments.
 
     Raises:
         ConcretizationTypeError: `n` is traced, and there is no `n_max`.

@@ -1,6 +1,6 @@
 """The beta distribution with the exponents `a - 1` and `b - 1`.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math

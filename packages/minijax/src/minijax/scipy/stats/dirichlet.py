@@ -22,7 +22,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
         alpha: the concentrations, a vector.
 
     Raises:
-        ValueError: the sizes of `x` and `alpha` do not fit.
+        ValueError: the sizes of `x` and `alpha` do not match.
 
     >>> f"{minijax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1.0, 3.0])):.3f}"
     '0.652'

@@ -1,6 +1,6 @@
-"""Gumbel's distribution, that of the smallest of many numbers.
+"""The Gumbel distribution of the smallest of many numbers.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math

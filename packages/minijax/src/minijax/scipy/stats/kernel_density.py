@@ -50,12 +50,12 @@ class gaussian_kde:
 
     Arguments:
         dataset: the samples, along the last axis; a vector, or a matrix with a row per coordinate.
-        bw_method: how wide the distribution around each sample is: "scott", "silverman", a factor,
-            or a function of this object that returns one. None: "scott".
-        weights: what each sample counts; all the same if None.
+        bw_method: the bandwidth around each sample: "scott", "silverman", a factor, or a function
+            of this object that returns one. None: "scott".
+        weights: the weight of each sample; all equal if None.
 
     Raises:
-        ValueError: there are fewer than two numbers, or the weights do not fit.
+        ValueError: there are fewer than two numbers, or the weights do not match.
         NotImplementedError: the samples are complex.
 
     >>> density = minijax.scipy.stats.gaussian_kde(jnp.array([-1.0, 0.0, 1.0]))

@@ -1,6 +1,6 @@
-"""Laplace's distribution: exponential to both sides.
+"""The Laplace distribution: exponential on both sides.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """The logistic distribution.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 from typing import Any

@@ -18,9 +18,9 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
     """The logarithm of the probability of `x`.
 
     Arguments:
-        x: how often each face shows, integers along the last axis.
-        n: the number of dice, an integer.
-        p: the probabilities of the faces.
+        x: the count of each outcome, integers along the last axis.
+        n: the number of trials, an integer.
+        p: the probabilities of the outcomes.
 
     Raises:
         ValueError: `x` and `n` are not integers, or `x` is a scalar.

@@ -19,11 +19,11 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     Arguments:
         x: vectors along the last axis.
         mean: their mean; a scalar, if `x` are scalars.
-        cov: the covariance, a matrix or matrices; or the variance of all directions, a scalar.
+        cov: the covariance, a matrix or matrices; or a scalar, the variance in all directions.
         allow_singular: must be None.
 
     Raises:
-        ValueError: `cov` does not fit `mean`.
+        ValueError: `cov` does not match `mean`.
 
     >>> x, mean, cov = jnp.zeros(2), jnp.zeros(2), jnp.eye(2)
     >>> f"{minijax.scipy.stats.multivariate_normal.logpdf(x, mean, cov):.3f}"

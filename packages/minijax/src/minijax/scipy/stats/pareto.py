@@ -1,6 +1,6 @@
-"""Pareto's distribution, which falls as the power `b + 1`.
+"""The Pareto distribution, whose density falls as the power `b + 1`.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math

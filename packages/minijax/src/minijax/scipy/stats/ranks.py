@@ -42,7 +42,7 @@ def _is_new(ordered: Any) -> Any:
 def mode(
     a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """The most frequent number along an axis, the smallest of them; and how often it is there.
+    """The most frequent number along an axis, the smallest in a tie, and its count.
 
     Arguments:
         a: real numbers.
@@ -51,7 +51,7 @@ def mode(
         keepdims: whether to keep the axis, with size 1.
 
     Raises:
-        NotImplementedError: another `nan_policy` is asked for.
+        NotImplementedError: `nan_policy` is anything else.
 
     >>> minijax.scipy.stats.mode(jnp.array([1, 3, 3, 2]))
     ModeResult(mode=Array(3, dtype=int32), count=Array(2, dtype=int32))
@@ -89,8 +89,9 @@ def rankdata(
 
     Arguments:
         a: real numbers.
-        method: what equal numbers get: the "average", "min" or "max" of their ranks, ranks without
-            gaps between different numbers ("dense"), or ranks in their order ("ordinal").
+        method: the ranks of equal numbers: the "average", "min" or "max" of their ranks, ranks
+            without gaps between different numbers ("dense"), or ranks in order of position
+            ("ordinal").
         axis: the axis along which to rank, or None to rank all numbers, as a vector.
         nan_policy: must be "propagate".
 
@@ -99,7 +100,7 @@ def rankdata(
 
     Raises:
         ValueError: there is no such `method`.
-        NotImplementedError: another `nan_policy` is asked for.
+        NotImplementedError: `nan_policy` is anything else.
 
     >>> import minijax.numpy as jnp
     >>> rankdata(jnp.array([30, 10, 20, 10]))
@@ -139,13 +140,13 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The standard error of the mean: the standard deviation by the root of the number of numbers.
+    """The standard error of the mean: the standard deviation divided by the root of the count.
 
     Arguments:
         a: numbers.
         axis: the axis, or None for all numbers.
-        ddof: by how much less than their number the squares are divided.
-        nan_policy: "propagate", or "omit" for what is not a number to be left out.
+        ddof: the number to subtract from the count.
+        nan_policy: "propagate", or "omit" to ignore NaN.
         keepdims: whether to keep the axis, with size 1.
 
     Raises:

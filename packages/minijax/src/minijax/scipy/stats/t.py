@@ -1,6 +1,6 @@
 """Student's t distribution with `df` degrees of freedom.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math

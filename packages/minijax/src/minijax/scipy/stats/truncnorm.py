@@ -1,6 +1,6 @@
-"""The normal distribution, cut off outside of `a` to `b` standard deviations.
+"""The normal distribution, truncated to `a` to `b` standard deviations.
 
-In each function `loc` moves the distribution and `scale` stretches it.
+In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math

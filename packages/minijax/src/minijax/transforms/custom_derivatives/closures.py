@@ -59,7 +59,7 @@ def _stage_closure(caller: str, fun: Callable[..., Any], examples: Sequence[Any]
 
 
 def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Decorator: a function that returns its result together with its derivative.
+    """Decorator: define a function that returns its result together with its derivative.
 
     Arguments:
         fun: function of arrays and pytrees of arrays that returns a pair: the result, and a
@@ -109,8 +109,8 @@ def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]:
     """Turn the differentiable values that a function closes over into arguments.
 
-    A function with a custom derivative knows of its arguments only. One that takes a function
-    can take the two results of this instead.
+    A custom derivative covers only the arguments of a function. A function that takes another
+    function as an argument can take these two results instead.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.

@@ -25,11 +25,11 @@ from minijax_stage2.tree import (
 
 
 class custom_jvp(CustomFunction):
-    """Decorator: a function with a derivative of its own, from which all modes follow.
+    """Decorator: a function with a custom derivative, from which all modes follow.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        nondiff_argnums: positions of arguments that are not differentiated, and may be anything.
+        nondiff_argnums: positions of arguments that are not differentiated, and may be any values.
             The rule gets them first.
         nondiff_argnames: the same, by name.
 
@@ -64,7 +64,7 @@ class custom_jvp(CustomFunction):
             jvp: function of the primals and the tangents, two tuples, after the arguments that
                 are not differentiated. It returns the result and its tangent, linear in the
                 tangents.
-            symbolic_zeros: whether tangents that are zero are shown as `SymbolicZero`.
+            symbolic_zeros: whether to pass zero tangents as `SymbolicZero`.
 
         Returns:
             `jvp`, so that this is a decorator.
@@ -77,8 +77,8 @@ class custom_jvp(CustomFunction):
         """Define the derivative by one formula for each argument; their terms are added.
 
         Arguments:
-            jvps: for each argument a function `(t, out, *primals)` of its tangent, the result
-                and the arguments, or None where nothing depends on it.
+            jvps: for each argument a function `(t, out, *primals)` of its tangent, the result and
+                the arguments, or None if nothing depends on it.
         """
         if self.nondiff_argnums:
             raise TypeError("defjvps: nondiff_argnums asks for one rule, by defjvp")

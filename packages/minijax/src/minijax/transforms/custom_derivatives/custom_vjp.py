@@ -32,18 +32,17 @@ from minijax_stage2.tree import (
 
 
 class custom_vjp(CustomFunction):
-    """Decorator: a function with a derivative of its own, in reverse mode.
+    """Decorator: a function with a custom derivative in reverse mode.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        nondiff_argnums: positions of arguments that are not differentiated, and may be anything.
+        nondiff_argnums: positions of arguments that are not differentiated, and may be any values.
             The backward rule gets them first.
         nondiff_argnames: the same, by name.
 
     Raises:
         AttributeError: when called, no rules are defined.
-        TypeError: it is differentiated in forward mode, of which the rules say nothing, unless
-            `defjvp` gives one for that, too.
+        TypeError: it is differentiated in forward mode without a rule from `defjvp`.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -76,15 +75,15 @@ class custom_vjp(CustomFunction):
         """Define the derivative.
 
         Arguments:
-            fwd: function of the same arguments that returns the result, and a pytree of arrays
-                that the backward rule needs.
-            bwd: function of that and of the cotangent of the result, after the arguments that
+            fwd: function of the same arguments that returns the result, and a pytree of residuals
+                for the backward rule.
+            bwd: function of the residuals and the cotangent of the result, after the arguments that
                 are not differentiated. It returns a tuple with the cotangent of each other
-                argument, which is converted to the dtype of the argument; None stands for zero,
-                also of a whole argument.
-            symbolic_zeros: whether `fwd` is shown each leaf as a `CustomVJPPrimal`, and `bwd`
-                cotangents that are zero as `SymbolicZero`.
-            optimize_remat: of no effect; under `checkpoint` nothing is computed in vain anyway.
+                argument, which is converted to the dtype of the argument; None means zero, even for
+                a whole argument.
+            symbolic_zeros: whether to pass each leaf to `fwd` as a `CustomVJPPrimal`, and zero
+                cotangents to `bwd` as `SymbolicZero`.
+            optimize_remat: of no effect; under `checkpoint` nothing unused is computed anyway.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
@@ -92,13 +91,12 @@ class custom_vjp(CustomFunction):
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Define the derivative in forward mode as well, which JAX does not offer.
 
-        Whoever pulls cotangents back gets the rules of `defvjp`, whoever pushes tangents forward
-        gets this one.
+        Reverse mode uses the rules of `defvjp`, forward mode this one.
 
         Arguments:
-            jvp: function of the primals and the tangents, as for `custom_jvp.defjvp`. It is
-                staged, and so cannot depend on values by Python's `if`.
-            symbolic_zeros: whether tangents that are zero are shown as `SymbolicZero`.
+            jvp: function of the primals and the tangents, as for `custom_jvp.defjvp`. It is staged,
+                so its Python `if` cannot depend on values.
+            symbolic_zeros: whether to pass zero tangents as `SymbolicZero`.
 
         Returns:
             `jvp`, so that this is a decorator.

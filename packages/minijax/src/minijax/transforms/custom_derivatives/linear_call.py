@@ -1,6 +1,6 @@
-"""Linear maps that are given by their transpose, and perhaps by themselves.
+"""Linear maps that are given by their transpose, and optionally by themselves.
 
-Such a map stands for the derivative of a function that brings its own in reverse mode.
+Such a map represents the derivative of a function with a custom derivative in reverse mode.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,9 +42,9 @@ def linear_call(
     tangents: Values,
     out_types: Sequence[ShapedArray],
 ) -> list[Any]:
-    """A linear map of the tangents, by its transpose, and by a function of all values if given.
+    """A linear map of the tangents, from its transpose, and optionally a function of all values.
 
-    That function is staged: what it closes over is an operand, too.
+    That function is staged: the values that it closes over are operands, too.
     """
     consts: Sequence[Any] = []
     forward = None

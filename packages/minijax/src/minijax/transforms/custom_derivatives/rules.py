@@ -1,8 +1,7 @@
 """The primitive of functions with custom derivatives, and its rules.
 
-Where such a call is evaluated, the function simply runs. Where it is differentiated, the rule runs
-in its stead. Where it is mapped, both are mapped. Where it is staged, the program of the function
-becomes an equation, and the rule waits beside it.
+Evaluation of such a call simply runs the function. Differentiation runs the rule instead. vmap maps
+both. Staging turns the program of the function into an equation that carries the rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,10 +90,10 @@ class VjpRule:
     """A derivative in reverse mode.
 
     Arguments:
-        fwd: function of a list of primals, and for each whether it has a tangent. It returns a
-            list of results, one of residuals, and what else the other needs to know.
-        bwd: function of that knowledge, residuals, and cotangents of the results, `Zero` among
-            them. It returns for each primal its cotangent or `Zero`.
+        fwd: function of a list of primals, and for each whether it has a tangent. It returns a list
+            of results, one of residuals, and other static data for `bwd`.
+        bwd: function of that data, residuals, and cotangents of the results, `Zero` among them. It
+            returns for each primal its cotangent or `Zero`.
         forward: the derivative in forward mode, if it is known as well.
     """
 

@@ -17,7 +17,7 @@ from minijax_stage2.tree import (
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, which rules see that ask for `symbolic_zeros`.
+    """A tangent or cotangent known to be zero, for rules that request `symbolic_zeros`.
 
     Arguments:
         aval: its type, whose shape and dtype it has.
@@ -72,7 +72,7 @@ class SymbolicZero:
 
 @dataclass(frozen=True, eq=False)
 class CustomVJPPrimal:
-    """An argument as a forward rule sees it that asks for `symbolic_zeros`; a leaf of pytrees.
+    """An argument of a forward rule that requests `symbolic_zeros`; a leaf of pytrees.
 
     Arguments:
         value: the argument.
@@ -100,7 +100,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     Arguments:
         val: an array or a pytree of arrays. The tangent of integers and booleans has dtype float0.
-        symbolic_zeros: whether to return `SymbolicZero`s in the place of numpy arrays.
+        symbolic_zeros: whether to return `SymbolicZero`s instead of numpy arrays.
 
     >>> from minijax.custom_derivatives import zero_from_primal
     >>> zero_from_primal({"a": jnp.ones(2), "b": jnp.arange(3)}, symbolic_zeros=True)
