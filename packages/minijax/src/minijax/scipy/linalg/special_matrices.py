@@ -100,7 +100,7 @@ def circulant(c: Any) -> Any:
 def hankel(c: Any, r: Any = None) -> Any:
     """The Hankel matrix with `c` as its first column, and `r` as its last row.
 
-    Each antidiagonal holds one number; the corner is that of `c`. Axes before the last are batch axes.
+    Each antidiagonal holds one number, the corner that of `c`. Axes before the last are batch axes.
 
     Arguments:
         c: the first column.
