@@ -1,4 +1,4 @@
-"""Functions with a rule of their own for `vmap`, by the names of `jax.custom_batching`."""
+"""Functions with custom `vmap` rules, under the names of `jax.custom_batching`."""
 
 from minijax.lax.control_flow.sequential_vmap import sequential_vmap
 from minijax.transforms.custom_vmap import custom_vmap

@@ -1,4 +1,4 @@
-"""Functions that bring their own derivative, by the names of `jax.custom_derivatives`."""
+"""Functions with custom derivatives, under the names of `jax.custom_derivatives`."""
 
 from minijax.transforms.custom_derivatives.closures import closure_convert, custom_gradient
 from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp

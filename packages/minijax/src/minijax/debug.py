@@ -1,4 +1,4 @@
-"""Looking into programs while they run, by the names of `jax.debug`."""
+"""Inspection of running programs, under the names of `jax.debug`."""
 
 from minijax.callbacks.breakpoint import breakpoint
 from minijax.callbacks.debug_print import callback, log, print

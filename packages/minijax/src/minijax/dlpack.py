@@ -1,4 +1,4 @@
-"""Arrays of other libraries by DLPack, by the names of `jax.dlpack`."""
+"""Exchange of arrays through DLPack, under the names of `jax.dlpack`."""
 
 from minijax.runtime.dlpack import from_dlpack
 

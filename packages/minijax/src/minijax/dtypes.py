@@ -1,4 +1,4 @@
-"""Dtypes: their kinds, and their promotion; by the names of `jax.dtypes`."""
+"""Dtypes: their kinds and promotion, under the names of `jax.dtypes`."""
 
 # ruff: noqa: F403
 from minijax.runtime.dtypes import *

@@ -1,4 +1,4 @@
-"""The errors that a user of an interpreter can meet."""
+"""The errors of interpreters."""
 
 from typing import Any
 

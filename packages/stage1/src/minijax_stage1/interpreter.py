@@ -69,7 +69,7 @@ class Interpreter:
 
 # --8<-- [start:boxed]
 class Boxed:
-    """A value that only its own interpreter can open. To every other one it is a constant."""
+    """A value that only its own interpreter can unbox. To every other one it is a constant."""
 
     __slots__ = ("interpreter", "source")
 
@@ -165,7 +165,7 @@ def _running() -> Interpreter | None:
 
 
 class set_interpreter:
-    """Makes `interpreter` current for the block of a `with`, whatever happens inside."""
+    """A context in which `interpreter` is current."""
 
     __slots__ = ("interpreter", "previous")
 

@@ -34,7 +34,7 @@ class DualNumber(Boxed):
 
 # --8<-- [start:interpreter]
 class JVPInterpreter(Interpreter):
-    """Computes with dual numbers. A value that is not its own is a constant: tangent zero."""
+    """Computes with dual numbers. Other values are constants, with tangent zero."""
 
     transformation = "jvp"
 
@@ -90,7 +90,7 @@ def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
 
 
 def deriv(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The derivative of `f`, a function of one number, which can be taken again.
+    """The derivative of `f`, a function of one number; itself differentiable.
 
     >>> deriv(lambda x: mul(x, add(x, 3.0)))(2.0)
     7.0

@@ -1,4 +1,4 @@
-"""`argnums`: which arguments of a function are differentiated."""
+"""`argnums`: the arguments of a function to differentiate."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

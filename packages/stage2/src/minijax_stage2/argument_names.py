@@ -1,4 +1,4 @@
-"""Names of arguments in messages: those that the function gives them."""
+"""Names of arguments in messages, from the signature of the function."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from minijax_stage2.tree import keystr, tree_flatten_with_path
 
 
 def argument_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> list[str]:
-    """The names of all leaves of the arguments `fun` is called with, such as `params['w'][0]`."""
+    """The names of all leaves of the arguments of `fun`, such as `params['w'][0]`."""
     named = [*zip(positional_names(fun, len(args)), args, strict=True), *sorted(kwargs.items())]
     return [
         name + keystr(path) for name, arg in named for path, _ in tree_flatten_with_path(arg)[0]

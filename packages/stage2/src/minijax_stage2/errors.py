@@ -1,4 +1,4 @@
-"""The errors that a user of arrays and tracers can meet.
+"""The errors of arrays and tracers.
 
 If JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
 class is both.
@@ -64,7 +64,7 @@ class MappedAxisError(ExplainedError, ValueError):
 
 
 class TangentTypeError(ExplainedError, TypeError, ValueError):
-    """A tangent or cotangent does not have the shape and dtype of what it belongs to."""
+    """A tangent or cotangent does not have the shape and dtype that it needs."""
 
 
 class IntegerGradientError(ExplainedError, TypeError):

@@ -1,4 +1,4 @@
-"""Jacobians by forward mode: one directional derivative for each input, all of them at once."""
+"""Jacobians by forward mode: one directional derivative per input, all at once."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

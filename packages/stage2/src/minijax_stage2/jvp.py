@@ -236,7 +236,7 @@ def check_tangent(
     kind: str = "tangent",
     expected: ShapedArray | None = None,
 ) -> Any:
-    """`tangent` made ready for a primal of type `aval`: a Python number takes its dtype.
+    """`tangent` checked against a primal of type `aval`; a Python number takes its dtype.
 
     Its type has to be `expected`, by default the tangent type of the primal.
 

@@ -14,7 +14,7 @@ Method = Callable[[Any, Any], Any]
 
 
 def operator_of(function: Callable[[Any, Any], Any]) -> Method:
-    """`x.__op__(y)`; Python itself complains of operands that are not arrays."""
+    """`x.__op__(y)`; Python itself raises an error for operands that are not arrays."""
 
     def operate(self: Any, other: Any) -> Any:
         return function(self, other) if has_type(other) else NotImplemented
@@ -23,7 +23,7 @@ def operator_of(function: Callable[[Any, Any], Any]) -> Method:
 
 
 def equality_of(operate: Method) -> Method:
-    """`x == y` or `x != y`; with a list Python itself would find it unequal, without a look."""
+    """`x == y` or `x != y`; an error for lists, which Python would call unequal without a look."""
 
     def compare(self: Any, other: Any) -> Any:
         if isinstance(other, list | tuple):
@@ -50,7 +50,7 @@ def _reshape(x: Any, *shape: Any) -> Any:
 
 
 class ArrayOperators:
-    """Gives a class whose values have an `aval` the operators and attributes of an array.
+    """Mixin: the operators and attributes of an array, for classes whose values have an `aval`.
 
     These are `+ - * / ** @ < <= > >= == != abs neg` and a few methods, which call the functions of
     stage 2, and attributes of the type.

@@ -1,4 +1,4 @@
-"""Bringing operands to one dtype and one shape, before a primitive sees them.
+"""Promotion of operands to one dtype and shape, before a primitive sees them.
 
 The dtypes form JAX's lattice: of several kinds (boolean, integer, real, complex) the highest wins,
 and only operands of that kind decide the width. Python numbers are weak: they contribute a kind,
@@ -35,7 +35,7 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 
 # --8<-- [start:result_type]
 def result_type(*avals: ShapedArray) -> ShapedArray:
-    """The dtype in which operands of these types meet, as a scalar type, weak if all are."""
+    """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
     numbers = number_types()
     if numbers.checks_meeting:
         numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
@@ -69,7 +69,7 @@ def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The narrowest dtype that holds all of these, which are of one kind."""
+    """The narrowest dtype that holds all of these dtypes of one kind."""
     if len(set(dtypes)) == 1:
         return dtypes[0]
     try:
@@ -121,7 +121,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
 def _meeting_types(
     numbers: NumberTypes, inexact: bool, *avals: ShapedArray
 ) -> list[ShapedArray | None] | None:
-    """Return the type that each operand is to be converted to; None if it has it already."""
+    """Return the type to which to convert each operand; None if it has it already."""
     meeting = _result_type(numbers, *avals)
     if inexact:
         meeting = inexact_type(meeting)
@@ -161,20 +161,20 @@ def as_weak_as(aval: ShapedArray, x: Any) -> Any:
 
 
 def to_inexact(x: Any) -> Any:
-    """`x` as a real or complex number: integers of 64 bits become floats of 64, others of 32."""
+    """`x` as a real or complex number: 64-bit integers become 64-bit floats, others 32-bit."""
     aval = typeof(x)
     is_inexact_already = inexact_dtype(aval.dtype) is aval.dtype
     return x if is_inexact_already else cast(x, inexact_type(aval))
 
 
 def inexact_type(aval: ShapedArray) -> ShapedArray:
-    """The scalar type of the real or complex numbers that others become; of booleans never weak."""
+    """The real or complex scalar type to which others convert; never weak for booleans."""
     return ShapedArray((), inexact_dtype(aval.dtype), aval.weak_type and aval.dtype != np.bool_)
 
 
 @lru_cache(maxsize=256)
 def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`, or the one of the floats that numbers of this dtype become."""
+    """`dtype`, or the float dtype to which numbers of this dtype convert."""
     if kind_of(dtype) >= _REAL:
         return dtype
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)

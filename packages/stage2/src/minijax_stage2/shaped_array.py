@@ -22,7 +22,7 @@ no_numbers = {float0}
 
 @lru_cache(maxsize=256)
 def short_dtype(dtype: np.dtype[Any]) -> str:
-    """JAX's short name of a dtype: `f32`, `i64`, `bool`, `bf16`.
+    """JAX's short name for a dtype: `f32`, `i64`, `bool`, `bf16`.
 
     >>> short_dtype(np.dtype("float32"))
     'f32'
@@ -222,7 +222,7 @@ class NumberTypes:
 
 
 class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
-    """For each dtype the one of the machine's byte order; None for one that is not of numbers."""
+    """A cache of dtypes in the machine's byte order; None for a dtype that is not of numbers."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
@@ -295,7 +295,7 @@ def typeof(x: Any) -> ShapedArray:
 
 
 def stage1_error(interpreter: Interpreter) -> TypeError:
-    """The error for arrays that an interpreter of stage 1 meets."""
+    """The error for arrays in an interpreter of stage 1."""
     return TypeError(
         f"the {interpreter} of stage 1 knows `add` and `mul` on numbers only; use the "
         "transformation of the same name from stage 2 or later"

@@ -1,4 +1,4 @@
-"""Values in messages: on one line, not cut in the middle of nowhere, tracers by their types."""
+"""Values in messages: on one line, sensibly shortened, tracers by their types."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from minijax_stage2.trace import Primitive
 
 @lru_cache(maxsize=4096)
 def tangent_type(aval: ShapedArray) -> ShapedArray:
-    """The type of changes of values of type `aval`. Integers and booleans cannot change."""
+    """The tangent type of values of type `aval`. Integers and booleans cannot change."""
     if is_inexact(aval.dtype):
         return aval
     return ShapedArray(aval.shape, float0)

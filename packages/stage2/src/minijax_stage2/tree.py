@@ -22,7 +22,7 @@ KeyPath = tuple[Any, ...]  # the way from the root of a tree to a leaf: keys, as
 
 
 def keystr(keys: KeyPath) -> str:
-    """Write a key path as Python code would reach the leaf.
+    """Write a key path as Python code that reaches the leaf.
 
     >>> [(path, _)], _ = tree_flatten_with_path({"layers": [0.5]})
     >>> path, keystr(path)

@@ -95,7 +95,7 @@ def _dot_general(
     dimension_numbers: p.DotDimensionNumbers,
     **how: Any,
 ) -> Batched:
-    """A batch of both operands is one more batch axis; a batch of one is a free axis of it."""
+    """Batching both operands adds a batch axis; batching one adds a free axis to it."""
     (x, y), (x_dim, y_dim) = values, dims
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     if x_dim is not None:

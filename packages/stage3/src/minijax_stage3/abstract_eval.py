@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def once_for_types(function: Function) -> Function:
-    """Decorator: a function of a primitive, types and parameters, computed once for them."""
+    """Decorator: cache a function of a primitive, types and parameters."""
     known: dict[Any, Any] = {}
 
     @wraps(function)
@@ -55,7 +55,7 @@ def abstract_eval(
 
 
 def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
-    """Raise an error if elements of some operand are not numbers, to compute with."""
+    """Raise an error if the elements of an operand are not numbers."""
     if any(aval.dtype.names for aval in avals):
         found = " and ".join(map(str, avals))
         raise TypeError(f"{primitive}: expected numbers, found {found}")

@@ -1,4 +1,4 @@
-"""Arrays on the device: what compiled programs take and return."""
+"""Arrays on the device: the operands and results of compiled programs."""
 
 import operator
 from collections.abc import Sequence
@@ -179,7 +179,7 @@ def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
 
 @lru_cache(maxsize=1024)
 def _scalar_buffer(number: bytes, aval: ShapedArray) -> backend.Buffer:
-    """A number on the device; programs use a few of them over and over."""
+    """A number on the device, cached, since programs reuse a few of them."""
     return backend.put(np.frombuffer(number, aval.dtype)[0], aval)
 
 

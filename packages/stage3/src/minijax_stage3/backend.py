@@ -270,7 +270,7 @@ def compile(
 
 
 def load(module: Any, text: str, options: Options, **given: Any) -> Any:
-    """Compile a module, given as its text or otherwise; CompileError: XLA does not accept it."""
+    """Compile a module, as text or otherwise; CompileError: XLA rejects it."""
     backend = get_backend()
     try:
         return backend.client.compile_and_load(

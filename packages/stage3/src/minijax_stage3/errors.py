@@ -24,7 +24,7 @@ class CompileError(XLAError):
 
 
 class ExecutionError(XLAError):
-    """A compiled program failed while it ran; the message names it."""
+    """A compiled program failed at run time; the message names it."""
 
 
 def execution_error(name: str, reason: object, deleted: Sequence[bool]) -> ExecutionError:

@@ -51,7 +51,7 @@ class JittedFunction:
         return tree_unflatten(traced.out_tree, outs)
 
     def _trace(self, args: Any, kwargs: Any, types: bool = False) -> tuple[Traced, list[Any]]:
-        """The program for such arguments, which may be types, and the leaves of the arguments."""
+        """The program for these arguments, which may be types, and their leaves."""
         static = {i: args[i] for i in self._static_argnums if i < len(args)}
         args = tuple(None if i in static else x for i, x in enumerate(args))  # None has no leaves
         leaves, in_tree = tree_flatten((args, kwargs))

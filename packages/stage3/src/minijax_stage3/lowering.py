@@ -86,7 +86,7 @@ class Value(NamedTuple):
 
 # --8<-- [start:builder]
 class ModuleBuilder:
-    """Collects the functions of a module. Each jaxpr becomes one function, however often called."""
+    """Collects the functions of a module, one per jaxpr, however often it is called."""
 
     def __init__(self) -> None:
         self.functions: list[str] = []

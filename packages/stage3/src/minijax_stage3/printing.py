@@ -38,7 +38,7 @@ def jaxpr_to_str(jaxpr: "Jaxpr") -> str:
 
 
 def eqn_to_str(eqn: "JaxprEqn") -> str:
-    """One equation as text, with names of its own."""
+    """One equation as text, with its own variable names."""
     return "\n".join(_eqn_lines(eqn, Names(), used=None))
 
 

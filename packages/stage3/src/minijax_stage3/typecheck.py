@@ -8,7 +8,7 @@ from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, inner_jaxp
 
 
 class JaxprTypeError(ExplainedError, TypeError):
-    """A jaxpr is not well formed. Whoever made it is at fault, not the user."""
+    """A jaxpr is not well formed: an error of the code that made it."""
 
 
 # --8<-- [start:typecheck]

@@ -1,4 +1,4 @@
-"""`stop_gradient`: a value that derivatives take for a constant."""
+"""`stop_gradient`: a value that derivatives treat as a constant."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ vjp_rules = Rules("the tape", "vjp_rules")
 
 # --8<-- [start:tape]
 class Node:
-    """A note on the tape: how to send the cotangent of a value on to its parents."""
+    """A record on the tape: how to propagate the cotangent of a value to its parents."""
 
     __slots__ = ("number", "pull_backs")
 
@@ -53,7 +53,7 @@ class TapeTracer(PrimalTracer):
 
 
 class TapeTrace(Trace):
-    """Evaluates, and notes on a tape how each result depends on its operands."""
+    """Evaluates, and records on a tape how each result depends on its operands."""
 
     transformation = "vjp on a tape"
 
@@ -144,7 +144,7 @@ def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
 
 
 def _by_transpose(primitive: Primitive, which: int = 0) -> Callable[..., Any]:
-    """The formula for an operand in which the primitive is linear: its transpose."""
+    """The tape formula of an operand in which the primitive is linear: its transpose."""
 
     def formula(ct: Any, out: Any, *operands: Any, **params: Any) -> Any:
         linear = [UndefPrimal(typeof(x)) if i == which else x for i, x in enumerate(operands)]
@@ -231,7 +231,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
 
 
 def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The value and the gradient of a function whose result is one real number.
+    """The value and the gradient of a function whose result is a real scalar.
 
     Arguments:
         fun: function of numbers, arrays and pytrees of them. Python ints count as floats.

@@ -47,7 +47,7 @@ transpose_rules = TransposeRules("transposition", "transpose_rules")
 
 
 def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
-    """The error for linear arguments in operands in which a primitive is not linear."""
+    """The error for a primitive that is not linear in its linear operands."""
     plural = len(operands) > 1
     return NonlinearError(
         "the program to be transposed is not linear: it depends on its arguments through "

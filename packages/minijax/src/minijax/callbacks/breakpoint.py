@@ -1,4 +1,4 @@
-"""`debug.breakpoint`: a program that stops, so that somebody can look at the values in it."""
+"""`debug.breakpoint`: stop a program to inspect its values."""
 
 import cmd
 import linecache
@@ -98,7 +98,7 @@ def _usable(x: Any) -> Any:
 
 
 class Place:
-    """A frame that was left: its code, its line, and the names around it."""
+    """A saved frame: its code, its line, and the names in scope."""
 
     def __init__(self, frame: FrameType):
         self.code: CodeType = frame.f_code

@@ -1,4 +1,4 @@
-"""`debug.callback` and `debug.print`: functions that look on, and change nothing."""
+"""`debug.callback` and `debug.print`: callbacks that only observe."""
 
 import logging
 import string

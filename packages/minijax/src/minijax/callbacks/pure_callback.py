@@ -1,4 +1,4 @@
-"""`pure_callback`: a Python function as a part of a program, called for its results alone."""
+"""`pure_callback`: a Python function in a program, called only for its results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -178,7 +178,7 @@ def _vmap(
 
 
 def _unmapped(x: Any, axis_size: int, vmap_method: str) -> Any:
-    """An argument that is the same for all examples, as a method wants it."""
+    """An argument shared by all examples, prepared for a method."""
     shape = typeof(x).shape
     if vmap_method == "expand_dims":
         return reshape(x, (1, *shape))
@@ -194,7 +194,7 @@ def one_by_one(
     dims: Sequence[BatchDim],
     params: dict[str, Any],
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The vmap rule that calls a function for one example after the other."""
+    """The vmap rule that calls a function once per example."""
     mapped = [
         move_batch_dim(x, axis_size, dim, 0)
         for x, dim in zip(values, dims, strict=True)

@@ -1,4 +1,4 @@
-"""`clear_caches`: as if nothing had been traced and compiled in this process."""
+"""`clear_caches`: forget everything traced and compiled in this process."""
 
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.loops import clear_loops

@@ -79,7 +79,7 @@ hooks.before_jitted_call.append(check_call)
 def check_keys(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
-    """Raise KeyReuseError if a loop or a choice, evaluated by itself, uses keys again."""
+    """Raise KeyReuseError if an eager loop or conditional reuses keys."""
     if primitive.higher_order and primitive is not key_use_p and looks_for_key_reuse():
         found = _keys_of_programs(primitive, params, len(args))
         if found is not None:
@@ -193,7 +193,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
 
 
 def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
-    """The keys that an equation makes of keys, which it uses."""
+    """The keys that an equation makes from the keys that it uses."""
     fresh = [_Key() for _ in eqn.outvars]
     given = [key for key in operands if key is not None]
     if eqn.primitive is key_use_p:

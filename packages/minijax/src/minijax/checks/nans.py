@@ -77,7 +77,7 @@ def _invalid_kind(outs: Sequence[Any]) -> str | None:
 
 
 def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Run the program in a primitive step by step; the step that is to blame raises."""
+    """Run the program in a primitive step by step; the offending step raises."""
     rule = step_rules.of(primitive)
     if rule is not None:
         rule(args, **params)

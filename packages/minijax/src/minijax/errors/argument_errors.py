@@ -200,7 +200,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _hints(function: Callable[..., Any]) -> dict[str, Any] | None:
-    """The annotations of a function of this library; None for one of the user's."""
+    """The annotations of a function of this library; None for a user function."""
     plain = inspect.unwrap(function)
     if not isinstance(plain, Callable) or not is_machinery(_file_of(plain)):  # type: ignore[arg-type]
         return None

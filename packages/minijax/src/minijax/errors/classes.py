@@ -30,19 +30,19 @@ from minijax_stage4.errors import (
 
 
 class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
-    """An array was indexed by booleans that are not known while the function is traced."""
+    """An array was indexed with traced booleans."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class NonConcreteSliceError(ConcretizationTypeError, IndexError):
-    """An array was sliced by bounds that are not known while the function is traced."""
+    """An array was sliced with traced bounds."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class LeakedTracerError(UnexpectedTracerError):
-    """A tracer outlived the call that it belongs to, found by `checking_leaks`."""
+    """A tracer outlived its call; found by `checking_leaks`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
@@ -54,13 +54,13 @@ class UnboundAxisError(ExplainedError, NameError):
 
 
 class CarryTypeError(ExplainedError, TypeError):
-    """The body of a loop returns a carry of other types or structure than it is given."""
+    """The body of a loop returns a carry whose types or structure differ from its input."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class KeyReuseError(ExplainedError, TypeError):
-    """A random key was used twice, found by `debug_key_reuse`."""
+    """A random key was used twice; found by `debug_key_reuse`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 

@@ -105,7 +105,7 @@ def _mark_frames(error: Exception) -> None:
 
 
 def _with_chained(error: BaseException) -> Iterator[BaseException]:
-    """The exception, and those that are its cause, its context or its parts, each once."""
+    """The exception, its causes, contexts and parts, each once."""
     seen: set[int] = set()
     found: list[BaseException | None] = [error]
     while found:

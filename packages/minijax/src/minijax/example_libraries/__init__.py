@@ -1,4 +1,4 @@
-"""Small neural networks and their training, by the names of `jax.example_libraries`."""
+"""Small neural networks and their training, under the names of `jax.example_libraries`."""
 
 from minijax.example_libraries import optimizers, stax
 

@@ -134,7 +134,7 @@ def _with_zeros(count: int, update: Callable[..., Any]) -> tuple[Any, Any, Any]:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Gradient descent: against the gradient, `step_size` times its length.
+    """Gradient descent: steps of `-step_size` times the gradient.
 
     >>> init, update, get_params = sgd(0.1)
     >>> print(get_params(update(0, 3.0, init(1.0))))
@@ -243,7 +243,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
-    """As `rmsprop`, and each step keeps the part `momentum` of the last one.
+    """As `rmsprop`, with a fraction `momentum` of the last step added.
 
     >>> init, update, get_params = rmsprop_momentum(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -308,7 +308,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 
 
 def _weight_so_far(kept: Any, i: Any, like: Any) -> Any:
-    """The sum of the weights in a running mean that began with zero, after step i."""
+    """The sum of the weights in a running mean that starts at zero, after step i."""
     return 1 - jnp.asarray(kept, like.dtype) ** (i + 1)
 
 
@@ -327,7 +327,7 @@ def l2_norm(tree: Any) -> Any:
 
 @hiding_frames
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """The gradients, made shorter so that their `l2_norm` is at most `max_norm`.
+    """The gradients, scaled down so that their `l2_norm` is at most `max_norm`.
 
     >>> clipped = clip_grads({"a": jnp.array([2.0, 2.0]), "b": 1.0}, max_norm=1.5)
     >>> print(clipped["a"], clipped["b"], l2_norm(clipped))

@@ -1,4 +1,4 @@
-"""Schedules: functions from the number of a step to its step size."""
+"""Schedules: functions from the step number to the step size."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def constant(step_size: float) -> Schedule:
 
 @checking_arguments
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
-    """Multiplied by `decay_rate` every `decay_steps` steps, gradually.
+    """Exponential decay by `decay_rate` per `decay_steps` steps.
 
     >>> schedule = exponential_decay(0.8, decay_steps=10, decay_rate=0.5)
     >>> schedule(0), schedule(10), schedule(20)
@@ -45,7 +45,7 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
 def inverse_time_decay(
     step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
 ) -> Schedule:
-    """Divided by `1 + decay_rate * i / decay_steps`; with `staircase`, by whole `decay_steps`.
+    """Division by `1 + decay_rate * i / decay_steps`; with `staircase`, in whole `decay_steps`.
 
     >>> schedule = inverse_time_decay(0.8, decay_steps=10, decay_rate=1.0)
     >>> schedule(0), schedule(10), schedule(30)
@@ -60,7 +60,7 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
 ) -> Schedule:
-    """From `step_size` to `final_step_size` in `decay_steps` steps, as a power; then constant.
+    """Polynomial decay to `final_step_size` in `decay_steps` steps; then constant.
 
     >>> schedule = polynomial_decay(0.5, decay_steps=10, final_step_size=0.1)
     >>> print(*[f"{schedule(i):.2f}" for i in (0, 5, 10, 20)])

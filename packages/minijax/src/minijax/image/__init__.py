@@ -1,4 +1,4 @@
-"""Images of another size, by the names of `jax.image`."""
+"""Image resizing, under the names of `jax.image`."""
 
 from minijax.image.kernels import ResizeMethod
 from minijax.image.resizing import resize, scale_and_translate

@@ -1,4 +1,4 @@
-"""Resampling kernels: the weight of a sample by its distance from the sampled place."""
+"""Resampling kernels: weights as functions of the distance from the sampled point."""
 
 import enum
 import math

@@ -1,4 +1,4 @@
-"""The primitives, as functions with the names of `jax.lax`.
+"""The primitives as functions, under the names of `jax.lax`.
 
 Each takes Arrays, numpy arrays, Python numbers and tracers, and returns Arrays. Operands must have
 one dtype and one shape, scalars aside, and axes count from 0, as in JAX; only `minijax.numpy`

@@ -171,7 +171,7 @@ def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def pmax(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
-    """The largest over all examples, element by element; the arguments are those of `psum`.
+    """The elementwise maximum over all examples; the arguments are those of `psum`.
 
     >>> minijax.vmap(lambda x: x / lax.pmax(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 4.0]))
     Array([0.25, 0.5 , 1.  ], dtype=float32)
@@ -181,7 +181,7 @@ def pmax(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
-    """The smallest over all examples, element by element; the arguments are those of `psum`.
+    """The elementwise minimum over all examples; the arguments are those of `psum`.
 
     >>> minijax.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([3.0, 2.0, 4.0]))
     Array([1., 0., 2.], dtype=float32)

@@ -52,7 +52,7 @@ def options(
 
 
 def width(dtype: np.dtype[Any]) -> int:
-    """The number of bits of a number of this dtype; of a complex one, of each of its two parts."""
+    """The number of bits of a number of this dtype; for a complex one, of each part."""
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 

@@ -73,7 +73,7 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that have names: types of the operands, of the sum, and how many products.
+    """The named algorithms: types of the operands and of the sum, and the number of products.
 
     >>> jnp.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32)
     Array(2., dtype=float32)

@@ -1,4 +1,4 @@
-"""XLA's own generators of random bits. What is for users is in `minijax.random`."""
+"""XLA's own generators of random bits; users want `minijax.random`."""
 
 import enum
 from collections.abc import Sequence

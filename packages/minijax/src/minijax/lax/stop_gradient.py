@@ -9,7 +9,7 @@ from minijax_stage2 import tree_map
 
 @operation
 def stop_gradient(x: Any) -> Any:
-    """`x`, an array or a pytree of arrays, as a constant: no derivative passes through it.
+    """`x`, a pytree of arrays, as a constant: no derivative passes through it.
 
     >>> f = lambda x: x * lax.stop_gradient(x)
     >>> f(3.0), minijax.grad(f)(3.0)

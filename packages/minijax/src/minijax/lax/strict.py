@@ -42,7 +42,7 @@ def checked(function: Function, check: Callable[..., None]) -> Function:
 
 
 def _of_operands(function: Function, kinds: str = "", one_dtype: bool = True) -> Function:
-    """`function` of arrays that must have dtypes of these kinds, as `unary` has them, and agree."""
+    """`function` of arrays, after checking that their dtypes agree and are of these kinds."""
     name = name_of(function)
 
     def check(*args: Any, **kwargs: Any) -> None:

@@ -121,7 +121,7 @@ _GELU_SCALE = math.sqrt(2 / math.pi)
 
 @operation
 def relu6(x: Any) -> Any:
-    """`x` between 0 and 6, else the nearer of them; the derivative at these is 0.
+    """`x` clipped to 0 to 6; the derivative at these bounds is 0.
 
     >>> nn.relu6(jnp.array([-2.0, 2.0, 8.0]))
     Array([0., 2., 6.], dtype=float32)
@@ -132,7 +132,7 @@ def relu6(x: Any) -> Any:
 
 @operation
 def hard_sigmoid(x: Any) -> Any:
-    """`relu6(x + 3) / 6`, a `sigmoid` made of straight lines.
+    """`relu6(x + 3) / 6`, a piecewise linear `sigmoid`.
 
     >>> nn.hard_sigmoid(jnp.array([-5.0, 0.0, 5.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -262,7 +262,7 @@ def identity(x: Any) -> Any:
 
 @operation
 def log1mexp(x: Any) -> Any:
-    """`log(1 - exp(-x))` for positive `x`, exact also near 0 and far from it.
+    """`log(1 - exp(-x))` for positive `x`, accurate near 0 and far from it.
 
     >>> x = 1e-10
     >>> f"{nn.log1mexp(x):.2f}", f"{jnp.log(1 - jnp.exp(-x)):.2f}"

@@ -188,14 +188,14 @@ def _number(x: Any, like: Any) -> Any:
 
 
 def _in_groups(x: Any, key_heads: int) -> Any:
-    """The axis of heads as two: of heads of keys, and of the queries that each of them serves."""
+    """The axis of heads split in two: key heads, and the query heads that each serves."""
     batch, heads, *sizes = typeof(x).shape
     groups = (1, 1) if heads == 1 else (key_heads, heads // key_heads)
     return jnp.reshape(x, (batch, *groups, *sizes))
 
 
 def _up_to(size: int, lengths: Any) -> Any:
-    """Mask the first `lengths` places, for each element of the batch."""
+    """Mask the first `lengths` positions, for each element of the batch."""
     return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
 
 

@@ -43,7 +43,7 @@ class Initializer(Protocol):
 
 
 def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
-    """Decorator: an initializer, of a function of a key, a shape and the dtype that is meant."""
+    """Decorator: turn a function of a key, a shape and a resolved dtype into an initializer."""
 
     def make(draw: Callable[..., Any]) -> Initializer:
         @evaluated_by_library
@@ -98,7 +98,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 @hiding_frames
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer: numbers from 0 up to `scale`, all as likely.
+    """An initializer: uniform numbers from 0 up to `scale`.
 
     >>> w = nn.initializers.uniform(scale=0.5)(random.key(0), (100, 100))
     >>> bool(jnp.all((w >= 0) & (w < 0.5)))

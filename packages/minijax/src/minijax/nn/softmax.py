@@ -68,7 +68,7 @@ def _largest(x: Any, axis: Axes, where: Any) -> Any:
 
 @operation(static=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Any:
-    """`log(mean(exp(x)))` over the axes, without overflow; arguments as of `logsumexp`.
+    """`log(mean(exp(x)))` over the axes, without overflow; arguments as for `logsumexp`.
 
     >>> nn.logmeanexp(jnp.array([1e3, 1e3]))
     Array(1000., dtype=float32)

@@ -61,7 +61,7 @@ def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -
 
 
 def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
-    """`operate`, unless operands are of such kinds: those of the array, and of the other one."""
+    """`operate`, unless the operands are of these kinds, of the array and of the other one."""
     own, others = kinds
 
     def method(self: Any, other: Any) -> Any:
@@ -147,7 +147,7 @@ def _reduce_ex(self: Any, protocol: Any) -> Any:
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The functions of arrays, as the Python array API asks for them."""
+    """The array functions, for the Python array API."""
     return jnp
 
 

@@ -305,7 +305,7 @@ def identity(n: int, dtype: Any = None) -> Any:
 
 @evaluated_by_library
 def copy(a: Any, order: str | None = None) -> Any:
-    """An Array of the same numbers, in memory of its own.
+    """An Array of the same numbers in new memory.
 
     >>> x = jnp.arange(3)
     >>> y = jnp.copy(x)

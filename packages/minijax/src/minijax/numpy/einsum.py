@@ -179,7 +179,7 @@ def _letters(labels: Sequence[Any]) -> str:
 
 
 def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: Any) -> Path:
-    """In which order to multiply; sizes are checked on the way."""
+    """The order of multiplication; checks sizes on the way."""
     sizes: dict[str, int] = {}
     for labels, shape in zip(summation.inputs, shapes, strict=True):
         for c, size in zip(labels, shape, strict=True):
@@ -284,7 +284,7 @@ def _einsum(
 
 
 def _without_ones(x: Any, labels: str, terms: Sequence[tuple[Any, str]]) -> tuple[Any, str]:
-    """The operand without axes of size 1 that are larger in another one: these broadcast."""
+    """The operand without axes of size 1 that broadcast against another operand."""
     larger = {
         c
         for y, others in terms
@@ -299,7 +299,7 @@ def _without_ones(x: Any, labels: str, terms: Sequence[tuple[Any, str]]) -> tupl
 
 
 def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
-    """The operand with each label once, and summed over those that are not kept."""
+    """The operand with unique labels, summed over those that are not kept."""
     for c in set(labels):
         while labels.count(c) > 1:
             first, second = labels.index(c), labels.rindex(c)

@@ -83,7 +83,7 @@ def _of_nothing(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[int, ..
 
 
 def _resized(a: Any, sizes: tuple[int, ...]) -> Any:
-    """The last axes with these sizes: cut, or filled up with zeros."""
+    """The last axes with these sizes: truncated, or padded with zeros."""
     shape = typeof(a).shape
     lead = shape[: len(shape) - len(sizes)]
     a = lax.slice(a, [0] * len(shape), (*lead, *map(min, shape[len(lead) :], sizes)))
@@ -208,7 +208,7 @@ def ifft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | N
 
 @operation(static=OF_SEVERAL)
 def rfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """`fft2` of real numbers: half of the last axis is kept.
+    """`fft2` of real numbers, with half of the last axis kept.
 
     >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
     (2, 3)

@@ -47,7 +47,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 @evaluated_by_library
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Numpy's `fromfile` is refused: it cannot be traced; use `asarray(numpy.fromfile(...))`.
+    """Not supported, since it cannot be traced; use `asarray(numpy.fromfile(...))`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
@@ -64,7 +64,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 @evaluated_by_library
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Numpy's `fromiter` is refused, as in JAX; use `asarray(numpy.fromiter(...))`.
+    """Not supported, as in JAX; use `asarray(numpy.fromiter(...))`.
 
     >>> jnp.asarray(np.fromiter((i * i for i in range(4)), dtype=np.int32))
     Array([0, 1, 4, 9], dtype=int32)

@@ -1,4 +1,4 @@
-"""Counting: how often numbers occur, and how many lie in each interval."""
+"""Counting: occurrences of integers, and histograms."""
 
 import builtins
 import math
@@ -186,7 +186,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
 
 
 def _interval(a: Any, edges: Any) -> Any:
-    """The number of the interval of each element, from 1 on; 0 is below and the last above."""
+    """The number of the bin of each element, from 1 on; 0 is below and the last above."""
     count = typeof(edges).shape[0]
     found = searchsorted(edges, a, "right")
     last = lax.squeeze(lax.slice_in_dim(edges, count - 1, count), (0,))

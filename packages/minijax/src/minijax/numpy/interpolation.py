@@ -90,7 +90,7 @@ def _element(x: Any, i: int) -> Any:
 
 
 def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """Everything in one period, with the last point once more before it and the first behind."""
+    """All points in one period, with the last point repeated before and the first after."""
     if typeof(period).ndim:
         raise ValueError(f"interp: period must be a number, found {typeof(period)}")
     period = lax.abs(period)

@@ -53,7 +53,7 @@ def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
 
 @operation(static=("axis", "out", "dtype"))
 def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
-    """The arrays, all of one shape, side by side along a new axis. `out` must be None.
+    """The arrays, all of one shape, stacked along a new axis. `out` must be None.
 
     >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 2],
@@ -85,7 +85,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
 
 @operation(static="dtype")
 def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their second axis; along the first if it is the only.
+    """The arrays joined along their second axis; vectors along their only one.
 
     >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
@@ -99,7 +99,7 @@ def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
 
 @operation(static="dtype")
 def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their first axis; vectors are rows.
+    """The arrays joined along their first axis; vectors are rows.
 
     >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 2],
@@ -111,7 +111,7 @@ def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
 
 @operation(static="dtype")
 def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    """The arrays one after the other along their third axis.
+    """The arrays joined along their third axis.
 
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
     (1, 2, 2)

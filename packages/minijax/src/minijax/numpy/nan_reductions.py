@@ -221,7 +221,7 @@ def _filled(a: Any, number: float) -> Any:
 
 
 def _taking_part(name: str, a: Any, where: Any) -> Any:
-    """Return the mask of the numbers that take part; None means all."""
+    """Return the mask of the numbers to include; None means all."""
     require_boolean(name, where)
     if not is_inexact(typeof(a).dtype):
         return where

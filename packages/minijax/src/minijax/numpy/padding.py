@@ -104,7 +104,7 @@ def _from_dict(widths: Any, axes: int) -> Any:
 
 
 def _pairs(name: str, given: Any, axes: int) -> tuple[Width, ...]:
-    """One pair of ints for each axis, from all that numpy takes for it."""
+    """One pair of ints for each axis, from any of numpy's forms."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu" and numbers.size:
         raise TypeError(f"pad: {name} must be ints, found {shown(given)}")
@@ -153,7 +153,7 @@ def _pad_with_values(
 
 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
-    """Numbers at equal distances from `end` on, up to `edge`, exclusive."""
+    """Evenly spaced numbers from `end` up to `edge`, exclusive."""
     sizes = [count if i == axis else n for i, n in enumerate(shape(edge))]
     if not count:
         return lax.full(sizes, 0, typeof(edge).dtype)

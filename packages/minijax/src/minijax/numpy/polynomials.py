@@ -144,7 +144,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @operation(static="m")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The antiderivative of a polynomial, `m` times over, with the constants `k`, else 0.
+    """The `m`-th antiderivative of a polynomial, with the constants `k`, 0 by default.
 
     >>> jnp.polyint(jnp.array([2.0, 3.0]))
     Array([1., 3., 0.], dtype=float32)
@@ -187,7 +187,7 @@ def poly(seq_of_zeros: Any) -> Any:
     nothing = lax.full((1,), 0, typeof(zeros).dtype)
 
     def step(out: Any, zero: Any) -> tuple[Any, tuple[()]]:
-        """Of coefficients with as many zeros behind as there are factors to come."""
+        """A step with coefficients padded by as many zeros as there are further factors."""
         shifted = lax.concatenate([nothing, lax.slice_in_dim(out, 0, degree)], 0)
         return lax.sub(out, lax.mul(shifted, zero)), ()
 
@@ -341,7 +341,7 @@ def _require_coefficients(name: str, *polynomials: Any) -> None:
 
 
 def _of_one_length(name: str, *operands: Any) -> list[Any]:
-    """The polynomials with zeros for the powers that they lack."""
+    """The polynomials padded with leading zeros to equal length."""
     a1, a2 = of_one_dtype(*operands)
     _require_coefficients(name, a1, a2)
     size = max(typeof(a).shape[0] for a in (a1, a2))
@@ -384,7 +384,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
 @operation
 def _leading_zeros(p: Any) -> tuple[Any, Any]:
-    """The coefficients as real or complex numbers, and how many zeros are in front."""
+    """The coefficients as real or complex numbers, and the number of leading zeros."""
     p = lax.reshape(to_inexact(p), (-1,))
     is_zero = lax.eq(p, 0)
     return p, lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, default_int())), (0,))
@@ -403,7 +403,7 @@ def _roots(p: Any) -> Any:
 
 @operation
 def _roots_and_nan(p: Any, zeros: Any) -> Any:
-    """The roots where `p` may have zeros in front: behind, they are roots that are zero."""
+    """The roots of `p`, whose leading zeros are moved to the end; NaN for missing roots."""
     size = typeof(p).size
     p = where(lax.eq(zeros, size), 1, p)
     found = _roots(roll(p, lax.neg(zeros)))

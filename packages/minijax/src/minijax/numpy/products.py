@@ -69,7 +69,7 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """The sum of products over the last axis of `a` and the last but one, or only one, of `b`.
+    """The sum of products over the last axis of `a` and the second to last, or only, axis of `b`.
 
     With a scalar it is the product; for vectors and matrices it is `matmul`.
 
@@ -264,7 +264,7 @@ def tensordot(
 
 @operation
 def kron(a: Any, b: Any) -> Any:
-    """Kronecker's product: each element of `a` times the whole of `b`, in its place.
+    """The Kronecker product: each element of `a` replaced by its product with `b`.
 
     >>> jnp.kron(jnp.eye(2, dtype=int), jnp.array([[1, 2]]))
     Array([[1, 2, 0, 0],

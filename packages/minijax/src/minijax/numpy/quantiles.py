@@ -1,4 +1,4 @@
-"""Quantiles, percentiles and medians: the numbers that a share of the elements are below."""
+"""Quantiles, percentiles and medians."""
 
 import math
 from collections.abc import Sequence
@@ -136,7 +136,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """The number that half of the elements are below; the arguments are those of `quantile`.
+    """The median; the arguments are those of `quantile`.
 
     >>> jnp.median(jnp.array([[1.0, 9.0, 2.0], [4.0, 6.0, 5.0]]), axis=1)
     Array([2., 5.], dtype=float32)
@@ -230,7 +230,7 @@ def _quantile(
 
 
 def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
-    """Interpolate at places that may be between two elements."""
+    """Interpolate at positions that may be between two elements."""
     below = lax.max(lax.min(lax.floor(place), last), 0)
     above = lax.max(lax.min(lax.ceil(place), last), 0)
 

@@ -61,7 +61,7 @@ def _role_of_bound(name: str, stop: Any) -> str:
 
 
 def _known_number(role: str, x: Any) -> Any:
-    """A number that decides a shape, as Python or numpy has it."""
+    """A number that determines a shape, as a Python or numpy number."""
     aval = typeof_named(role, x)
     if aval.shape:
         raise TypeError(f"{role} must be a number, found {aval}")

@@ -47,7 +47,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 class _Unravel:
-    """Makes a pytree of a vector; equal to others that make the same, so `jit` knows it again."""
+    """The function from a vector to a pytree; comparable, so that `jit` recognizes equal ones."""
 
     def __init__(self, structure: PyTreeDef, types: list[ShapedArray], dtype: np.dtype[Any]):
         self.structure, self.types, self.dtype = structure, tuple(types), dtype

@@ -157,7 +157,7 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """Each element of `a`, or along an axis of it, repeated in its place.
+    """Each element of `a`, or along an axis of it, repeated in place.
 
     Arguments:
         a: the array.
@@ -231,7 +231,7 @@ def _repeat_all(a: Any, *, count: int, axis: int) -> Any:
 
 @operation(static=("axis", "length"))
 def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> Any:
-    """The element at a place is the one before which so many repeats end up to there."""
+    """Repeat via cumulative sums: an output position maps to the element whose repeats cover it."""
     size = shape(a)[axis]
     repeats = broadcast_to(repeats, (size,))
     ends = expand_dims(lax.cumsum(repeats), 1)
@@ -264,7 +264,7 @@ def tile(A: Any, reps: Axes) -> Any:
 
 @operation(static="new_shape")
 def resize(a: Any, new_shape: Axes) -> Any:
-    """The elements of `a` in another shape, over and over as often as needed.
+    """The elements of `a` in another shape, repeated as needed.
 
     >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
     Array([[1, 2],

@@ -298,7 +298,7 @@ def any(
 
 
 def _holds(a: Any) -> Any:
-    """Return the mask of elements that are not zero; booleans as they are, which compile sooner."""
+    """Return the mask of nonzero elements; booleans are returned unchanged to compile faster."""
     return a if typeof(a).dtype == np.bool_ else lax.ne(a, 0)
 
 
@@ -312,7 +312,7 @@ def _reduce(
     where: Any,
     neutral: Any,
 ) -> Any:
-    """`reduction` of `a` along the axes, with `neutral` for elements that do not take part."""
+    """`reduction` of `a` along the axes, with `neutral` for excluded elements."""
     require_no_out(name, out)
     require_boolean(name, where)
     if where is not None:

@@ -126,7 +126,7 @@ def _unique(
     size: int,
     asked: tuple[bool, bool, bool],
 ) -> tuple[Any, UniqueAll]:
-    """Return the number of distinct elements, `size` of them, and what else is asked for."""
+    """Return the number of unique elements, `size` of them, and the other requested arrays."""
     wants_index, wants_inverse, wants_counts = asked
     rows = lax.reshape(ar, (-1,)) if axis is None else moveaxis(ar, axis, 0)
     count, *rest = typeof(rows).shape
@@ -272,7 +272,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 @evaluated_by_library
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """The different elements, and which of them each element is.
+    """The unique elements, and the inverse indices.
 
     >>> found = jnp.unique_inverse(jnp.array([3, 1, 3]))
     >>> found.values[found.inverse_indices]
@@ -342,7 +342,7 @@ def isin(
 
 @hiding_frames
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements of two arrays, in order; `size` and `fill_value` as in `unique`.
+    """The unique elements of two arrays, in order; `size` and `fill_value` as in `unique`.
 
     >>> jnp.union1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
     Array([1, 2, 3, 5], dtype=int32)
@@ -525,7 +525,7 @@ def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, An
 
 
 def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
-    """The elements at places, and `fill_value` behind the end; the first of them if it is None."""
+    """The elements at indices, and `fill_value` beyond the end; the first of them if it is None."""
     count = typeof(x).size
     if not count:
         number = 0 if fill_value is None else fill_value

@@ -233,7 +233,7 @@ def broadcast_to(
 
 @hiding_frames
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """The arrays, each repeated to the shape in which they meet.
+    """The arrays, broadcast to their common shape.
 
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((3, 1)), jnp.zeros(4))]
     [(3, 4), (3, 4)]

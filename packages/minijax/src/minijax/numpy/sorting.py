@@ -84,7 +84,7 @@ def argsort(
 def _prepare(
     name: str, a: Any, axis: int | None, kind: None, order: None
 ) -> tuple[Any, int | None]:
-    """The array and the axis to sort along, which scalars lack."""
+    """The array, with an axis if it is a scalar, and the axis to sort along."""
     if kind is not None:
         raise TypeError(f"{name}: kind must be None, found {kind!r}; stable says how to sort")
     if order is not None:
@@ -294,7 +294,7 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Any:
-    """The place of each among all, less its place among those looked for."""
+    """The position of each among all, minus its position among the queries."""
     joined = [v, a] if side == "left" else [a, v]
     count, start = typeof(v).shape[0], 0 if side == "left" else typeof(a).shape[0]
     rank = argsort(argsort(lax.concatenate(joined, 0)))

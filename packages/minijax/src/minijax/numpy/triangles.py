@@ -88,7 +88,7 @@ def trace(
 
 
 def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
-    """The sum of a diagonal that is known only when the program runs."""
+    """The sum of a diagonal with a traced offset."""
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = shape(a)[-2:]
     row = lax.broadcasted_iota(default_int(), (rows, columns), 0)

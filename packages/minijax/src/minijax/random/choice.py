@@ -149,7 +149,7 @@ def _choice(
 def _chosen(
     key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any, mode: str | None
 ) -> Any:
-    """Return the indices of the elements to take, of so many."""
+    """Return the indices of the elements to take, out of a given number."""
     key, draws = single_key("choice", key), math.prod(shape)
     if p is None:
         if replace:

@@ -79,7 +79,7 @@ def note_key_use(function: str, key: Any) -> Any:
 
 
 def cloned(key: Any) -> Any:
-    """`key` as a key of its own."""
+    """A clone of `key`."""
     return bind1(key_use_p, key, use=None) if Switch.used and looks_for_key_reuse() else key
 
 

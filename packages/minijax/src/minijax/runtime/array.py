@@ -142,7 +142,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         _ = self.buffer
 
     def copy(self) -> "Array":
-        """An array of the same numbers in memory of its own."""
+        """An array of the same numbers in new memory."""
         numbers = backend.get(self.buffer)  # a view that ends here, so that none hinders donation
         return type(self)(new_buffer(numbers, self.aval), self.aval)
 

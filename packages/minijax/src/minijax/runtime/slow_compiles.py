@@ -1,4 +1,4 @@
-"""A notice while XLA compiles a program for long: which program it is, and what may help."""
+"""Notices of programs that XLA takes long to compile, with advice."""
 
 import logging
 import os

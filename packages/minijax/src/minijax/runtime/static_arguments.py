@@ -1,4 +1,4 @@
-"""Static arguments: Python values for each of which a jitted function is compiled."""
+"""Static arguments: Python values that are part of a jitted function's signature."""
 
 import inspect
 from collections.abc import Callable, Iterable

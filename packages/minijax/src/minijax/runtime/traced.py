@@ -61,7 +61,7 @@ def cache_of(fun: Callable[..., Any], static: Any) -> Cache:
 
 
 def forget_traced() -> None:
-    """Empty the caches of what was traced."""
+    """Empty the caches of traced programs."""
     for by_options in list(_caches.values()):
         for cache in by_options.values():
             cache.clear()

@@ -1,1 +1,1 @@
-"""Settings: `config`, the debugging switches, the types of numbers and how they meet."""
+"""Settings: `config`, the debugging switches, number types and promotion."""

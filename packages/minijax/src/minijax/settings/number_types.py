@@ -161,7 +161,7 @@ class LibraryNumberTypes(NumberTypes):
             self._tell_of_ranks(f"operands of shapes {shapes} have different numbers of axes")
 
     def check_counts(self, caller: str, leading: Sequence[int]) -> None:
-        """Raise an error if the settings forbid these numbers of leading axes to meet."""
+        """Raise an error if the settings forbid broadcasting these numbers of leading axes."""
         if self.settings.numpy_rank_promotion != "allow" and len(set(leading)) > 1:
             counts = " and ".join(map(str, leading))
             self._tell_of_ranks(f"{caller}: operands have different numbers of axes, {counts}")

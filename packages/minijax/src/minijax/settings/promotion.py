@@ -47,26 +47,26 @@ def weak_if_all_are(out: Any, *operands: Any) -> Any:
 
 
 def require_meeting(*operands: Any) -> None:
-    """Raise an error if settings forbid these arguments to meet."""
+    """Raise an error if settings forbid promoting these arguments."""
     numbers = number_types()
     if getattr(numbers, "checks_arguments", False):
         numbers.check_meeting(*map(typeof, operands))
 
 
 def require_one_dtype(*operands: Any) -> None:
-    """Raise an error if settings forbid arguments of these dtypes to meet."""
+    """Raise an error if settings forbid promoting arguments of these dtypes."""
     if numbers := _checking():
         numbers.check_dtypes([typeof(x) for x in operands])
 
 
 def require_one_rank(*operands: Any) -> None:
-    """Raise an error if settings forbid arguments of these numbers of axes to meet."""
+    """Raise an error if settings forbid broadcasting arguments of these ranks."""
     if numbers := _checking():
         numbers.check_ranks([typeof(x) for x in operands])
 
 
 def require_one_count(caller: str, leading: Iterable[int]) -> None:
-    """Raise an error if settings forbid these numbers of leading axes to meet."""
+    """Raise an error if settings forbid broadcasting these numbers of leading axes."""
     if numbers := _checking():
         numbers.check_counts(caller, list(leading))
 

@@ -1,4 +1,4 @@
-"""LAPACK's routines, made known to XLA when a program first calls one."""
+"""LAPACK's routines, registered with XLA when a program first calls one."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Compiled programs: measured, written down and read back."""
+"""Compiled programs: cost analysis and serialization."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ def deserialize(
 
 
 def to_portable(text: str) -> bytes:
-    """A StableHLO module in a form that later versions of XLA read, and somewhat older ones."""
+    """A StableHLO module in a format for later, and somewhat older, versions of XLA."""
     data: bytes = get_backend().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
     return data
 

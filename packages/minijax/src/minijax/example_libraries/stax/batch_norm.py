@@ -1,4 +1,4 @@
-"""`BatchNorm`: mean and variance that do not depend on the layers before."""
+"""`BatchNorm`: normalization of mean and variance over a batch."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Layers made of layers: one after another, side by side, and as the shape of the input asks."""
+"""Combinators of layers: in sequence, in parallel, and depending on the input shape."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ def parallel(*layers: Layer) -> Layer:
 
 @hiding_frames
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made when the shape of its inputs is known.
+    """A layer made once the shape of its inputs is known.
 
     Arguments:
         make_layer: a function from the shape to the layer.

@@ -51,7 +51,7 @@ def _pooling(
 def _of_spatial_axes(
     caller: str, window_shape: Any, strides: Any, spec: Any
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """The letters of all axes, and for each spatial one the size of windows, and their distance."""
+    """The letters of all axes, and window sizes and strides of the spatial ones."""
     sizes = ints(f"{caller}: window_shape", window_shape)
     steps = (1,) * len(sizes) if strides is None else ints(f"{caller}: strides", strides)
     if len(steps) != len(sizes):
@@ -69,7 +69,7 @@ def _of_spatial_axes(
 
 
 def _with_ones(spec: str, numbers: Sequence[int]) -> tuple[int, ...]:
-    """Numbers for the spatial axes, 1 for those of examples and channels."""
+    """Numbers for the spatial axes, 1 for batch and channels."""
     left = iter(numbers)
     return tuple([1 if axis in "NC" else next(left) for axis in spec])
 
@@ -104,7 +104,7 @@ def SumPool(
     padding: str = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The sum of each window of the inputs; arguments as of `MaxPool`."""
+    """The sum of each window of the inputs; arguments as for `MaxPool`."""
     return _pooling("SumPool", lax.add, 0.0, window_shape, strides, padding, spec)
 
 
@@ -115,7 +115,7 @@ def AvgPool(
     padding: str = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The mean of each window of the inputs, of as much as is there; arguments as of `MaxPool`."""
+    """The mean of each window of the inputs, excluding padding; arguments as for `MaxPool`."""
     return _pooling("AvgPool", lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
 
 

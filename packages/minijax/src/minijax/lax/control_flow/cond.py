@@ -1,4 +1,4 @@
-"""`cond` and `switch`: one of several functions, chosen when the program runs."""
+"""`cond` and `switch`: one of several functions, chosen at run time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -304,7 +304,7 @@ def _vmap(
 
 
 def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations) -> list[Any]:
-    """The solution is linear in the right-hand side: of the transposed equations."""
+    """Transpose rule: a solution of the transposed system, linear in the right-hand side."""
     consts, b = split_operands(args, counts)
     known = [x for of_program in consts for x in of_program]
     linear_in = [i for i, x in enumerate(known) if isinstance(x, UndefPrimal)]
@@ -334,7 +334,7 @@ def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equa
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
-    """A call of the solver, which calls the map that it is to invert."""
+    """A call of the solver, which calls the map to invert."""
     programs, counts = eqn.params["programs"], eqn.params["counts"]
     consts, b = split_operands(eqn.invars, counts)
     params = {"jaxpr": with_token(programs.solve), "name": "linear_solve"}
@@ -345,7 +345,7 @@ def _order(
 def _keys(
     keys_of: Callable[[Jaxpr], Any], count: int, *, programs: Equations, counts: Equations
 ) -> Any:
-    """Only the solver runs; its operands are its own constants, and the right-hand side."""
+    """The keys used by the solver, whose operands are its constants and the right-hand side."""
     consts, b = split_operands(range(count), counts)
     return keys_of(programs.solve).at([*consts.solve, *b], count)
 

@@ -25,7 +25,7 @@ def scan_in_python(
 def while_in_python(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
 ) -> tuple[Any] | None:
-    """The result of `lax.while_loop`; None if a value that decides is not known."""
+    """The result of `lax.while_loop`; None if its condition is not known."""
     carry = init
     try:
         while cond_fun(carry):

@@ -228,7 +228,7 @@ def _is_of_library(module: Any) -> bool:
 
 
 def _names_in(code: CodeType) -> tuple[str, ...]:
-    """The names of variables and attributes in code, and in that of the functions that it makes."""
+    """The names of variables and attributes in code, and in the functions that it defines."""
     names = code.co_names
     for const in code.co_consts:
         if type(const) is CodeType:

@@ -52,7 +52,7 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
 
 
 def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
-    """Raise an error if a function returns another structure than that of `name`."""
+    """Raise an error if the structure of a function's result differs from that of `name`."""
     if found != expected:
         raise TreeMismatchError(
             f"{what} `{name_of(fun)}` must return the structure of {name}: "
@@ -63,7 +63,7 @@ def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: 
 def check_types(
     what: str, fun: Any, name: str, tree: PyTreeDef, expected: Avals, found: Avals
 ) -> None:
-    """Raise an error if a function returns other types than those of `name`.
+    """Raise an error if the types of a function's result differ from those of `name`.
 
     Raises:
         ValueError: shapes differ.

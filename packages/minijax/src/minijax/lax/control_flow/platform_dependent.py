@@ -1,4 +1,4 @@
-"""`platform_dependent`: one of several functions, chosen by the kind of device."""
+"""`platform_dependent`: one of several functions, chosen by platform."""
 
 from collections.abc import Callable
 from typing import Any

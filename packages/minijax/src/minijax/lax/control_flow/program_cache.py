@@ -159,7 +159,7 @@ def _trace(
 
 
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
-    """The constants that something else refers to, and may change: not those made while tracing."""
+    """The constants referenced elsewhere, which may change: not those made while tracing."""
     everything = [*consts, np.empty(())]
     *counts, of_new = [sys.getrefcount(x) for x in everything]
     return [x for x, count in zip(consts, counts, strict=True) if count > of_new + 1]

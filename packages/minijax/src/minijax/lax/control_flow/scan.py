@@ -141,7 +141,7 @@ def _scan(
 
 
 def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the two things that the body returned."""
+    """The structures of the two results of the body."""
     node = out_tree.node_data()
     if node is None or node[0] not in (tuple, list) or len(out_tree.children()) != 2:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Reverse mode of `scan`: its partial evaluation, and its transpose, a scan the other way."""
+"""Reverse mode of `scan`: partial evaluation, and transposition to a scan in reverse."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from minijax_stage4.transpose import UndefPrimal
 
 
 class _Halves(NamedTuple):
-    """A scan split into the part that can run at once and the part that has to wait.
+    """A scan split into its known and unknown halves.
 
     `known` takes the known operands, and returns the known results, then the residuals. The scan of
     the other half has the parameters `unknown`.
@@ -164,7 +164,7 @@ def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 def _equations(
     program: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], source: Source | None
 ) -> list[JaxprEqn]:
-    """The equations of a program, from variables outside of it to variables outside of it."""
+    """The equations of a program, inlined between outer variables."""
     outside: dict[Any, Any] = dict(zip(program.invars, invars, strict=True))
     outside.update(zip(program.outvars, outvars, strict=True))
     eqns = []
@@ -194,7 +194,7 @@ def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
 
 
 def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The transpose of a scan that is linear in all that it carries."""
+    """The transpose of a scan that is linear in its whole carry."""
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     consts, _, xs = split_operands(args, params)
     of_consts, of_xs = (

@@ -49,7 +49,7 @@ from minijax_stage4.partial_eval import (
 
 
 def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
-    """A loop over a counter, the carry, and the results, in which each round writes its element."""
+    """A loop over a counter, the carry, and the results; each iteration writes one element."""
     jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
     consts, init, xs = split_operands(args, params)
     num_carry = len(init)
@@ -213,7 +213,7 @@ def _vmap(
 
 
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    """Without results that nothing uses, and carry that only itself uses."""
+    """Drop unused results, and parts of the carry that only they themselves use."""
     params = eqn.params
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     used_carry, used_results = tuple(used_outs[:num_carry]), tuple(used_outs[num_carry:])

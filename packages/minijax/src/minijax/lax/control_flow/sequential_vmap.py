@@ -1,4 +1,4 @@
-"""`sequential_vmap`: a function that `vmap` runs in a loop, one example after the other."""
+"""`sequential_vmap`: functions that `vmap` runs in a loop, once per example."""
 
 from collections.abc import Callable
 from typing import Any

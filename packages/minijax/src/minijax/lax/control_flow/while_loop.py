@@ -1,4 +1,4 @@
-"""`while_loop`: a body that runs as long as a condition holds, decided when the program runs."""
+"""`while_loop`: a body that runs while a condition holds, decided at run time."""
 
 from collections.abc import Callable
 from typing import Any

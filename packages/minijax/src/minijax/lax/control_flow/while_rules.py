@@ -102,7 +102,7 @@ def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The carry and those of its tangents that are not zero in some round, side by side."""
+    """Jvp rule: a loop of the carry and its tangents that are nonzero in some iteration."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
     of_cond, of_body, init = _split(primals, cond_consts, body_consts)

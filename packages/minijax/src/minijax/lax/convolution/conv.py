@@ -1,4 +1,4 @@
-"""Convolutions of special kinds, made of the general one."""
+"""Special convolutions, in terms of the general one."""
 
 import math
 from collections.abc import Sequence

@@ -244,7 +244,7 @@ def _lower_convolution(
 
 
 def _letters(spec: Sequence[int], letters: str) -> str:
-    """The axes in their order, as MLIR writes them: `b, f, 0, 1`."""
+    """The axes in order, in MLIR's notation: `b, f, 0, 1`."""
     names = dict(zip(spec, [*letters, *map(str, range(len(spec) - 2))], strict=True))
     return ", ".join(names[axis] for axis in range(len(spec)))
 
@@ -342,7 +342,7 @@ def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
 def _vmap_convolution(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """A batch of inputs is more examples; one of kernels, more output features; of both, groups."""
+    """Batching rule: inputs become more examples, kernels more output features, both groups."""
     (lhs, rhs), (lhs_dim, rhs_dim) = values, dims
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     by_examples, by_features = params["batch_group_count"], params["feature_group_count"]

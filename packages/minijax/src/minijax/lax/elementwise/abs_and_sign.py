@@ -48,7 +48,7 @@ def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) 
 
 
 def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
-    """A complex sign turns as far as `x` goes sideways; a real one stays."""
+    """Jvp: a complex sign rotates with the perpendicular part of `t`; a real one is constant."""
     if typeof(x).dtype.kind != "c":
         return None
     sideways = imag(mul(conj(out), t))
@@ -59,7 +59,7 @@ def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
 
 sign = unary(
     "sign",
-    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.
+    """The sign of a real `x`, -1, 0 or 1; for a complex one `x / abs(x)`, or 0.
 
     >>> lax.sign(jnp.array([-3.0, 0.0, 2.0])), lax.sign(jnp.array([3.0j]))
     (Array([-1.,  0.,  1.], dtype=float32), Array([0.+1.j], dtype=complex64))

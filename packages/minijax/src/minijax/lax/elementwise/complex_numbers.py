@@ -1,4 +1,4 @@
-"""Complex numbers taken apart, and put together from their parts."""
+"""Complex numbers and their parts."""
 
 from collections.abc import Callable
 from typing import Any

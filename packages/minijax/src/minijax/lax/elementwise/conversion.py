@@ -1,4 +1,4 @@
-"""Numbers converted to another dtype, and their bits read as one."""
+"""Conversion to another dtype, and bitcasts."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The larger and the smaller of two numbers, and numbers clamped to a range."""
+"""The larger and the smaller of two numbers, and clamping to a range."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whole numbers near a number, and the numbers that a format can hold."""
+"""Rounding to integers, and to formats of floats."""
 
 import enum
 from collections.abc import Sequence
@@ -142,7 +142,7 @@ _next = binary(
 
 @operation
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The next number that the dtype holds from `x1` on in the direction of `x2`.
+    """The next representable number after `x1` towards `x2`.
 
     >>> lax.nextafter(jnp.float32(1), jnp.float32(2)) - 1 == jnp.finfo(jnp.float32).eps
     Array(True, dtype=bool)

@@ -1,4 +1,4 @@
-"""Functions that choose among elements by a condition."""
+"""Functions that select elements by a condition."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Formulas that are evaluated in a wider dtype than their operands have."""
+"""Formulas evaluated in a wider dtype than that of their operands."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ Formula = Callable[..., Any]
 
 
 def in_32_bits_at_least(formula: Formula) -> Rule:
-    """The lowering rule of a formula, which for operands of 16 bits is evaluated in float32."""
+    """The lowering rule of a formula that is evaluated in float32 for 16-bit operands."""
 
     def widened(*operands: Any) -> Any:
         dtype = typeof(operands[0]).dtype
@@ -48,7 +48,7 @@ def in_64_bits(formula: Formula) -> Rule:
 
 
 def to_64_bits(x: Any) -> Any:
-    """A float as float64: also a subnormal float32, which XLA's conversion takes for zero."""
+    """A float as float64, even a subnormal float32, which XLA's conversion flushes to zero."""
     dtype = typeof(x).dtype
     if dtype.itemsize == 8:
         return x

@@ -48,7 +48,7 @@ def wrapped_index(index: Any, size: int) -> Any:
 
 
 def index_dtype(*indices: Any) -> ShapedArray:
-    """The type in which indices meet: at least as wide as Python's ints."""
+    """The common type of indices: at least as wide as Python's ints."""
     return result_type(number_types().weak[1], *map(typeof, indices)).strip_weak_type()
 
 
@@ -160,7 +160,7 @@ def _lower_dynamic_slice(
 def _vmap_dynamic_slice(
     axis_size: int, values: Values, dims: Sequence[BatchDim], *, slice_sizes: Shape
 ) -> Batched:
-    """With one place for all examples a slice of one more axis; else a gather of one index."""
+    """Batching rule: with a shared start, a slice with one more axis; otherwise a gather."""
     x, *starts = values
     x_dim, *start_dims = dims
     if all(dim is None for dim in start_dims):
@@ -188,7 +188,7 @@ _ONE_INDEX = {
 
 
 def _and_first(starts: Values) -> list[Any]:
-    """Return the start of a slice that takes all of one more axis, before the others."""
+    """Return the start of a slice that takes all of an additional leading axis."""
     return [cast(0, typeof(starts[0])) if starts else 0, *starts]
 
 
@@ -384,7 +384,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """Take the element at one index of an axis, which stays with size 1 if `keepdims`.
+    """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
 
     >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)

@@ -99,7 +99,7 @@ def gather(
 
 
 def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
-    """The number that fills up, as one of `dtype`: ints wrap around, fractions are cut off."""
+    """The fill value converted to `dtype`: ints wrap around, fractions are truncated."""
     if np.ndim(given):
         raise TypeError(f"gather: fill_value must be a scalar, found {given!r}")
     is_int = isinstance(given, int)
@@ -156,7 +156,7 @@ def check_indices(
     batching: Dims,
     indices_batching: Dims,
 ) -> None:
-    """Raise an error if indices do not fit the array that they point into."""
+    """Raise an error if indices do not match the array that they index."""
     if indices.dtype.kind not in "iu":
         raise ValueError(f"{name}: indices must be integers, found {indices}")
     if not indices.ndim or indices.shape[-1] != len(start_map):
@@ -304,7 +304,7 @@ def _vmap_gather(
     unique_indices: bool,
     **options: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """A batch of arrays has one more axis that is sliced whole, or runs along with the indices'."""
+    """Batching rule: the array's batch axis is sliced whole, or paired with that of the indices."""
     (x, indices), (x_dim, indices_dim) = values, dims
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
     offset = after(offset)

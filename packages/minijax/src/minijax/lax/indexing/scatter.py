@@ -102,7 +102,7 @@ def scatter_type(
 
 
 def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
-    """A batch has one more axis: it runs along with that of the indices, or is updated whole."""
+    """Batching rule: the batch axis is paired with that of the indices, or updated whole."""
 
     def rule(
         axis_size: int,
@@ -139,7 +139,7 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
 
 
 def lower_scatter(combine: str) -> Callable[..., list[Value]]:
-    """The rule of a scatter that combines by this operation of StableHLO; "" is replacing."""
+    """The rule of a scatter that combines with this StableHLO operation; "" replaces."""
 
     def lower(
         b: FunctionBuilder,

@@ -126,7 +126,7 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Any:
-    """`slice` along one axis; None is its beginning or its end, from which negatives count.
+    """`slice` along one axis; None means its beginning or end, and negatives count from the end.
 
     >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 0, -1, stride=2, axis=1)
     Array([[ 0,  2],
@@ -147,7 +147,7 @@ def slice_in_dim(
 
 @operation(static=("index", "axis", "keepdims"))
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """Take the element at one index of an axis, which stays with size 1 if `keepdims`.
+    """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
 
     Raises:
         ValueError: the axis has no such index.

@@ -1,4 +1,4 @@
-"""The decompositions of matrices, with the names of `jax.lax.linalg` and as strict as those."""
+"""The decompositions of matrices, with the names and strictness of `jax.lax.linalg`."""
 
 # ruff: noqa: F403
 import typing as _typing

@@ -1,4 +1,4 @@
-"""Cholesky's decomposition, its update, and symmetric products."""
+"""The Cholesky decomposition, its update, and symmetric products."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -90,7 +90,7 @@ def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
 
 
 def _half(x: Any) -> Any:
-    """The lower triangles with half the diagonals, which with their transposes make up `x`."""
+    """The lower triangles with half the diagonals, which add up to `x` with their transposes."""
     on_diagonal = mul(eye_like(x), stage2.full_like(x, 0.5))
     return mul(tril(x), sub(stage2.full_like(x, 1), on_diagonal))
 

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors, of symmetric matrices and of others; Schur's decomposition."""
+"""Eigenvalues and eigenvectors of symmetric and general matrices; the Schur decomposition."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Matrices reduced by Householder's reflections, and products with those, never written out."""
+"""Reductions of matrices by Householder reflections, and products with these in factored form."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -80,7 +80,7 @@ def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
 
 
 def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Of `l^-1 t u^-1`, the lower triangle is the change of `l`, the upper one that of `u`."""
+    """Jvp rule: the lower triangle of `l^-1 t u^-1` is the change of `l`, the upper that of `u`."""
     factors, pivots = bind(lu_p, *primals)
     m = typeof(factors).shape[-2]
     t = permute_rows(instantiate(tangents[0]), lu_pivots_to_permutation(pivots, m))
@@ -92,7 +92,7 @@ def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any],
 
 
 def square_factors(factors: Any) -> tuple[Any, Any]:
-    """`l` and `u`, each made square by the columns and rows of a unit matrix."""
+    """`l` and `u`, each extended to a square with columns and rows of a unit matrix."""
     *lead, m, n = typeof(factors).shape
     k = min(m, n)
     zeros = [0] * len(lead)
@@ -158,7 +158,7 @@ def _lower_permutation(
     *,
     permutation_size: int,
 ) -> list[Value]:
-    """A loop over the exchanges, each made for all examples at once."""
+    """A loop over the row swaps, each for all examples at once."""
     (out,) = out_avals
     *lead, count = pivots.aval.shape
     n = len(lead)

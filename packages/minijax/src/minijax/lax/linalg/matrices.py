@@ -89,7 +89,7 @@ def real_part(x: Any) -> Any:
 
 
 def index(x: Any, axis: int) -> Any:
-    """For each element its row, or for `axis` -1 its column."""
+    """The row of each element, or for `axis` -1 its column."""
     shape = typeof(x).shape
     return broadcasted_iota("int32", shape, axis % len(shape))
 
@@ -150,7 +150,7 @@ def times_rows(x: Any, factors: Any) -> Any:
 
 
 def permute_rows(x: Any, permutation: Any) -> Any:
-    """The matrices with the rows that `permutation` names, in that order."""
+    """The matrices with rows permuted by `permutation`."""
     *lead, _, columns = typeof(x).shape
     if not typeof(permutation).size:
         return x

@@ -70,7 +70,7 @@ def qr(
 
 @operation
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """The reflections that make an upper triangle of `a`, below that, and their factors.
+    """The reflections that reduce `a` to an upper triangle, stored below it, and their factors.
 
     >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
     >>> reflections, taus = lax.linalg.geqrf(a)

@@ -1,4 +1,4 @@
-"""The decompositions of matrices that refuse operands which JAX's refuse: integers, above all."""
+"""The decompositions of matrices that reject what JAX's reject: above all, integers."""
 
 import inspect
 from typing import Any

@@ -97,7 +97,7 @@ def _types_of_svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> l
 
 
 def _of_nothing(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
-    """The decomposition of matrices without rows or columns, at which LAPACK fails."""
+    """The decomposition of matrices without rows or columns, which LAPACK does not support."""
     types = _types_of_svd(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
     return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
 

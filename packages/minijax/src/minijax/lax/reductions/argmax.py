@@ -56,7 +56,7 @@ Pair = tuple[Any, Any]  # an element, and its index
 
 
 def _better(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Pair, Pair], Pair]:
-    """The computation of a reduction that chooses between two elements, each with its index.
+    """The reduction computation that selects one of two elements, each with its index.
 
     NaN, the only value that differs from itself, is beyond all numbers. XLA's own maximum does not
     help: with many numbers and a NaN it may be a number. In a tie the smaller index wins, in

@@ -233,7 +233,7 @@ def _lower(
 
 
 def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
-    """The reduction as a function of operands and inits that is made of other primitives."""
+    """The reduction as a function of operands and initial values, made of other primitives."""
     combine = vectorised(jaxpr)
 
     def function(*operands: Any) -> list[Any]:

@@ -61,7 +61,7 @@ def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
 
 
 def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
-    """`x` repeated along the axes that a reduction has taken from an array of shape `shape`."""
+    """`x` broadcast along the axes that a reduction removed from an array of shape `shape`."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     return broadcast_in_dim(x, shape, kept)
 
@@ -69,7 +69,7 @@ def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
 def _lower_extreme(
     operation: str, init: Callable[[np.dtype[Any]], Any], combine: Callable[[Any, Any], Any]
 ) -> Rule:
-    """The rule of a choice among elements; XLA would compare real parts of complex ones only."""
+    """The rule of a maximum or minimum; XLA would only compare real parts of complex numbers."""
     of_reals = lower_reduction(operation, init)
 
     def rule(

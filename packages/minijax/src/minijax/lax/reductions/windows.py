@@ -210,7 +210,7 @@ def _window(
 
 
 def for_examples(window: Window) -> Window:
-    """The window that leaves one more axis, the first, alone."""
+    """The window with an additional leading axis of size 1."""
     one: dict[str, Any] = {"padding": (0, 0)}
     return {name: (one.get(name, 1), *value) for name, value in window.items()}
 
@@ -254,7 +254,7 @@ def _lower(
 
 
 def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
-    """The reduction made of slices, one for each element of a window."""
+    """The reduction in terms of slices, one for each element of a window."""
     combine = vectorised(jaxpr)
 
     def function(*operands: Any) -> list[Any]:
@@ -360,7 +360,7 @@ def declare_window(
 
 
 def _spread_over_windows(ct: Any, x: UndefPrimal, **window: Any) -> Any:
-    """Each element gets the cotangents of all windows that it was in: again a sum of windows."""
+    """Each element gets the cotangents of all windows that contain it: again a window sum."""
     config = []
     for size, count, width, stride, (low, _), base, dilation in zip(
         x.aval.shape, typeof(ct).shape, *window.values(), strict=True

@@ -28,7 +28,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
 
 @operation(static="sizes")
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """`operand` repeated along new axes of these sizes, which come first.
+    """`operand` broadcast along new leading axes of these sizes.
 
     >>> lax.broadcast(jnp.array([1, 2]), (3,))
     Array([[1, 2],
@@ -43,7 +43,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
 
 @operation
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
-    """`arr` repeated to the shape of `like_arr`, by numpy's rule.
+    """`arr` broadcast to the shape of `like_arr`.
 
     >>> lax.broadcast_like(1.0, jnp.zeros((2, 2), jnp.int8))
     Array([[1., 1.],

@@ -1,4 +1,4 @@
-"""Arrays with another shape, or with their axes or elements in another order."""
+"""Changing the shape of arrays, and the order of axes or elements."""
 
 import math
 from collections.abc import Sequence

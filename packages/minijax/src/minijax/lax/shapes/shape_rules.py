@@ -1,4 +1,4 @@
-"""Shapes and dtypes of results, worked out without arrays."""
+"""Shapes and dtypes of results, computed without arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

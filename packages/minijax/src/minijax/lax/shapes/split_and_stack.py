@@ -1,4 +1,4 @@
-"""Arrays taken apart along an axis, and stacked along a new one."""
+"""Splitting arrays along an axis, and stacking them along a new one."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -80,7 +80,7 @@ _BERNOULLI = (
 
 
 def _series_of_slope(x: Any, q: Any) -> Any:
-    """The derivative of `zeta` by `x`: of the first terms, and of the others by Euler-Maclaurin."""
+    """The derivative of `zeta` in `x`: of the first terms, and of the rest by Euler-Maclaurin."""
     total: Any = 0.0
     for k in range(_FIRST_TERMS):
         log_of_base = log(add(q, float(k)))

@@ -1,4 +1,4 @@
-"""The regularised incomplete beta function, a continued fraction (https://dlmf.nist.gov/8.17)."""
+"""The regularized incomplete beta function, a continued fraction (https://dlmf.nist.gov/8.17)."""
 
 import math
 from collections.abc import Sequence

@@ -181,7 +181,7 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
-    """Combine the derivatives of the logarithms of P and Q by `a`."""
+    """Combine the derivatives of the logarithms of P and Q in `a`."""
 
     def slope(a: Any, x: Any) -> Any:
         is_above = bitwise_and(gt(x, 1.0), gt(x, a))
@@ -282,7 +282,7 @@ _igammac_of: Binary = binary(
 
 @operation
 def igamma(a: Any, x: Any) -> Any:
-    """The lower incomplete gamma function of `a` at `x`, as a part of the gamma function.
+    """The regularized lower incomplete gamma function of `a` at `x`.
 
     >>> f"{lax.igamma(1.0, 1.0):.3f}", f"{1 - lax.exp(-1.0):.3f}"
     ('0.632', '0.632')
@@ -292,7 +292,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 @operation
 def igammac(a: Any, x: Any) -> Any:
-    """The upper incomplete gamma function of `a` at `x`: `1 - igamma(a, x)`, exact also near 0.
+    """The regularized upper incomplete gamma function: `1 - igamma(a, x)`, accurate even near 0.
 
     >>> f"{lax.igammac(1.0, 1.0):.3f}", f"{lax.exp(-1.0):.3f}"
     ('0.368', '0.368')
@@ -302,7 +302,7 @@ def igammac(a: Any, x: Any) -> Any:
 
 @operation
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """The derivative of `igamma` by `a`, which itself has a derivative by `x` only.
+    """The derivative of `igamma` in `a`, itself differentiable in `x` only.
 
     >>> slope = minijax.grad(lax.igamma)(2.0, 1.0)
     >>> f"{lax.igamma_grad_a(2.0, 1.0):.3f}", f"{slope:.3f}"
@@ -313,7 +313,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 @operation
 def random_gamma_grad(a: Any, x: Any) -> Any:
-    """The derivative by `a` of a sample `x` from the gamma distribution of shape `a`.
+    """The derivative in `a` of a sample `x` from the gamma distribution of shape `a`.
 
     >>> f"{lax.random_gamma_grad(2.0, 1.0):.3f}"
     '0.751'

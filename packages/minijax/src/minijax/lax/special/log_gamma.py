@@ -37,7 +37,7 @@ _LOGARITHM = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
 
 
 def log_gamma(x: Any) -> Any:
-    """`log(abs(gamma(x)))` of a float64 that was a float32."""
+    """`log(abs(gamma(x)))` of a float32 converted to float64."""
     is_left = lt(x, 0.5)
     z = sub(where(is_left, sub(1.0, x), x), 1.0)
     t = add(z, LANCZOS_SHIFT)

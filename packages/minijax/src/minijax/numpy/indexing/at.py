@@ -116,26 +116,26 @@ class _IndexUpdateRef:
         return _update("set", self.array, self.index, values, **options)
 
     def add(self, values: Any, **options: Any) -> Any:
-        """With `values` added to `x[index]`, as often as an index occurs."""
+        """`x` with `values` added to `x[index]`, once for each occurrence of an index."""
         return _update("add", self.array, self.index, values, **options)
 
     def subtract(self, values: Any, **options: Any) -> Any:
-        """With `values` subtracted from `x[index]`, as often as an index occurs."""
+        """`x` with `values` subtracted from `x[index]`, once for each occurrence of an index."""
         return _update("subtract", self.array, self.index, values, **options)
 
     def multiply(self, values: Any, **options: Any) -> Any:
-        """With `x[index]` multiplied by `values`, as often as an index occurs."""
+        """`x` with `x[index]` multiplied by `values`, once for each occurrence of an index."""
         return _update("multiply", self.array, self.index, values, **options)
 
     mul = multiply
 
     def divide(self, values: Any, **options: Any) -> Any:
-        """With `x[index]` divided by `values`, as often as an index occurs; real numbers."""
+        """`x` with `x[index]` divided by `values`, real numbers, once for each occurrence."""
         ones = jnp.ones_like(self.array)
         return jnp.divide(self.array, _update("multiply", ones, self.index, values, **options))
 
     def power(self, values: Any, **options: Any) -> Any:
-        """With `x[index]` to the power `values`, as often as an index occurs."""
+        """`x` with `x[index]` to the power `values`, once for each occurrence of an index."""
         ones = jnp.ones_like(self.array)
         return jnp.power(self.array, _update("multiply", ones, self.index, values, **options))
 

@@ -118,7 +118,7 @@ def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
 def window_of(
     shape: Shape, operands: Sequence[Any], pattern: Pattern
 ) -> tuple[tuple[list[Any], list[int]], list[int]]:
-    """Return the start, extent and steps of the elements of such an index."""
+    """Return the start, extent and steps of the elements of an index."""
     given = iter(operands)
     starts: list[Any] = []
     sizes, steps = [], []

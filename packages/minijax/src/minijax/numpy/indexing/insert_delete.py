@@ -1,4 +1,4 @@
-"""Leaving elements out of an array, and putting more in between."""
+"""Deleting elements of an array, and inserting others."""
 
 import operator
 from typing import Any

@@ -26,7 +26,7 @@ from minijax_stage2.tracer import unknown
 
 
 class Slice(NamedTuple):
-    """An entry: `size` elements of an axis from `start` on, in steps of `step`."""
+    """An index entry: `size` elements of an axis from `start` on, in steps of `step`."""
 
     start: int
     size: int
@@ -60,7 +60,7 @@ class Moving(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """An entry: integers that are known only when the program runs, of so many axes."""
+    """An index entry: traced integers with this number of axes."""
 
     ndim: int
 
@@ -182,7 +182,7 @@ def _axes_of(part: Any) -> int:
 
 
 def _expand_ellipsis(parts: list[Any], shape: Shape) -> list[Any]:
-    """The parts with a whole slice for each axis that is not mentioned."""
+    """The parts with a full slice for each axis that is not mentioned."""
     taken = sum(map(_axes_of, parts))
     if taken > len(shape):
         raise IndexError(

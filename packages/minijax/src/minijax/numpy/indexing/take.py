@@ -1,4 +1,4 @@
-"""Taking elements at indices, putting them there, and counting indices through several axes."""
+"""Taking and putting elements at indices, and converting flat indices."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from minijax_stage2.shown import counted
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:
-    """Raise an error if numpy's argument `inplace` is not denied."""
+    """Raise an error unless numpy's argument `inplace` is False."""
     if inplace:
         raise ValueError(
             f"{name}: an Array is never written to: say inplace=False, and use what is returned"
@@ -245,7 +245,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def _repeated_to(values: Any, count: int) -> Any:
-    """The first `count` elements of the values, over and over."""
+    """The first `count` elements of the cyclically repeated values."""
     row = ravel(values)
     size = typeof(row).size
     if size < count:

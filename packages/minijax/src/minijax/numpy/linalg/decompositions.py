@@ -190,7 +190,7 @@ def eigvals(a: Any) -> Any:
 
 @operation(static="n")
 def matrix_power(a: Any, n: int) -> Any:
-    """Square matrices to the power `n`, an int that may be negative.
+    """Square matrices to the power `n`, a possibly negative int.
 
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
     Array([[1, 5],

@@ -103,7 +103,7 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 @operation(static=("keepdims", "ord"))
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices in the last two axes, as `norm` has it.
+    """The norm of matrices in the last two axes; see `norm`.
 
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> jnp.linalg.matrix_norm(a, ord=1), jnp.linalg.matrix_norm(a, ord=jnp.inf)

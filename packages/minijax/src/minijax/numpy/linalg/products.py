@@ -13,7 +13,7 @@ from minijax_stage2 import typeof
 
 @operation(static="axis")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vectors perpendicular to those of `x1` and `x2`, which have three elements.
+    """The cross products of vectors of three elements.
 
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
@@ -62,7 +62,7 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """The sums of products over several axes, as `minijax.numpy.tensordot` has it.
+    """The sums of products over several axes; see `minijax.numpy.tensordot`.
 
     >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
     (2, 5)

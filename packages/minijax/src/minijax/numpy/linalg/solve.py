@@ -1,4 +1,4 @@
-"""Systems of linear equations: solutions, inverses, determinants."""
+"""Linear systems: solutions, inverses, determinants."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

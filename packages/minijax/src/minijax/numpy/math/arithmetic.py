@@ -1,4 +1,4 @@
-"""Arithmetic of each element: sums and products, quotients and remainders, powers and roots."""
+"""Elementwise arithmetic: sums and products, quotients and remainders, powers and roots."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def positive(x: Any) -> Any:
 
 @operation
 def abs(x: Any) -> Any:
-    """The absolute value of `x`; that of a complex number is real.
+    """The absolute value of `x`, real for complex numbers.
 
     >>> jnp.abs(jnp.array([-2, 3])), jnp.abs(3.0 + 4.0j)
     (Array([2, 3], dtype=int32), Array(5., dtype=float32, weak_type=True))
@@ -95,7 +95,7 @@ def fabs(x: Any) -> Any:
 
 @operation
 def sign(x: Any) -> Any:
-    """-1, 0 or 1, the sign of a real `x`; of a complex one `x / abs(x)`, or 0.
+    """The sign of a real `x`, -1, 0 or 1; for a complex one `x / abs(x)`, or 0.
 
     >>> jnp.sign(jnp.array([-3.0, 0.0, 2.0]))
     Array([-1.,  0.,  1.], dtype=float32)
@@ -170,7 +170,7 @@ def fmod(x1: Any, x2: Any) -> Any:
 
 
 def _divisor(x: Any) -> Any:
-    """`x`; for integers with 1 in the place of 0, which leaves nothing."""
+    """`x`; for integers with 0 replaced by 1, so that the remainder is 0."""
     return where(lax.eq(x, 0), 1, x) if typeof(x).dtype.kind in "iu" else x
 
 

@@ -1,4 +1,4 @@
-"""Functions of the bits of integers, by numpy's names."""
+"""Functions of the bits of integers, under numpy's names."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions that choose among elements: numbers before NaN, and `clip`."""
+"""`fmax` and `fmin`, which prefer numbers to NaN, and `clip`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions that answer yes or no: comparisons, logic, and questions about whole arrays."""
+"""Comparisons, logic, and tests of whole arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ not_equal = lax.ne
 
 
 def _ordered(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    """A comparison as numpy orders complex numbers: by their real parts first."""
+    """A comparison in numpy's order of complex numbers: by real parts first."""
     require_meeting(x, y)
     if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
         return compare(x, y)

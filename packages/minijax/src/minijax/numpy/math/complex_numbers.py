@@ -1,4 +1,4 @@
-"""The parts of complex numbers, by numpy's names; a real number is its own real part."""
+"""The parts of complex numbers, under numpy's names; a real number is its own real part."""
 
 import math
 from typing import Any

@@ -263,7 +263,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 @operation
 def nextafter(x: Any, y: Any) -> Any:
-    """The next number that the dtype holds from `x` on in the direction of `y`.
+    """The next representable number after `x` towards `y`.
 
     >>> jnp.nextafter(1.0, 2.0).item() > 1.0
     True
@@ -288,7 +288,7 @@ def spacing(x: Any) -> Any:
 
 
 def _spacing_of_size(x: Any) -> Any:
-    """A power of two made of its bits: XLA takes subnormal numbers for zero."""
+    """A power of two made from its bits, since XLA flushes subnormal numbers to zero."""
     limits, dtype = finfo(typeof(x).dtype), typeof(x).dtype
     bits = lax.bitcast_convert_type(lax.abs(lax.stop_gradient(x)), _integer_of(dtype))
     biased = lax.shift_right_logical(bits, limits.nmant)
@@ -300,7 +300,7 @@ def _spacing_of_size(x: Any) -> Any:
 
 @hiding_frames
 def modf(x: Any, out: None = None) -> tuple[Any, Any]:
-    """The fraction and the whole number that `x` is the sum of. `out` must be None.
+    """The fractional and integral parts of `x`. `out` must be None.
 
     >>> jnp.modf(jnp.array([2.5, -1.25]))
     (Array([ 0.5 , -0.25], dtype=float32), Array([ 2., -1.], dtype=float32))

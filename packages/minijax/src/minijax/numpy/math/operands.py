@@ -1,4 +1,4 @@
-"""Operands of functions that are written with operators: arrays of one inexact dtype."""
+"""Operands of functions written with operators: arrays of one inexact dtype."""
 
 from typing import Any
 

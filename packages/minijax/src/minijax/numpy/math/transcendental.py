@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, trigonometric and hyperbolic functions, by numpy's names."""
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, under numpy's names."""
 
 import math
 from typing import Any
@@ -111,7 +111,7 @@ def _hypot(x: Any, y: Any) -> Any:
 
 
 def _slope_of_hypot(t: Any, out: Any, x: Any, other: Any) -> Any:
-    """The part of the length that `x` is, also where only the length is too large for a number."""
+    """`x` divided by the length, correct even if only the length overflows."""
     is_too_large = lax.eq(out, math.inf)
     quarter, beside = (where(is_too_large, lax.mul(0.25, side), 1.0) for side in (x, other))
     share = lax.div(x, where(is_too_large, 1.0, out))
@@ -132,7 +132,7 @@ _hypot_of: Binary = binary(
 
 @operation
 def hypot(x1: Any, x2: Any) -> Any:
-    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow on the way.
+    """`sqrt(x1**2 + x2**2)` of real numbers, without intermediate overflow.
 
     >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
     (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
@@ -148,7 +148,7 @@ def _nearest_whole(x: Any) -> tuple[Any, Any]:
 
 
 def _sin_of_half_turns(x: Any) -> Any:
-    """`sin(pi * x)`, exact also near the whole numbers; of infinity 0."""
+    """`sin(pi * x)`, accurate even near integers; 0 for infinity."""
     if typeof(x).dtype.kind == "c":
         return lax.sin(lax.mul(math.pi, x))
     rest, sign = _nearest_whole(x)
@@ -156,7 +156,7 @@ def _sin_of_half_turns(x: Any) -> Any:
 
 
 def _cos_of_half_turns(x: Any) -> Any:
-    """`cos(pi * x)`, exact also near its zeros; of infinity 1."""
+    """`cos(pi * x)`, accurate even near its zeros; 1 for infinity."""
     if typeof(x).dtype.kind == "c":
         return lax.cos(lax.mul(math.pi, x))
     rest, sign = _nearest_whole(x)

@@ -399,7 +399,7 @@ def _reduce_of_bits(kind: str) -> Callable[..., Any]:
 
 
 def _reduce_of_truths(kind: str) -> Callable[..., Any]:
-    """The method `reduce` of a function of truths; numbers hold unless they are zero."""
+    """The method `reduce` of a logical function; numbers are true unless they are zero."""
     of_booleans = _reduce_of_bits(kind)
 
     @operation(static=_OPTIONS)
@@ -472,14 +472,14 @@ def _subtract_at(a: Any, indices: Any, b: Any) -> Any:
 def _as_ufunc(
     nin: int, identity: Any = None, **methods: Any
 ) -> Callable[[Callable[..., Any]], ufunc]:
-    """Decorator: makes a function of `nin` arrays a `ufunc` with these methods."""
+    """Decorator: turn a function of `nin` arrays into a `ufunc` with these methods."""
     return lambda call: ufunc(call, nin, 1, identity=identity, call=call, **methods)
 
 
 def _ufunc_of(
     call: Any, nin: int, identity: Any = None, **methods: Any
 ) -> Callable[[Callable[..., Any]], ufunc]:
-    """Decorator: a `ufunc` that is a function of `lax`, with the name and docstring that follow."""
+    """Decorator: a `ufunc` from a function of `lax`, with the decorated name and docstring."""
 
     def decorate(described: Callable[..., Any]) -> ufunc:
         function = _as_ufunc(nin, identity, **methods)(call)
@@ -631,7 +631,7 @@ _logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
 
 @_as_ufunc(2, -math.inf, reduce=_log_of_total)
 def logaddexp(x1: Any, x2: Any) -> Any:
-    """`log(exp(x1) + exp(x2))`, without overflow on the way.
+    """`log(exp(x1) + exp(x2))`, without intermediate overflow.
 
     >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
     (Array(1000., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))

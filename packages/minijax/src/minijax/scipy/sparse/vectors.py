@@ -48,7 +48,7 @@ def norm(x: Any) -> Any:
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype in which the numbers of all leaves meet."""
+    """The promoted dtype of all leaves."""
     return result_type(*map(typeof, tree_leaves(x))).dtype
 
 

@@ -69,7 +69,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 def _betaln_of_singles(a: Any, b: Any) -> Any:
-    """Float64s that were float32s: by the sums of Lanczos, of which only the quotient is left.
+    """The value for float32 input, in float64: a quotient of Lanczos sums.
 
     They give `beta(a + 1, b + 1)`, from which the recurrence leads to the result.
     """

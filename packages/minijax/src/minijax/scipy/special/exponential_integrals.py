@@ -138,7 +138,7 @@ def _exp1(x: Any) -> Any:
 
 
 def _power_series(x: Any, count: int) -> Any:
-    """The sum of x**k / (k * k!) for so many k, from 1 on."""
+    """The sum of x**k / (k * k!) over a number of k, from 1 on."""
     coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
     return lax.mul(x, polynomial(coefficients, x))
 

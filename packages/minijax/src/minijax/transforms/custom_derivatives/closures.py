@@ -1,4 +1,4 @@
-"""`custom_gradient` and `closure_convert`: staged functions and what they close over."""
+"""`custom_gradient` and `closure_convert`: staged functions and their closed-over values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`custom_jvp`: a function with a derivative of its own, from which all modes follow."""
+"""`custom_jvp`: functions with a custom derivative, from which all modes follow."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

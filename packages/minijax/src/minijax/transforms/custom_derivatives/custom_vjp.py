@@ -1,4 +1,4 @@
-"""`custom_vjp`: a function with a derivative of its own, in reverse mode."""
+"""`custom_vjp`: functions with a custom derivative in reverse mode."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Zeros that rules are shown as such, when they ask for that."""
+"""Symbolic zeros as passed to user rules that request them."""
 
 from dataclasses import dataclass
 from typing import Any
