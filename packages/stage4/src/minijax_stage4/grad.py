@@ -133,7 +133,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
 
 
 def one_like(caller: str, fun: Any, out: Any) -> Any:
-    """The cotangent 1 of a result that is one real number."""
+    """The cotangent 1 of a real scalar result."""
     expected = f"{caller}: the result of `{name_of(fun)}` must be one real number"
     aval = require_scalar(expected, out, "Return one of them, or use vjp.")
     if aval.dtype.kind == "c":

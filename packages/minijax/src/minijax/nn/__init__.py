@@ -1,4 +1,4 @@
-"""Neural network functions, by the names of `jax.nn`."""
+"""Neural network functions, under the names of `jax.nn`."""
 
 # ruff: noqa: F403
 

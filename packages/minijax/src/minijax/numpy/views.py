@@ -1,4 +1,4 @@
-"""The bytes of arrays, read as numbers of another dtype or in another order."""
+"""Views of the bytes of arrays, as another dtype or in another byte order."""
 
 from typing import Any
 

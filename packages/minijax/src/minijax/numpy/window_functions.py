@@ -1,4 +1,4 @@
-"""Windows: numbers that rise from the ends to the middle, to weigh the samples of a signal."""
+"""Window functions, which weigh the samples of a signal."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from minijax_stage2.functions import one_int
 
 
 def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
-    """`weight(n, M - 1)` of the numbers n of `M` samples; of a single one, 1."""
+    """`weight(n, M - 1)` of the indices n of `M` samples; 1 for a single one."""
     count = one_int(f"{caller}: M", M)
     dtype = default_float()
     if count <= 1:
@@ -22,7 +22,7 @@ def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
 
 @operation(static="M")
 def bartlett(M: int) -> Any:
-    """A window of `M` samples that is a triangle, and 0 at its ends.
+    """The triangular window of `M` samples, 0 at its ends.
 
     >>> jnp.bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
@@ -40,7 +40,7 @@ def _cosine(n: Any, last: int, periods: int = 1) -> Any:
 
 @operation(static="M")
 def blackman(M: int) -> Any:
-    """Blackman's window of `M` samples, a sum of two cosines that is 0 at its ends.
+    """The Blackman window of `M` samples, a sum of two cosines that is 0 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.blackman(5)[1:4]]
     ['0.34', '1.00', '0.34']
@@ -55,7 +55,7 @@ def blackman(M: int) -> Any:
 
 @operation(static="M")
 def hamming(M: int) -> Any:
-    """Hamming's window of `M` samples, a cosine that is 0.08 at its ends.
+    """The Hamming window of `M` samples, a cosine that is 0.08 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.hamming(5)]
     ['0.08', '0.54', '1.00', '0.54', '0.08']
@@ -65,7 +65,7 @@ def hamming(M: int) -> Any:
 
 @operation(static="M")
 def hanning(M: int) -> Any:
-    """Von Hann's window of `M` samples, a cosine that is 0 at its ends.
+    """The Hann window of `M` samples, a cosine that is 0 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.hanning(5)[1:4]]
     ['0.50', '1.00', '0.50']
@@ -75,7 +75,7 @@ def hanning(M: int) -> Any:
 
 @operation(static="M")
 def kaiser(M: int, beta: Any) -> Any:
-    """Kaiser's window of `M` samples; the larger `beta`, the narrower it is.
+    """The Kaiser window of `M` samples; the larger `beta`, the narrower it is.
 
     >>> [f"{w:.2f}" for w in jnp.kaiser(5, 8.0)]
     ['0.00', '0.37', '1.00', '0.37', '0.00']

@@ -1,1 +1,1 @@
-"""Declaring primitives, and the jaxprs that higher-order primitives hold."""
+"""Declaration of primitives, and the jaxprs of higher-order primitives."""

@@ -1,4 +1,4 @@
-"""Rules of primitives that call the one program they hold, `jaxpr`, on all of their operands."""
+"""Rules of primitives that call their only program, `jaxpr`, on all of their operands."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def type_of_program(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list
 
 
 def lower_program(name: str) -> Callable[..., list[Value]]:
-    """The rule that writes a call of the program as a function of that name."""
+    """The lowering rule that calls the program as a function of that name."""
 
     def rule(
         b: FunctionBuilder,

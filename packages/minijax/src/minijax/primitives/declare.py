@@ -290,7 +290,7 @@ def reduction(
 
 
 def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rule:
-    """The rule of a reduction by an operation of StableHLO, which begins with `init`."""
+    """The lowering rule of a reduction with a StableHLO operation, starting from `init`."""
 
     def rule(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
@@ -336,7 +336,7 @@ _NUMBERS_OF_64_BITS = LibraryNumberTypes(Settings(enable_x64=True))
 
 
 def lower_by_primitives(function: Callable[..., Any]) -> Rule:
-    """The rule of an elementwise primitive that is written as a function of other primitives.
+    """The lowering rule of an elementwise primitive that decomposes into other primitives.
 
     The only constants of the function are scalars. They have 64 bits, whatever the settings, and
     are converted to the width of the operands.
@@ -365,7 +365,7 @@ def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
 
 
 def _checked(rule: Rule) -> Rule:
-    """A lowering rule that refuses results which are not one value for each result."""
+    """A lowering rule, after checking that it returns one value for each result."""
 
     def checked(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Any, **params: Any
@@ -410,7 +410,7 @@ def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
 
 
 def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    """`function` as one of the module that calls `unary`, `binary` or `reduction`."""
+    """`function` as if defined in the module that calls `unary`, `binary` or `reduction`."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = sys._getframe(2).f_globals.get("__name__", __name__)
     function.__doc__ = doc

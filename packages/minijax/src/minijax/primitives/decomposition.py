@@ -33,7 +33,7 @@ def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | Non
 
 
 def results_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """`function`, of one result or a tuple of them, as one that returns a list."""
+    """`function`, with its result or tuple of results as a list."""
 
     def listed(*operands: Any, **params: Any) -> list[Any]:
         out = function(*operands, **params)

@@ -21,7 +21,7 @@ def has_routines(dtype: "np.dtype[np.generic]") -> bool:
 
 
 def routine(names: str | Sequence[str], dtype: "np.dtype[np.generic]") -> str:
-    """The name of a routine for a dtype; that for complex numbers may be another one.
+    """The name of a routine for a dtype; it may differ for complex numbers.
 
     A complete name, which ends in `_ffi`, is used as it is.
     """
@@ -81,7 +81,7 @@ def _attribute(value: str | bool | int) -> str:
 
 
 def _layouts(avals: Sequence[ShapedArray], batch: int) -> str:
-    """From the axis that varies fastest on; of matrices that of rows."""
+    """The layout of an array, with matrices stored by columns."""
     found = []
     for aval in avals:
         order = list(range(aval.ndim))[::-1]

@@ -127,7 +127,7 @@ def operation_of(jaxpr: Jaxpr) -> Primitive | None:
 
 
 def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
-    """A computation as a region inside of the operation that is written next."""
+    """A computation as a region of the operation that is written next."""
     inside = FunctionBuilder(b.module)
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
@@ -147,7 +147,7 @@ def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
 def reduce_text(
     b: FunctionBuilder, out_avals: Avals, operands: Sequence[Value], jaxpr: Jaxpr, axes: Shape
 ) -> list[Value]:
-    """A reduction of operands, which their inits follow, by a computation."""
+    """A reduction of operands, followed by their initial values, with a computation."""
     names = ", ".join(x.name for x in operands)
     dims = f"array<i64{': ' if axes else ''}{', '.join(map(str, axes))}>"
     return b.emit(

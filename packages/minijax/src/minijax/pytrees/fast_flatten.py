@@ -21,7 +21,7 @@ _in_cpp = cache(xla.pytree_registry)
 
 
 def _registry() -> Any:
-    """The registry in C++, with all types that are registered by now."""
+    """The registry in C++, with all types registered so far."""
     if len(_mirrored) < len(registry):
         with _mirroring:
             for node in [node for cls, node in registry.items() if cls not in _mirrored]:

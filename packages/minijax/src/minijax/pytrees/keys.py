@@ -55,7 +55,7 @@ class GetAttrKey:
 
 @dataclass(frozen=True, slots=True)
 class FlattenedIndexKey:
-    """A child of a node about which nothing more is known, written `[<flat index 0>]`.
+    """A child of a node without keys, written `[<flat index 0>]`.
 
     >>> minijax.tree_util.keystr((FlattenedIndexKey(0),))
     '[<flat index 0>]'

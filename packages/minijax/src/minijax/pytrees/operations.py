@@ -1,4 +1,4 @@
-"""Operations on pytrees that interpreters do without: paths as text, folds, transposition."""
+"""Operations on pytrees that interpreters do not need: paths as text, folds, transposition."""
 
 import functools
 from collections.abc import Callable, Iterable

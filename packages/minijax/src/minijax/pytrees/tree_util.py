@@ -1,4 +1,4 @@
-"""Pytrees, by the names of `jax.tree_util`."""
+"""Pytrees, under the names of `jax.tree_util`."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Random numbers, by the names of `jax.random`: the same numbers for the same keys."""
+"""Random numbers, under the names of `jax.random`: the same numbers for the same keys."""
 
 # ruff: noqa: F403
 

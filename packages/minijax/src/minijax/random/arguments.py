@@ -24,7 +24,7 @@ finfo: Callable[[Any], Any] = ml_dtypes.finfo
 
 
 def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
-    """The dtype of a result that is real; the default one if not given."""
+    """The dtype of a real result, the default one if not given."""
     found: np.dtype[Any] = default_float() if dtype is None else dtype_of_numbers(caller, dtype)
     if not is_inexact(found) or found.kind == "c":
         raise ValueError(f"{caller}: expected a dtype of real numbers, found {found}")
@@ -32,7 +32,7 @@ def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
 
 
 def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
-    """The dtype of a result that is an integer; the default one if not given."""
+    """The dtype of an integer result, the default one if not given."""
     found: np.dtype[Any] = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
     if found.kind not in "iu":
         raise error(f"{caller}: expected a dtype of integers, found {found}")
@@ -95,5 +95,5 @@ def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 
 
 def new_key(key: Any, number: int) -> Any:
-    """The key at place `number` of those that `split` makes of a single typed key."""
+    """The key at index `number` of those that `split` makes from a single typed key."""
     return threefry2x32(key, to_uint64(np.uint32(number)), KEY)

@@ -1,4 +1,4 @@
-"""The binomial distribution, by two methods of rejection, and the multinomial one made of it."""
+"""The binomial distribution, by two rejection methods, and the multinomial one built on it."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ from minijax_stage2.promotion import cast, to_inexact
 
 @operation(static=("shape", "dtype"))
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
-    """The number of successes in `n` trials with probability `p` each; as real numbers.
+    """The number of successes in `n` trials with probability `p` each, as real numbers.
 
     Arguments:
         key: the key.
@@ -74,7 +74,7 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
 
 
 def _by_rejection(key: Any, n: Any, p: Any) -> Any:
-    """W. Hormann, "The generation of binomial random variates", 1993, where it is called BTRS."""
+    """Algorithm BTRS of W. Hormann, "The generation of binomial random variates", 1993."""
     deviation = jnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -111,7 +111,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
 
 
 def _stirling_tail(k: Any) -> Any:
-    """The remainder of Stirling's formula of `log(k!)`: by a table, and from 10 on by a series."""
+    """The remainder of Stirling's formula for `log(k!)`: a table, and from 10 on a series."""
     table = jnp.asarray(_TAILS, k.dtype)
     near = jnp.clip(k, 0, 9)
     square = (near + 1) * (near + 1)
@@ -137,7 +137,7 @@ def multinomial(
     dtype: Any = None,
     unroll: int | bool = 1,
 ) -> Any:
-    """The counts of each of several outcomes in `n` trials; as real numbers.
+    """The counts of several outcomes in `n` trials, as real numbers.
 
     Arguments:
         key: the key.

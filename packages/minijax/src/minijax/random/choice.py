@@ -1,4 +1,4 @@
-"""Choosing among elements: permutations, samples, and categories by their probability."""
+"""Random choices: permutations, samples, and categories by their probability."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Continuous distributions made of uniform and normal numbers by formulas."""
+"""Continuous distributions, by formulas of uniform and normal numbers."""
 
 from typing import Any
 
@@ -365,7 +365,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
 
 
 def _tiny(dtype: np.dtype[Any]) -> Any:
-    """The smallest number that is stored with all its digits."""
+    """The smallest normal number."""
     return dtype.type(finfo(dtype).tiny)
 
 

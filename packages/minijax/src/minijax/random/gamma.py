@@ -1,4 +1,4 @@
-"""The gamma distribution, by rejection, and the distributions that are made of it."""
+"""The gamma distribution, by rejection, and the distributions built on it."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
 
 
 def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
-    """Marsaglia and Tsang, "A simple method for generating gamma variables", 2000."""
+    """Sampling by rejection (Marsaglia and Tsang, "A simple method for gamma variables", 2000)."""
     dtype = typeof(alpha).dtype
     zero, one, half, third = (dtype.type(x) for x in (0, 1, 0.5, 1 / 3))
     is_at_least_1 = lax.ge(alpha, one)

@@ -85,7 +85,7 @@ def _words_of_seed(seed: Any) -> Any:
 
 @evaluated_by_library
 def _seed(caller: str, seed: Any) -> Any:
-    """An integer that one number of the width of numbers here holds."""
+    """A seed as an integer of the current width."""
     if isinstance(seed, int):
         if not -(2**63) <= seed < 2**63:
             raise OverflowError(f"{caller}: a seed has 64 bits at most, found {seed}")
@@ -250,7 +250,7 @@ def _wrap_key_data(words: Any) -> Any:
 
 @evaluated_by_library
 def key_impl(keys: Any) -> str:
-    """The name of how random bits are made from these keys.
+    """The name of the generator of these keys.
 
     >>> random.key_impl(random.key(0))
     'threefry2x32'

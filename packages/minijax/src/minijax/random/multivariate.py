@@ -1,4 +1,4 @@
-"""Random vectors and matrices, by linear algebra of normal numbers."""
+"""Random vectors and matrices, by linear algebra on normal numbers."""
 
 from typing import Any
 

@@ -182,7 +182,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
 
 @operation(static=("shape", "dtype"))
 def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
-    """-1 or 1, each as likely; integers if no `dtype` is given.
+    """-1 or 1 with equal probability; integers if no `dtype` is given.
 
     >>> random.rademacher(random.key(0), (6,))
     Array([-1, -1,  1,  1, -1,  1], dtype=int32)

@@ -58,7 +58,7 @@ class _Stage:
 
     @property
     def in_avals(self) -> Any:
-        """The pair of positional and keyword arguments, with types in the places of arrays."""
+        """The pair of positional and keyword arguments, with arrays replaced by their types."""
         return self.in_tree.unflatten(self._leaf_avals)
 
     @property
@@ -76,12 +76,12 @@ class _Stage:
 
     @property
     def out_info(self) -> Any:
-        """The result, with a `ShapeDtypeStruct` in the place of each array."""
+        """The result, with a `ShapeDtypeStruct` in place of each array."""
         return self.out_tree.unflatten(map(struct_of, self.out_avals))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The positions, among all leaves of the arguments, of those that may be reused."""
+        """The positions, among all leaves of the arguments, of donated ones."""
         return tuple(sorted(self._compilation.asked_to_donate))
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Lowered(_Stage):
         return Compiled(compilation, self.in_tree, self._names)
 
     def cost_analysis(self) -> dict[str, float]:
-        """An estimate of the work before XLA optimises: operations, bytes accessed, and more."""
+        """An estimate of the work before optimization: operations, bytes accessed, and more."""
         return xla.cost_analysis(self._text)
 
 

@@ -19,7 +19,7 @@ from minijax_stage3.array import new_buffer
 
 
 class _ArrayType(type):
-    """Programs written for JAX ask `isinstance(x, Array)` of tracers too, and mean yes."""
+    """Metaclass that makes `isinstance(x, Array)` true for tracers, as programs for JAX expect."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type.__instancecheck__(cls, x) or (cls is Array and isinstance(x, Tracer))
@@ -106,7 +106,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True if this process holds all of the array: always, for it is alone."""
+        """True if this process holds all of the array: always, with only one process."""
         return True
 
     @property
@@ -221,13 +221,13 @@ def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
 
 
 def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
-    """Restore pickled keys; the device holds a key as one number."""
+    """Restore pickled keys; the device stores a key as one number."""
     aval = ShapedArray(x.shape, key_dtype)
     return Array(new_buffer(x, aval), aval)
 
 
 def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
-    """The words that keys are made of, the high one first."""
+    """The words of keys, the high one first."""
     numbers = backend.get(keys.buffer)
     return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
 

@@ -23,7 +23,7 @@ from minijax_stage3.lowering import lower_to_module
 
 
 class CompileOptions(NamedTuple):
-    """Options of compilation; equal options give equal programs."""
+    """Compile options; equal options give equal programs."""
 
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class CompileOptions(NamedTuple):
 
 
 def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
-    """XLA's options as a key. What XLA does not accept is found out when it compiles."""
+    """XLA's options as a key. XLA rejects invalid ones when it compiles."""
     if options is None:
         return ()
     if not isinstance(options, Mapping):
@@ -95,7 +95,7 @@ class Compilation:
         self.donated = [position for position in self.kept if position in self.asked_to_donate]
 
     def consts(self) -> list[Any]:
-        """The constants that the program takes, on the device."""
+        """The constants of the program, on the device."""
         return [self.traced.const_on_device(number) for number in self._const_numbers]
 
     def text(self) -> str:
@@ -124,7 +124,7 @@ class Compilation:
             ) from None
 
     def executor(self) -> Executor:
-        """Return the executor of the program on the buffers of all arguments, unused ones too."""
+        """Return the executor of the program on the buffers of all arguments, even unused ones."""
         consts = self.consts()
         execute = executor(self.compiled(), consts, self.traced.out_tree)
         arrays = [x for x in consts if isinstance(x, Array)]

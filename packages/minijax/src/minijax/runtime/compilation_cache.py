@@ -112,7 +112,7 @@ def cache_key(text: str, options: Mapping[str, Any]) -> str:
 
 @functools.cache
 def _machine() -> tuple[str, ...]:
-    """The kind of processor, and how much of it this process uses."""
+    """The kind of processor, and the number of threads that this process uses."""
     uname = platform.uname()
     try:
         threads = len(os.sched_getaffinity(0))

@@ -15,7 +15,7 @@ _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 
 def to_array(x: Any) -> Any:
-    """A number or a numpy array as an Array; whatever else it is, `x` itself."""
+    """A number or a numpy array as an Array; anything else is returned unchanged."""
     if not isinstance(x, _NUMBERS) or not is_value(x):
         return of_library(x)
     return x if getattr(x, "dtype", None) == float0 else array(x)

@@ -64,7 +64,7 @@ config.declare("platform_name", ("", _PLATFORM), "", "The kind of devices that c
 
 
 class _DefaultDevice(Option):
-    """The setting that names a device, or a kind of devices."""
+    """The setting that names a device or a platform."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -160,7 +160,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 @hiding_frames
 def scalar_type_of(x: Any) -> type:
-    """Python's type of the numbers in `x`: bool, int, float or complex.
+    """The Python type of the numbers in `x`: bool, int, float or complex.
 
     >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
     (<class 'int'>, <class 'complex'>)

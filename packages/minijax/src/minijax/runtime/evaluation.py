@@ -56,7 +56,7 @@ def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]
 
 
 class _LeafTypes(dict[NumberTypes, dict[type, Callable[[Any], ShapedArray]]]):
-    """For each of the types of numbers, how the types of leaves are found."""
+    """A cache of functions that find the types of leaves, by number types."""
 
     def __missing__(self, numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
         rules = self[numbers] = _leaf_types(numbers)
@@ -129,7 +129,7 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
 
 # --8<-- [start:trace]
 class DeviceTrace(EvalTrace):
-    """Evaluation on the device: whatever the operands are, the results are Arrays."""
+    """Evaluation on the device: results are Arrays, whatever the operands."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ def call_text(
 
 
 def _layouts(avals: Sequence[ShapedArray]) -> str:
-    """Row by row, as numpy has them: the axis that varies fastest first."""
+    """Row-major layouts, as in numpy: the axis that varies fastest comes first."""
     orders = [str(list(range(aval.ndim))[::-1]) if aval.ndim else "" for aval in avals]
     return ", ".join(
         f"dense<{order}> : tensor<{aval.ndim}xindex>"

@@ -190,7 +190,7 @@ class JittedFunction:
             return execute, buffers
 
     def _first_call(self, signature: Signature, args: Any, kwargs: Any) -> Any:
-        """Return the executor of a signature; threads that ask at once wait for the first."""
+        """Return the executor of a signature; concurrent threads wait for the first one."""
         try:
             with self._first_calls.setdefault(signature, RLock()):
                 execute = self._executors.get(signature)
@@ -213,7 +213,7 @@ class JittedFunction:
         return leaves, (fast_tree, in_avals, static, number_types())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
-        """A call inside a transformation, to which it is one primitive that holds a program."""
+        """A call inside a transformation, which sees one primitive that holds a program."""
         leaves, signature = self._signature_of(args, kwargs)
         traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
@@ -276,7 +276,7 @@ class JittedFunction:
         self._executors_with.clear()
 
     def _cache_size(self) -> int:
-        """For how many kinds of arguments the function is compiled; the name is JAX's."""
+        """The number of signatures for which the function is compiled; the name is JAX's."""
         return len(self._executors)
 
     @hiding_frames
@@ -331,7 +331,7 @@ class JittedMethod(functools.partial[Any]):
         return hash((id(self.__func__), id(self.__self__)))
 
     def __getattr__(self, name: str) -> Any:
-        """`lower` and its like take the instance too; all else is the function's."""
+        """`lower` and the like, bound to the instance; other attributes are the function's."""
         attribute = getattr(self.__func__, name)
         if isinstance(attribute, MethodType) and attribute.__self__ is self.__func__:
             return functools.partial(attribute, self.__self__)

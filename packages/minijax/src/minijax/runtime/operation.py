@@ -1,4 +1,4 @@
-"""Operations: the functions of this library that users call on arrays."""
+"""Operations: the functions of this library for arrays."""
 
 import functools
 import inspect

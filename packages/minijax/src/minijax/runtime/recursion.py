@@ -1,4 +1,4 @@
-"""Functions that call themselves while they are traced, which never ends."""
+"""Unbounded recursion of functions while they are traced."""
 
 from collections.abc import Callable
 from contextvars import ContextVar

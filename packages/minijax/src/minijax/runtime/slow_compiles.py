@@ -67,7 +67,7 @@ _wakes_at = 0.0
 
 
 class noticed_when_slow:
-    """Logs a notice if compiling a program, in the block of a `with`, takes long."""
+    """A context that logs a notice if compiling a program in it takes long."""
 
     __slots__ = ("compilation", "text")
 

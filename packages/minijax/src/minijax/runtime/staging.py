@@ -1,4 +1,4 @@
-"""Staging by JAX's names: programs and types of results, without computing anything."""
+"""Staging under JAX's names: programs and result types, without computing anything."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -145,7 +145,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program of a call, and its result with types in the places of arrays."""
+    """The program of a call, and its result with types in place of arrays."""
     seen: list[Any] = []
 
     @wraps(fun)

@@ -68,7 +68,7 @@ class StaticArguments:
         return key, tuple(args), kwargs
 
     def fill(self, static: Any) -> Callable[..., Any]:
-        """The function with static values in the places that `split` emptied."""
+        """The function with static values filled in where `split` removed them."""
         fun = self.fun
         if not static:
             return fun
@@ -86,7 +86,7 @@ class StaticArguments:
         return with_static
 
     def drop(self, static: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments without the places that `split` emptied."""
+        """The arguments without the places from which `split` removed static values."""
         chosen = {which for which, _, _ in static}
         return (
             tuple(x for position, x in enumerate(args) if position not in chosen),

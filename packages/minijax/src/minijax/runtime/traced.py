@@ -37,7 +37,7 @@ class Traced:
         self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
 
     def const_on_device(self, number: int) -> Any:
-        """A constant as calls take it: a numpy array is copied to the device once for all calls."""
+        """A constant as an operand: a numpy array is copied to the device once for all calls."""
         x = self.consts[number]
         if isinstance(x, np.ndarray):
             aval = self.jaxpr.invars[number].aval
@@ -53,7 +53,7 @@ _caches: "weakref.WeakKeyDictionary[Any, dict[Any, Cache]]" = weakref.WeakKeyDic
 
 
 def cache_of(fun: Callable[..., Any], static: Any) -> Cache:
-    """Return the cache of traces of `fun`, shared by all that `jit` it alike."""
+    """Return the cache of traces of `fun`, shared by equal calls of `jit`."""
     try:
         return _caches.setdefault(fun, {}).setdefault(static, {})
     except TypeError:  # not hashable, or not to be referred to weakly

@@ -86,7 +86,7 @@ def _with_literals(jaxpr: Jaxpr, numbers: tuple[_Number, ...]) -> Jaxpr:
 
 
 def _uniform_number(x: Any, aval: ShapedArray) -> bytes | None:
-    """The number that all elements of a large numpy array are, bit by bit; None for others."""
+    """The number of which a large numpy array consists, bit by bit; None for other arrays."""
     if not isinstance(x, np.ndarray) or x.nbytes < _SMALLEST or x.dtype.kind not in "biuf":
         return None
     flat = x.reshape(-1, order="A")

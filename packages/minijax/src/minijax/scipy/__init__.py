@@ -1,4 +1,4 @@
-"""scipy's functions for Arrays, by the names of `jax.scipy`."""
+"""scipy's functions for Arrays, under the names of `jax.scipy`."""
 
 from minijax.scipy import (
     fft,

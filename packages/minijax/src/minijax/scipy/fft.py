@@ -49,12 +49,12 @@ def _turn(n: int, dtype: Any, sign: int) -> Any:
 
 
 def _scales(n: int, dtype: Any) -> Any:
-    """By how much each coefficient is larger than that of the rotation."""
+    """The factors of each coefficient relative to the orthogonal transform."""
     return jnp.sqrt(jnp.where(jnp.arange(n) == 0, 4, 2).astype(dtype) * n)
 
 
 def _dct(x: Any, ortho: bool) -> Any:
-    """A Fourier transform of the numbers at even places, then those at odd ones backwards."""
+    """A Fourier transform of the numbers at even positions, then of those at odd ones reversed."""
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
     ordered = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], -1)
     out = 2 * (jnp.fft.fft(ordered) * _turn(n, dtype, -1)).real
@@ -151,7 +151,7 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Any:
-    """`dct` along several axes: those given, or the last ones that `s` has sizes for, or all.
+    """`dct` along several axes: those given, or the last ones for which `s` has sizes, or all.
 
     >>> minijax.scipy.fft.dctn(jnp.ones((2, 2))).round(3)
     Array([[16.,  0.],

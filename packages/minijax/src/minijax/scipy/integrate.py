@@ -1,4 +1,4 @@
-"""Integrals of samples, by the names of `jax.scipy.integrate`."""
+"""Integrals of samples, under the names of `jax.scipy.integrate`."""
 
 from minijax.numpy import trapezoid
 

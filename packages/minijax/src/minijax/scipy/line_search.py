@@ -69,7 +69,7 @@ def _quadratic_minimum(a: Point, b: Point) -> Any:
 
 
 def _inside(low: Point, high: Point, before: Point, is_first: Any) -> Any:
-    """The next step to try between two: by the polynomial that trusts most, or the middle."""
+    """The next step to try between two: from the best polynomial that is safe, or the middle."""
     width = jnp.abs(high.step - low.step)
     left, right = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
     cubic, quadratic = _cubic_minimum(low, high, before), _quadratic_minimum(low, high)

@@ -1,4 +1,4 @@
-"""Images of any number of axes, by the names of `jax.scipy.ndimage`."""
+"""Images with any number of axes, under the names of `jax.scipy.ndimage`."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Minimisation, by the names of `jax.scipy.optimize`."""
+"""Minimization, under the names of `jax.scipy.optimize`."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ def _bfgs(
     gtol: float = 1e-5,
     line_search_maxiter: int = 10,
 ) -> OptimizeResults:
-    """The method of Broyden, Fletcher, Goldfarb and Shanno."""
+    """The BFGS method."""
     if typeof(x0).ndim != 1:
         raise ValueError(f"minimize: x0 must be a vector, found {typeof(x0)}")
     (n,) = typeof(x0).shape

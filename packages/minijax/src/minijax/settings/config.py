@@ -96,7 +96,7 @@ class Switch(Option):
 
 
 class Fixed(Option):
-    """A setting of JAX's that has other values there, and one here."""
+    """A setting of JAX with only one value here."""
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -111,7 +111,7 @@ class Fixed(Option):
 
 
 class _Kind:
-    """A type of values: how they are recognised, read and described."""
+    """A type of values: how to recognize, parse and describe them."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ _KINDS: dict[type, _Kind] = {
 
 
 def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
-    """Return the kind of a type, or of a choice among a few values."""
+    """Return the kind for a type, or for a choice of values."""
     if isinstance(kind, type):
         return _KINDS[kind]
 

@@ -14,7 +14,7 @@ no_numbers.add(key_dtype)
 
 
 class extended(np.generic):
-    """The scalar type of all dtypes that numpy has not: for `issubdtype`, not to be called.
+    """The scalar type of all dtypes that numpy lacks: for `issubdtype`, not to be called.
 
     >>> minijax.dtypes.issubdtype(random.key(0).dtype, minijax.dtypes.extended)
     True

@@ -117,7 +117,7 @@ class LibraryNumberTypes(NumberTypes):
         return found
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
-        """A Python number as a scalar of `dtype`: ints wrap around, as those of arrays do."""
+        """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
         if dtype.kind in "fc":
             with np.errstate(over="ignore"):  # what is too large is infinite
                 return dtype.type(x)
@@ -148,12 +148,12 @@ class LibraryNumberTypes(NumberTypes):
         self.check_ranks(avals)
 
     def check_dtypes(self, avals: Sequence[ShapedArray]) -> None:
-        """Raise an error if the settings forbid these to be brought to one dtype."""
+        """Raise an error if the settings forbid promoting these to one dtype."""
         if self.settings.numpy_dtype_promotion == "strict":
             _require_no_promotion(avals)
 
     def check_ranks(self, avals: Sequence[ShapedArray]) -> None:
-        """Raise an error if the settings forbid these to be brought to one shape."""
+        """Raise an error if the settings forbid broadcasting these to one shape."""
         if self.settings.numpy_rank_promotion == "allow":
             return
         if len({aval.ndim for aval in avals if aval.shape}) > 1:
@@ -228,7 +228,7 @@ def types_here() -> LibraryNumberTypes:
 
 
 def types_in_function() -> LibraryNumberTypes:
-    """The types of numbers in a function of the library that is called here."""
+    """The number types in a function of the library that is called here."""
     return types_here().in_function
 
 
@@ -239,7 +239,7 @@ Overrides = frozenset[tuple[str, Any]]  # names of settings, and the values that
 
 
 class _InForce:
-    """The types of numbers under some overrides: the global values decide all other settings."""
+    """The number types under some overrides; global values decide all other settings."""
 
     __slots__ = ("numbers", "overrides")
 
@@ -285,7 +285,7 @@ def _tell_what_is_running() -> None:
 
 
 class NumbersOption(Option):
-    """A setting that is kept with the types of numbers, so that one look finds them all."""
+    """A setting that is stored with the number types, so that one lookup finds them all."""
 
     def __init__(self, *args: Any):
         super().__init__(*args)

@@ -1,4 +1,4 @@
-"""The settings of random numbers, by JAX's names. Most of them have one value here."""
+"""The settings of random numbers, under JAX's names. Most of them have only one value here."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ P = ParamSpec("P")
 
 
 class ReusableContext(AbstractContextManager[None], ContextDecorator):
-    """A context manager, also for the calls of a function, that opens a new block each time."""
+    """A context manager and decorator that opens a new block each time."""
 
     def __init__(self, open_block: Callable[[], AbstractContextManager[None]]):
         self._open_block = open_block

@@ -29,7 +29,7 @@ _REMEDIES = {
 
 
 class Tracer(stage2.Tracer):
-    """A value in a function that is transformed: it has the operators and methods of an Array.
+    """A value in a transformed function, with the operators and methods of an Array.
 
     >>> @minijax.jit
     ... def f(x):
@@ -41,13 +41,13 @@ class Tracer(stage2.Tracer):
     __slots__ = ()
 
     def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
-        """The way out of an error, in the names of this library."""
+        """The remedy of an error, in the names of this library."""
         return _REMEDIES[error]
 
 
 @cache
 def of_library(cls: Any) -> Any:
-    """The subclass of a class of tracers that is one of `Tracer`, too."""
+    """The subclass of a tracer class that also derives from `Tracer`."""
     if issubclass(cls, Tracer):
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}

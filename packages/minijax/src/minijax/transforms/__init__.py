@@ -1,1 +1,1 @@
-"""Transformations of functions: derivatives, vectorisation, checkpoints, user-defined rules."""
+"""Transformations of functions: derivatives, vectorization, checkpoints, user-defined rules."""

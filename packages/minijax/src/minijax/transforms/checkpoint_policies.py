@@ -1,4 +1,4 @@
-"""Policies of `checkpoint`: which results of primitives are kept, and not computed again."""
+"""Policies of `checkpoint`: the results of primitives to keep instead of recomputing."""
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace

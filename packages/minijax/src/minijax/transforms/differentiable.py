@@ -33,7 +33,7 @@ def require_differentiable(
 
 
 def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
-    """The cotangent 1 of a result that is one real number, or with `holomorphic` a complex one."""
+    """The cotangent 1 of a real scalar result, or with `holomorphic` a complex one."""
     kind = "complex number, where holomorphic=True" if holomorphic else "real number"
     expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
     aval = require_scalar(

@@ -11,7 +11,7 @@ from minijax_stage2.tracer import PrimalTracer
 
 
 class WithAux:
-    """A function that returns `(out, aux)`, made to return `out` and to keep `aux` aside."""
+    """A function that returns `(out, aux)`, wrapped to return `out` and store `aux`."""
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun

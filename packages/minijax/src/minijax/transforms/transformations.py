@@ -159,7 +159,7 @@ def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
 
 
 def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
-    """The arguments, those to differentiate on the device. The others are the user's affair."""
+    """The arguments, with those to differentiate moved to the device."""
     chosen = ints("argnums", argnums)
     count = len(args)
     return [
@@ -293,7 +293,7 @@ def linear_transpose(
 
 
 def _on_arrays(linear: functools.partial[Any]) -> Partial:
-    """A linear function, which holds residuals, as a pytree of them: a program may return it."""
+    """A linear function as a pytree of its residuals, so that programs can return it."""
     function, (residuals,) = linear.func, linear.args
 
     @evaluated_by_library
@@ -385,7 +385,7 @@ def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
 
 
 def _numpy_to_array(x: Any) -> Any:
-    """Numbers stay: they are never mapped, and may be meant for Python."""
+    """A numpy array as an Array; numbers are unchanged, since they may be meant for Python."""
     return to_array(x) if isinstance(x, np.ndarray) else x
 
 

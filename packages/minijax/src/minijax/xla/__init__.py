@@ -1,4 +1,4 @@
-"""The library's part of jaxlib, besides that of stage 3: callbacks, LAPACK, other formats."""
+"""The library's part of jaxlib, besides stage 3's: callbacks, LAPACK, other formats."""
 
 # ruff: noqa: F403
 from minijax.xla.buffers import *

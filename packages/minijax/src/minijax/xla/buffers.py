@@ -1,4 +1,4 @@
-"""Buffers: waited for, and shared with other libraries."""
+"""Buffers: waiting for them, and sharing them with other libraries."""
 
 from typing import Any
 
@@ -48,5 +48,5 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 
 
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
-    """DLPack's code of the buffer's device: the type, 1 for a CPU, and the number."""
+    """DLPack's code for the buffer's device: the type, 1 for a CPU, and the number."""
     return (1, 0)

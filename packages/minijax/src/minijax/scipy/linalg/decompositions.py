@@ -1,4 +1,4 @@
-"""Decompositions of matrices: Cholesky's, LU, QR, the singular values, eigenvalues, and others."""
+"""Decompositions of matrices: Cholesky, LU, QR, singular values, eigenvalues, and others."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Any, Any]:
-    """The polar decomposition: a matrix with orthonormal columns (or rows), and a positive one.
+    """The polar decomposition: orthonormal columns (or rows), and a positive semidefinite matrix.
 
     Arguments:
         a: the matrices.

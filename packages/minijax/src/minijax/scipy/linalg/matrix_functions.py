@@ -1,4 +1,4 @@
-"""Functions of whole matrices: the exponential, the square root, and others by Schur's form."""
+"""Matrix functions: the exponential, the square root, and others by the Schur form."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -127,7 +127,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 @operation(static=("method", "compute_expm"))
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """The exponential of square matrices, and its derivative in the direction of others.
+    """The exponential of square matrices, and its directional derivative.
 
     Arguments:
         A: the matrices.

@@ -169,7 +169,7 @@ def solve(
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
-    """By one triangle of `a`; the derivatives are solutions of systems of the same matrix."""
+    """A solution from one triangle of `a`; derivatives are solutions with the same matrix."""
     a, b = (to_inexact(x) for x in meet(a, b))
 
     def solve(a: Any, factor: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Matrices made of blocks, or that few numbers determine: these along diagonals, or a size."""
+"""Special matrices: block diagonal, with constant diagonals, or determined by their size."""
 
 import math
 from typing import Any
@@ -48,7 +48,7 @@ def block_diag(*arrs: Any) -> Any:
 
 @operation
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
+    """The Toeplitz matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
 
     Each diagonal holds one number. Axes before the last are batch axes.
 
@@ -130,7 +130,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @operation
 def companion(a: Any) -> Any:
-    """The matrix whose eigenvalues are the roots of a polynomial.
+    """The companion matrix, whose eigenvalues are the roots of a polynomial.
 
     Arguments:
         a: the coefficients, highest power first. Axes before the last are batch axes.
@@ -153,7 +153,7 @@ def companion(a: Any) -> Any:
 
 @operation
 def fiedler(a: Any) -> Any:
-    """The matrix of the distances of numbers from each other. Axes before the last are batch axes.
+    """The Fiedler matrix of distances between numbers. Axes before the last are batch axes.
 
     >>> print(fiedler(jnp.array([1, 4, 6])))
     [[0 3 5]
@@ -194,7 +194,7 @@ def leslie(f: Any, s: Any) -> Any:
 
 
 def _vectors(*operands: Any) -> list[Any]:
-    """The operands with a dtype in common, scalars as vectors of one number."""
+    """The operands with a common dtype, scalars as vectors of one number."""
     return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(*operands)]
 
 
@@ -291,7 +291,7 @@ def helmert(n: int, full: bool = False) -> Any:
 
 @operation(static="n")
 def hilbert(n: int) -> Any:
-    """Hilbert's matrix of `1 / (i + j + 1)`, which is nearly singular.
+    """The Hilbert matrix of `1 / (i + j + 1)`, which is nearly singular.
 
     >>> print(hilbert(2))
     [[1.         0.5       ]

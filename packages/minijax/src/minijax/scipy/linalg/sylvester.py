@@ -53,7 +53,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
 
 
 def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
-    """By the triangles `r` and `s` of both matrices: `r @ y + y @ s = u^H @ c @ v`, in columns."""
+    """A solution from the triangles `r` and `s`: `r @ y + y @ s = u^H @ c @ v`, by columns."""
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
     target = mH(u) @ c @ v

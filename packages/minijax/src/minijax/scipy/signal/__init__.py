@@ -1,4 +1,4 @@
-"""Convolutions and spectra, by the names of `jax.scipy.signal`."""
+"""Convolutions and spectra, under the names of `jax.scipy.signal`."""
 
 # ruff: noqa: F403
 from minijax.scipy.signal.convolution import *

@@ -35,7 +35,7 @@ class Segments:
         return self.nperseg - self.noverlap
 
     def of(self, x: Any) -> Any:
-        """The segments of the last axis of an array, an axis before it."""
+        """The segments of the last axis of an array, along an axis before it."""
         count = (typeof(x).shape[-1] - self.noverlap) // self.step
         starts = self.step * jnp.arange(count)
         return x[..., starts[:, None] + jnp.arange(self.nperseg)]
@@ -61,7 +61,7 @@ def require_frequency(fs: Any) -> None:
 
 
 def cut(caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longest: int) -> Any:
-    """The numbers of a window, and the segments that are as long."""
+    """The samples of a window, and segments of the same length."""
     size, overlap, length = (
         None if given is None else one_int(f"{caller}: {name}", given)
         for name, given in (("nperseg", nperseg), ("noverlap", noverlap), ("nfft", nfft))

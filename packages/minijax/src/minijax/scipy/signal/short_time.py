@@ -1,4 +1,4 @@
-"""Fourier transforms of the segments of signals, `stft`, and signals from these, `istft`."""
+"""Short-time Fourier transforms, `stft`, and their inverse, `istft`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spectral densities of signals, averaged over their segments: `welch` and `csd`."""
+"""Spectral densities of signals, averaged over segments: `welch` and `csd`."""
 
 from typing import Any
 

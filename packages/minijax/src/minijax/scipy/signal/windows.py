@@ -1,4 +1,4 @@
-"""The windows that `minijax.scipy.signal` knows by name, as scipy has them: for Fourier transforms.
+"""The windows of `minijax.scipy.signal` by name, periodic as in scipy.
 
 Such a window is periodic: its last sample would be the first of the next period, and is left out.
 """

@@ -1,4 +1,4 @@
-"""Sparse linear algebra, by the names of `jax.scipy.sparse`."""
+"""Sparse linear algebra, under the names of `jax.scipy.sparse`."""
 
 from minijax.scipy.sparse import linalg
 

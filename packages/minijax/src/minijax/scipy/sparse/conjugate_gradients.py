@@ -1,4 +1,4 @@
-"""The method of conjugate gradients, and that of biconjugate gradients, stabilised."""
+"""The methods of conjugate gradients and of stabilized biconjugate gradients."""
 
 from collections.abc import Callable
 from typing import Any

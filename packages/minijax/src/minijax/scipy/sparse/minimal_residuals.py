@@ -1,4 +1,4 @@
-"""The method of generalised minimal residuals (Y. Saad and M. Schultz, 1986)."""
+"""The generalized minimal residual method (Y. Saad and M. Schultz, 1986)."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def _epsilon(x: Any) -> float:
 
 
 def _combined(basis: Any, numbers: Any) -> Any:
-    """The sum of the vectors of the basis, which lie along the last axis, times numbers."""
+    """The linear combination of basis vectors, which lie along the last axis."""
     return tree_map(lambda leaf: jnp.dot(leaf, numbers, precision=HIGHEST), basis)
 
 
@@ -83,7 +83,7 @@ def _first_basis(unit: Any, restart: int) -> Any:
 def _after_batch(
     matvec: Matvec, M: Matvec, x: Any, unit: Any, length: Any, restart: int, tolerance: Any
 ) -> Any:
-    """The best of all sums of `restart` vectors, found when all are there."""
+    """The best linear combination of `restart` vectors, found when all are there."""
     dtype = dtype_of(unit)
 
     def goes_on(state: Any) -> Any:
@@ -123,7 +123,7 @@ def _rotated(row: Any, i: Any, rotation: Any) -> Any:
 def _step_by_step(
     matvec: Matvec, M: Matvec, x: Any, unit: Any, length: Any, restart: int, tolerance: Any
 ) -> Any:
-    """The same with the rows made triangular as they come: it ends once the residual is small."""
+    """The same with rows triangularized as they come, which stops once the residual is small."""
     dtype = dtype_of(unit)
 
     def goes_on(state: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Special functions, by the names of `jax.scipy.special`."""
+"""Special functions, under the names of `jax.scipy.special`."""
 
 # ruff: noqa: F403
 from minijax.nn.softmax import logsumexp as logsumexp

@@ -37,7 +37,7 @@ def _beyond_stirling(x: Any) -> Any:
 
 
 def _by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
-    """The logarithm of `gamma(a) / gamma(a + b)`, for the larger one as `a`, and of the other."""
+    """The logarithms of `gamma(a) / gamma(a + b)`, with `a` the larger one, and of `gamma(b)`."""
     is_less = lax.lt(lax.abs(a), lax.abs(b))
     near, far = where(is_less, a, b), where(is_less, b, a)
     total = lax.add(far, near)

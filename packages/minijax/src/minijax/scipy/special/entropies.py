@@ -1,4 +1,4 @@
-"""Products of numbers and logarithms, as entropies have them."""
+"""Products of numbers and logarithms, as in entropies."""
 
 import math
 from typing import Any
@@ -85,7 +85,7 @@ _TERMS = 24
 
 
 def _divergence(p: Any, q: Any) -> Any:
-    """By x = (p - q) / (p + q): with log(p / q) = 2 atanh(x), terms that cancel drop out.
+    """A series in x = (p - q) / (p + q): as log(p / q) = 2 atanh(x), cancelling terms drop out.
 
     The remainder is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
     """

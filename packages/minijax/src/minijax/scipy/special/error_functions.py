@@ -71,7 +71,7 @@ def _place(x: Any) -> Any:
 
 
 def _erfcx(x: Any) -> Any:
-    """Far out a Chebyshev series (Shepherd and Laframboise, Math. Comp. 36, 1981), in powers."""
+    """For large `x` the Chebyshev series of Shepherd and Laframboise (Math. Comp. 36, 1981)."""
     is_far = lax.gt(x, 0.5)
     near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     product = lax.mul(exp_of_square(near, 1.0), lax.erfc(near))

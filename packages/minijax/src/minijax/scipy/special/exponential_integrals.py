@@ -200,7 +200,7 @@ def exp1(x: Any) -> Any:
 
 @operation
 def expi(x: Any) -> Any:
-    """The integral of `exp(t) / t` over t up to `x`, at 0 its principal value.
+    """The integral of `exp(t) / t` over t up to `x`, as a principal value at 0.
 
     >>> f"{minijax.scipy.special.expi(1.0):.3f}"
     '1.895'

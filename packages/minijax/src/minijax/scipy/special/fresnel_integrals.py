@@ -59,7 +59,7 @@ def _quarter_turns(x: Any) -> Any:
 
 
 def _wave(x: Any, phase: int) -> Any:
-    """`sin(pi / 2 * (x**2 + phase))`, by sines and cosines of at most an eighth of a turn."""
+    """`sin(pi / 2 * (x**2 + phase))`, from sines and cosines of at most an eighth of a turn."""
     turns = lax.add(_quarter_turns(x), float(phase))
     quarter = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
     angle = lax.mul(math.pi / 2, lax.sub(turns, quarter))
@@ -70,7 +70,7 @@ def _wave(x: Any, phase: int) -> Any:
 
 
 def _near(x: Any, which: int) -> Any:
-    """The series, of the sine for `which` 0, of the cosine for 1."""
+    """The series of the sine for `which` 0, of the cosine for 1."""
     square = lax.mul(math.pi / 2, lax.square(x))
     series = 0.0
     for k in reversed(range(_TERMS)):

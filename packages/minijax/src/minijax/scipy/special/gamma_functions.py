@@ -96,7 +96,7 @@ def zeta(x: Any, q: Any = None) -> Any:
 
 @operation(static="d")
 def multigammaln(a: Any, d: int) -> Any:
-    """The logarithm of the gamma function of `d` dimensions.
+    """The logarithm of the multivariate gamma function of `d` dimensions.
 
     Arguments:
         a: real numbers greater than `(d - 1) / 2`.
@@ -159,7 +159,7 @@ _poch_of = binary(
 
 @operation
 def poch(z: Any, m: Any) -> Any:
-    """`gamma(z + m) / gamma(z)`: for a whole `m` the product `z * (z + 1) * ... * (z + m - 1)`.
+    """`gamma(z + m) / gamma(z)`: for an integer `m` the product `z * (z + 1) * ... * (z + m - 1)`.
 
     >>> f"{minijax.scipy.special.poch(3.0, 2.0):.2f}"
     '12.00'
@@ -169,7 +169,7 @@ def poch(z: Any, m: Any) -> Any:
 
 @operation
 def gammainc(a: Any, x: Any) -> Any:
-    """The lower incomplete gamma function of `a`, regularised: it grows from 0 to 1 with `x`.
+    """The regularized lower incomplete gamma function of `a`, which grows from 0 to 1 with `x`.
 
     >>> f"{minijax.scipy.special.gammainc(1.0, 1.0):.3f}", f"{1 - jnp.exp(-1.0):.3f}"
     ('0.632', '0.632')

@@ -19,7 +19,7 @@ from minijax_stage2 import typeof
 
 @operation
 def ndtr(x: Any) -> Any:
-    """The probability that a normally distributed number is at most `x`.
+    """The normal distribution function: the probability of at most `x`.
 
     >>> f"{minijax.scipy.special.ndtr(0.0):.3f}", f"{minijax.scipy.special.ndtr(1.96):.3f}"
     ('0.500', '0.975')
@@ -91,7 +91,7 @@ _FAR_TAIL = (
 
 
 def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
-    """Rational functions by Wichura (Applied Statistics 37, 1988, algorithm AS 241: PPND16)."""
+    """Wichura's rational functions (Applied Statistics 37, 1988, algorithm AS 241: PPND16)."""
     centred = lax.sub(p, 0.5)
     is_middle = lax.le(lax.abs(centred), 0.425)
     place = lax.sub(0.425**2, lax.square(centred))
@@ -189,7 +189,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 @operation
 def ndtri(p: Any) -> Any:
-    """The number that a normally distributed one is at most with probability `p`.
+    """The normal quantile: the number that is not exceeded with probability `p`.
 
     >>> f"{minijax.scipy.special.ndtri(0.975):.2f}"
     '1.96'

@@ -1,4 +1,4 @@
-"""`owens_t`: how probable it is that two normally distributed numbers are in a wedge."""
+"""`owens_t`: the probability of a wedge under the bivariate normal distribution."""
 
 import math
 from typing import Any
@@ -38,7 +38,7 @@ def owens_t(h: Any, a: Any) -> Any:
 
 
 def _flat_t(h: Any, a: Any) -> Any:
-    """The integral that defines it, for `a` up to 1, by Gauss' quadrature."""
+    """The defining integral, for `a` up to 1, by Gauss quadrature."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
     tilted = 1 + jnp.square(a[..., None] * jnp.asarray((nodes + 1) / 2, a.dtype))
     densities = jnp.exp(-jnp.square(h)[..., None] / 2 * tilted) / tilted

@@ -1,4 +1,4 @@
-"""The dilogarithm, by the name of scipy: Spence's function."""
+"""The dilogarithm, under scipy's name: Spence's function."""
 
 import math
 from typing import Any
@@ -48,7 +48,7 @@ def _spence(x: Any) -> Any:
 
 
 def _log(x: Any) -> Any:
-    """The logarithm, also of subnormal numbers, which XLA takes for zero: their bits count them."""
+    """The logarithm, even of subnormal numbers, which XLA flushes to zero: from their bits."""
     limits = np.finfo(typeof(x).dtype)
     bits = lax.bitcast_convert_type(lax.abs(x), np.dtype(f"int{limits.bits}"))
     log_of_count = lax.log(stage2.astype(bits, limits.dtype))

@@ -1,4 +1,4 @@
-"""Probability distributions and statistics, by the names of `jax.scipy.stats`."""
+"""Probability distributions and statistics, under the names of `jax.scipy.stats`."""
 
 from minijax.scipy.stats import (
     bernoulli,

@@ -1,4 +1,4 @@
-"""The distribution of one coin that shows 1 with probability `p`."""
+"""The Bernoulli distribution: 1 with probability `p`, else 0."""
 
 import math
 from typing import Any

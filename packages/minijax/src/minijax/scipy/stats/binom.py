@@ -1,4 +1,4 @@
-"""The binomial distribution: how many of `n` coins of probability `p` show 1."""
+"""The binomial distribution: the number of successes in `n` trials with probability `p`."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cauchy's distribution.
+"""The Cauchy distribution.
 
 In each function `loc` shifts the distribution and `scale` stretches it.
 """

@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 
 def of_reals(formula: Function) -> Function:
-    """Make an operation of a formula: its arguments become real arrays of one inexact dtype."""
+    """Make an operation from a formula: its arguments become real arrays of one inexact dtype."""
     caller = f"{formula.__module__.rpartition('.')[2]}.{formula.__name__}"
     signature = inspect.signature(formula)
 

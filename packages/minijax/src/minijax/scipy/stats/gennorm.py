@@ -1,4 +1,4 @@
-"""The generalised normal distribution, which falls as `exp(-abs(x) ** beta)`."""
+"""The generalized normal distribution, whose density falls as `exp(-abs(x) ** beta)`."""
 
 from typing import Any
 

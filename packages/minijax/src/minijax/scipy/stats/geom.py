@@ -1,4 +1,4 @@
-"""The geometric distribution: how many coins of probability `p` it takes to show 1."""
+"""The geometric distribution: the number of trials with probability `p` until the first success."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Densities estimated from samples, by a sum of normal distributions around them."""
+"""Kernel density estimates: sums of normal distributions around samples."""
 
 import math
 from collections.abc import Callable

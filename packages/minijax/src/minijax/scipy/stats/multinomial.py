@@ -1,4 +1,4 @@
-"""The multinomial distribution: how often each of several faces of `n` dice shows."""
+"""The multinomial distribution: the counts of several outcomes in `n` trials."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The negative binomial distribution: how often 0 comes before 1 has come `n` times."""
+"""The negative binomial distribution: the number of failures before `n` successes."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 @of_reals
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of `k`; that of 1 is `p` each time.
+    """The logarithm of the probability of `k`, with success probability `p`.
 
     >>> f"{minijax.scipy.stats.nbinom.logpmf(2, 3, 0.4):.3f}"
     '-1.979'

@@ -13,7 +13,7 @@ from minijax_stage2.functions import canonical_axes
 
 
 class ModeResult(NamedTuple):
-    """The most frequent numbers, and how often they are there."""
+    """The most frequent numbers, and their counts."""
 
     mode: Any
     count: Any
@@ -32,7 +32,7 @@ def _require_propagate(caller: str, nan_policy: str) -> None:
 
 
 def _is_new(ordered: Any) -> Any:
-    """Of sorted numbers along the last axis, which differ from the one before."""
+    """A mask of the sorted numbers, along the last axis, that differ from the one before."""
     before, after = ordered[..., :-1], ordered[..., 1:]
     first = jnp.ones_like(ordered[..., :1], dtype=bool)
     return jnp.concatenate([first, (before != after) & ~(jnp.isnan(before) & jnp.isnan(after))], -1)

@@ -1,4 +1,4 @@
-"""The distribution that is the same from `loc` to `loc + scale`."""
+"""The uniform distribution from `loc` to `loc + scale`."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Von Mises' distribution of angles, with concentration `kappa`."""
+"""The von Mises distribution of angles, with concentration `kappa`."""
 
 import math
 from typing import Any

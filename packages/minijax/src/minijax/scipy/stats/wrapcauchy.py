@@ -1,4 +1,4 @@
-"""Cauchy's distribution, wrapped around the circle from 0 to 2 pi."""
+"""The Cauchy distribution, wrapped around the circle from 0 to 2 pi."""
 
 import math
 from typing import Any

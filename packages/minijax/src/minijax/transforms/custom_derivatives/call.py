@@ -1,4 +1,4 @@
-"""Shared parts of functions with a derivative of their own."""
+"""Shared parts of functions with custom derivatives."""
 
 import functools
 import inspect
@@ -24,7 +24,7 @@ from minijax_stage2.tree import (
 
 
 class CustomFunction(ABC):
-    """Shared parts of `custom_jvp` and `custom_vjp`: a function, and which arguments vary."""
+    """Shared parts of `custom_jvp` and `custom_vjp`: a function, its differentiable arguments."""
 
     decorator = ""
     how_defined = ""
@@ -109,7 +109,7 @@ class Call:
 
     @property
     def out_tree(self) -> PyTreeDef:
-        """The structure of the result, whichever has run, the function or its rule."""
+        """The structure of the result, from the function or its rule, whichever has run."""
         return getattr(self.flat, "out_tree", None) or self.rule_tree  # type: ignore[return-value]
 
     def check_out_tree(self, role: str, tree: PyTreeDef) -> None:

@@ -164,7 +164,7 @@ def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
 
 
 def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
-    """The cotangents that a backward rule returned, flat, `Zero` in the place of None."""
+    """The cotangents that a backward rule returned, flat, with `Zero` for None."""
     role = f"custom_vjp: the backward rule `{name_of(bwd)}` of `{name_of(call.fun)}`"
     if isinstance(result, list):
         result = tuple(result)

@@ -166,7 +166,7 @@ def _push_forward(
     num_residuals: int,
     *values: Any,
 ) -> list[Any]:
-    """The tangents of the results that vary, from residuals, primals, and tangents not zero."""
+    """The nonzero tangents of the results, from residuals, primals, and nonzero tangents."""
     primals = values[num_residuals : num_residuals + len(nonzero)]
     zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
     tangents = merge(nonzero, zeros, values[num_residuals + len(nonzero) :])
@@ -208,7 +208,7 @@ def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
 
 
 def _below_vmap(trace: Trace) -> Trace:
-    """The first trace, from this one downwards, that does not only map."""
+    """The first trace, from this one downwards, that is not just vmap."""
     while isinstance(trace, BatchTrace):
         trace = trace.parent  # type: ignore[assignment]
     return trace

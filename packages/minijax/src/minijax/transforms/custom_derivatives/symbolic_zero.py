@@ -116,7 +116,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def shown_to_rule(t: Any, symbolic_zeros: bool) -> Any:
-    """A tangent or cotangent as a user's rule gets it: an array, or a `SymbolicZero`."""
+    """A tangent or cotangent for a user's rule: an array, or a `SymbolicZero`."""
     if type(t) is Zero and symbolic_zeros:
         return SymbolicZero(t.aval)
     return to_array(instantiate(t))
