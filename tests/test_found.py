@@ -373,6 +373,12 @@ FOUND = {
     "roots of a traced number": lambda n, lib: [
         lib.jit(n.roots)(x) for x in (n.array(2.0), n.array([2.0]), n.zeros(0))
     ],
+    "zeros alone are trimmed away from either end": lambda n, lib: [
+        n.trim_zeros(n.zeros(shape), trim, axis)
+        for shape in ((2,), (2, 3))
+        for trim in ("f", "b", "fb")
+        for axis in (None, 0, ())
+    ],
 }
 
 

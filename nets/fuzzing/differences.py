@@ -662,6 +662,18 @@ DELIBERATE = [
             ),
         ),
     ),
+    Deliberate(
+        "`lax.clamp` has derivatives by bounds that are scalars; JAX's lacks their sums.",
+        in_programs_of(
+            r"lax\.clamp",
+            under(
+                where_jax_raises(
+                    "^TypeError: select cases must have the same shapes", "^AssertionError"
+                ),
+                *DIFFERENTIATE,
+            ),
+        ),
+    ),
 ]  # fmt: skip
 
 

@@ -394,12 +394,15 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     axes = canonical_axes("trim_zeros", axis, numbers.ndim)
     places = np.nonzero(numbers)
     cut = []
-    for i, size in enumerate(numbers.shape):
-        found = places[i]
-        start, limit = (found.min(), found.max() + 1) if found.size else (size, size)
-        start = int(start) if i in axes and "f" in trim.lower() else 0
-        limit = int(limit) if i in axes and "b" in trim.lower() else size
-        cut.append(slice(start, max(start, limit)))
+    for axis, found in enumerate(places):
+        if axis not in axes:
+            cut.append(slice(None))
+        elif not found.size:
+            cut.append(slice(0))
+        else:
+            start = int(found.min()) if "f" in trim.lower() else None
+            limit = int(found.max()) + 1 if "b" in trim.lower() else None
+            cut.append(slice(start, limit))
     return array(filt)[tuple(cut)]
 
 
