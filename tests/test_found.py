@@ -379,6 +379,18 @@ FOUND = {
         for trim in ("f", "b", "fb")
         for axis in (None, 0, ())
     ],
+    "unwrapped phases have the dtype of phases and period": lambda n, lib: [
+        n.unwrap(n.array(phases, dtype), period=period)
+        for phases, dtype, period in (
+            ([], "int32", 2.5),
+            ([10, 5, 0], "uint8", 2.5),
+            ([10, 5, 0], "uint8", 3),
+            ([0, 100, 27, 3], "int8", 2.5),
+            ([True, False], "bool", 4),
+            ([0.0, 5.0, 3.0], "float16", 3),
+            ([0.0, 5.0, 3.0], "float16", n.array(2.5, "float32")),
+        )
+    ],
 }
 
 

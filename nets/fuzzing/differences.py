@@ -663,6 +663,22 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "What two sets share is filled up with zeros where they share nothing; JAX fills up with "
+        "the only element where one set has one and the other none.",
+        called_with(
+            "value", r"jnp\.intersect1d",
+            lambda a, b, *args, **kwargs: np.size(a) + np.size(b) == 1,
+        ),
+    ),
+    Deliberate(
+        "Determinants of matrices without rows have as many axes in a derivative as without; JAX's "
+        "have another where they are mapped over.",
+        under(
+            called_with("shape", r"jnp\.linalg\.slogdet", lambda a: np.size(a) == 0),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
         "`lax.clamp` has derivatives by bounds that are scalars; JAX's lacks their sums.",
         in_programs_of(
             r"lax\.clamp",

@@ -50,7 +50,8 @@ def result_of(
             warnings.simplefilter("ignore")
             f, args = made(program, library)
             if change:
-                args = tuple(changed(library, x, change) for x in args)
+                coarsest = coarsest_eps(program, library)
+                args = tuple(changed(library, x, change, coarsest) for x in args)
             within, around = ["jit"] * inner_jit, ["disable_jit"] * one_by_one
             for name in (*within, *program.transformations, *around):
                 f, args = TRANSFORMATIONS[name](library, f, args)
@@ -65,14 +66,28 @@ def quiet_numpy() -> Iterator[None]:
         yield
 
 
-def changed(library: Any, x: Any, times: float) -> Any:
+def coarsest_eps(program: Program, library: Any) -> float:
+    """The epsilon of the narrowest float of the inputs, at least that of float32."""
+    sources = " ".join(each.source for each in program.inputs)
+    return max(
+        float(library.numpy.finfo(dtype).eps)
+        for dtype in ("float32", "float16", "bfloat16")
+        if dtype == "float32" or f'"{dtype}"' in sources
+    )
+
+
+def changed(library: Any, x: Any, times: float, coarsest: float) -> Any:
+    """An argument changed by so many times epsilon; for weak types, of what they may meet."""
     if is_key(library, x) or not is_inexact(library, x):
         return x
     if isinstance(x, float | complex):
-        return x * (1 + times * float(np.finfo(np.float32).eps))
-    eps = float(library.numpy.finfo(x.dtype).eps)
-    factors = 1 + times * eps * _steps(x, times)
-    return library.numpy.asarray((np.asarray(x) * factors).astype(x.dtype))
+        return x * (1 + times * coarsest)
+    is_weak = getattr(x, "weak_type", False)
+    eps = coarsest if is_weak else float(library.numpy.finfo(x.dtype).eps)
+    values = (np.asarray(x) * (1 + times * eps * _steps(x, times))).astype(x.dtype)
+    if is_weak and x.shape == ():
+        return library.numpy.asarray(values.item())
+    return library.numpy.asarray(values)
 
 
 def _steps(x: Any, times: float) -> Any:

@@ -7,7 +7,6 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
 from minijax.numpy.cumulative import cumsum
-from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.arithmetic import mod
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
@@ -15,7 +14,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.promotion import is_inexact, to_inexact
+from minijax_stage2.promotion import to_inexact
 
 sin = lax.sin
 cos = lax.cos
@@ -248,8 +247,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     """
     if not typeof(p).ndim:
         raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
-    if isinstance(period, float) and not is_inexact(typeof(p).dtype):
-        p = lax.convert_element_type(p, default_float())
+    p, period = promote(p, period)
     half = lax.div(period, 2)
     axis = canonical_axis("unwrap", axis, typeof(p).ndim)
     if not typeof(p).size:
@@ -257,9 +255,10 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     after = lax.slice_in_dim(p, 1, None, axis=axis)
     step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
     wrapped = lax.sub(mod(lax.add(step, half), period), half)
-    is_half = lax.bitwise_and(lax.eq(wrapped, lax.neg(half)), lax.gt(step, 0))
+    is_half = lax.bitwise_and(lax.eq(lax.add(wrapped, half), 0), lax.gt(step, 0))
     correction = lax.sub(where(is_half, half, wrapped), step)
-    is_small = lax.lt(lax.abs(step), half if discont is None else discont)
+    size = step if typeof(p).dtype.kind == "u" else lax.abs(step)
+    is_small = lax.lt(size, half if discont is None else discont)
     total = cumsum(where(is_small, 0, correction), axis)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
     return lax.concatenate([first, lax.add(after, total)], axis)
