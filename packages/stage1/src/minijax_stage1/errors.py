@@ -12,7 +12,7 @@ class ExplainedError(Exception):
     the name of the page.
     """
 
-    page = ""  # the name of the page, where that is not the name of the class
+    page = ""  # the name of the page, if it is not that of the class
 
     def __init__(self, message: str, *more: Any):
         name = self.page or type(self).__name__

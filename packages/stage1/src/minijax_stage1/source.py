@@ -43,7 +43,7 @@ class Source:
 
     __slots__ = ("code", "offset")
 
-    scope = ""  # what somebody calls this part of the program
+    scope = ""  # the name of this part of the program, if it has one
 
     def __init__(self, code: CodeType, offset: int):
         self.code = code
@@ -76,7 +76,7 @@ class Source:
 # What a place is recorded by: the last of these.
 recorders: list[Callable[[CodeType, int], Source]] = [Source]
 
-# The line on whose behalf machinery is at work, where that is not the line that is running.
+# The line on whose behalf machinery runs, if that is not the running line.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
 
 

@@ -56,4 +56,4 @@ __all__ = [
 ]  # fmt: skip
 
 hide_frames_of(__file__)
-hide_frames_of(_np.__file__)  # whoever called numpy is who a message is for
+hide_frames_of(_np.__file__)  # messages are for the caller of numpy

@@ -32,5 +32,5 @@ _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 def _parameters(fun: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
     try:
         return list(inspect.signature(fun).parameters.items())
-    except (TypeError, ValueError):  # builtins do not say
+    except (TypeError, ValueError):  # builtins may have no signature
         return []

@@ -33,7 +33,7 @@ from minijax_stage2.tree import (
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
-# Primitives of which no result has a tangent, whatever the tangents of the operands are.
+# Primitives whose results have no tangents, whatever the tangents of the operands.
 piecewise_constant: set[Primitive] = set()
 
 

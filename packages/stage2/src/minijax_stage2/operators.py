@@ -66,8 +66,8 @@ class ArrayOperators:
         """The type of the value."""
         raise NotImplementedError(f"{type(self).__name__} must define aval")
 
-    # numpy leaves an operator to us, also where its own array stands on the left; its functions
-    # ask for the numbers, by `__array__`.
+    # numpy defers operators to us, even if its own array is on the left; its functions get the
+    # numbers with `__array__`.
     __array_priority__ = 1000
 
     __hash__ = None  # type: ignore[assignment]  # because == compares element by element

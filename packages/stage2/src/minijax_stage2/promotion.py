@@ -53,7 +53,7 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     if not strong:
         return numbers.weak[kind]
     numbers.require_path(avals)
-    if kind == _COMPLEX:  # a real operand says how wide a complex number must be
+    if kind == _COMPLEX:  # real operands count for the width
         deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
     joined = _join(deciding) if deciding else None
     if joined is None or kind_of(joined) != kind:
@@ -74,7 +74,7 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         return dtypes[0]
     try:
         return np.result_type(*dtypes)
-    except TypeError:  # two narrow floats of different make
+    except TypeError:  # two different narrow floats
         return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
 
 

@@ -13,10 +13,10 @@ from minijax_stage2.shown import shown
 
 Shape = tuple[int, ...]
 
-# The dtype of tangents that cannot be: those of integers and booleans. It holds no bits.
+# The dtype of tangents of integers and booleans, which cannot change. It holds no bits.
 float0 = np.dtype([("float0", np.void, 0)])
 
-# The dtypes of arrays whose elements are not numbers: structured, of one field that has their name.
+# The dtypes of arrays whose elements are not numbers: structured, with one field of that name.
 no_numbers = {float0}
 
 
@@ -63,7 +63,7 @@ class ShapedArray:
         if aval is None:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type
-            # Of equal dtypes only numpy's own object of each knows that it is built in.
+            # Among equal dtypes, only numpy's own object knows that it is built in.
             aval.dtype = dtype if dtype.names else np.dtype(dtype.type)
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
@@ -234,7 +234,7 @@ class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
 
 numpys_types = NumberTypes(64, weak_arrays=False)
 
-# What the types of numbers are in what is running; a later package has others of its own.
+# The number types of the running code; a later package has its own.
 types_in_force: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
 
 number_types: Callable[[], NumberTypes] = types_in_force.get
@@ -247,7 +247,7 @@ def _of_numpy(x: Any) -> ShapedArray:
     return number_types().of_numpy(x)
 
 
-# How the type of a value is found, by its class; these are the classes of which values are leaves.
+# Functions that find the type of a value, by its class; values of these classes are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: number_types().weak[_BOOL],
     int: lambda x: number_types().of_int(x),
@@ -285,7 +285,7 @@ def typeof(x: Any) -> ShapedArray:
         return aval
     if isinstance(x, np.ndarray | np.generic) and not isinstance(x, np.ma.MaskedArray | np.matrix):
         return _of_numpy(x)
-    for scalar in python_scalars:  # a class of its own that is one of them, such as an IntEnum
+    for scalar in python_scalars:  # a subclass, such as an IntEnum
         if isinstance(x, scalar):
             return aval_rules[scalar](x)
     if isinstance(x, Boxed):

@@ -16,7 +16,7 @@ def shown(x: Any, length: int = _LENGTH) -> str:
     """
     try:
         text = " ".join(repr(_with_types(x)).split())
-    except Exception:  # the trouble of a class of the user's
+    except Exception:  # from a user's class
         text = f"<{type(x).__name__}>"
     return text if len(text) <= length else text[: length - 3] + "..."
 

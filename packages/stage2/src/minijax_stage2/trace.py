@@ -185,7 +185,7 @@ def draw_stack() -> str:
 # --8<-- [start:eval]
 impl_rules = Rules("evaluation", "impl_rules")
 
-# Primitives that make Python numbers arrays: they say what dtype the result has.
+# Primitives that turn Python numbers into arrays: they decide the dtype of the result.
 decide_dtype: set[Primitive] = set()
 
 
@@ -228,5 +228,5 @@ def _to_python(x: Any) -> Any:
 
 eval_trace = EvalTrace()
 
-# Stage 1's operations and the functions that stand for them from here on; filled by functions.py.
+# Stage 1's operations, and the functions that replace them from here on; filled by functions.py.
 function_of_op: dict[Op, Callable[..., Any]] = {}

@@ -81,7 +81,7 @@ class Tracer(ArrayOperators, Boxed):
 
     def _need_integer(self) -> Any:
         need = "a Python integer is needed of a traced value"
-        if self.aval.dtype.kind not in "biu":  # to go on with the integer loses the derivative
+        if self.aval.dtype.kind not in "biu":  # an integer would lose the derivative
             self.refuse(TracerIntegerConversionError, need)
         return self.need_value(TracerIntegerConversionError, need)
 

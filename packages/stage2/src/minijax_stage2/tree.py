@@ -14,11 +14,11 @@ from typing import Any
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import counted
 
-MAX_DEPTH = 100_000  # a tree deeper than this is taken to contain itself
+MAX_DEPTH = 100_000  # a deeper tree is assumed to contain itself
 
 
 # --8<-- [start:keys]
-KeyPath = tuple[Any, ...]  # the way from the root of a tree to a leaf: keys, as code writes them
+KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, in source form
 
 
 def keystr(keys: KeyPath) -> str:

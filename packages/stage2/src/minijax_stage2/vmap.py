@@ -17,7 +17,7 @@ from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten
 
 vmap_rules = Rules("vmap", "vmap_rules")
 
-BatchDim = int | None  # the axis of a value that holds the examples; None: the same for all
+BatchDim = int | None  # the batch axis of a value; None: shared by all examples
 
 
 # --8<-- [start:trace]

@@ -43,7 +43,7 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
                 return move_batch_dim(x, axis_size, dim, 0)
             if example_shape:
                 examples = map(mapped_aval, map(typeof, values), dims)
-                p.spread_shape(primitive, *examples)  # says what does not fit
+                p.spread_shape(primitive, *examples)  # raises the error
             return broadcast_in_dim(x, full, (0,))
 
         aligned = map(align, values, dims, shapes)

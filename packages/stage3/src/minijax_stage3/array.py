@@ -141,7 +141,7 @@ def array(x: Any, dtype: Any = None) -> Any:
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if isinstance(x, list | tuple):
         x = _numbers_in(x, dtype)
-    if dtype is not None and type(x) is int:  # which need not fit in what is signed
+    if dtype is not None and type(x) is int:  # which may not fit in a signed dtype
         x = np.asarray(x, dtype_of_numbers("array", dtype))
     aval = typeof(x)
     if dtype is not None:
@@ -159,7 +159,7 @@ def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if wanted.kind not in "iu" and found.dtype.kind != "c":
         return found
     try:
-        return np.asarray(nested, wanted)  # refuses the numbers that do not fit
+        return np.asarray(nested, wanted)  # rejects numbers that do not fit
     except (OverflowError, TypeError, ValueError) as error:
         raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None
 

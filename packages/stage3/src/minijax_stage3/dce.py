@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from minijax_stage2 import Primitive
 from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, ProgramRules, Var, inner_jaxprs
 
-# Primitives that do more than return results, which has to be done whoever uses the results.
+# Primitives with effects, which must run even if nothing uses their results.
 effectful: set[Primitive] = set()
 
 # `rule(used_outs, eqn) -> (used_ins, eqn or None)`. None: the equation stays as it is.
@@ -54,7 +54,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     invars = [var for var, used in zip(jaxpr.invars, used_inputs, strict=True) if used]
     eqns.reverse()
     if eqns == jaxpr.eqns and len(outvars) == len(jaxpr.outvars) and all(used_inputs):
-        return jaxpr, used_inputs  # the very same, for which something may be cached
+        return jaxpr, used_inputs  # the same object, for which something may be cached
     return Jaxpr(jaxpr.constvars, invars, eqns, outvars), used_inputs
 
 

@@ -26,7 +26,7 @@ def device_type(aval: ShapedArray) -> ShapedArray:
 
 
 # --8<-- [start:executable]
-# Ways to have the text of a module compiled, of which the last is used.
+# Functions that compile the text of a module; the last one is used.
 compilers: list[Callable[..., backend.Executable]] = [backend.compile]
 
 

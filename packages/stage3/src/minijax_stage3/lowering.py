@@ -32,7 +32,7 @@ def mlir_type(aval: ShapedArray) -> str:
     >>> mlir_type(ShapedArray((2, 3), "float32"))
     'tensor<2x3xf32>'
     """
-    if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # where XLA ends the process
+    if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # XLA would abort the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
 

@@ -42,7 +42,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
         out, f_vjp = vjp(of_inputs, *inputs)
         require_inexact_results("jacrev", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
-            if typeof(leaf).dtype.kind == "c":  # 1 and i would each tell half of a derivative
+            if typeof(leaf).dtype.kind == "c":  # 1 and i would each give half of a derivative
                 raise ComplexGradientError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {typeof(leaf)}. "
                     "Use jacfwd, or return its real and imaginary parts."

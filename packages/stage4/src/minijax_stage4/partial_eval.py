@@ -41,7 +41,7 @@ class PartialVal(NamedTuple):
 
 # --8<-- [end:partial_val]
 
-# `rule(unknown_ins, eqn) -> PartialEqns`. None: where an operand is unknown, so is every result.
+# `rule(unknown_ins, eqn) -> PartialEqns`. None: if an operand is unknown, so is every result.
 partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
 
 

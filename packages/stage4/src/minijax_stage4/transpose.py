@@ -155,7 +155,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
                 outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
             values.update(zip(eqn.outvars, outs, strict=True))
 
-    # Backwards: from the cotangents of what is used to the cotangents of what uses it.
+    # Backwards: from the cotangents of results to those of operands.
     cotangents: dict[Atom, Any] = {}
 
     def accumulate(atom: Atom, ct: Any) -> None:
