@@ -75,7 +75,7 @@ def _dot_back(
     other_free = p.free_axes(other_ndim, other_contract, other_batch)
     contracted = tuple(range(begin, begin + len(other_free)))
     numbers = ((contracted, other_free), (tuple(range(len(batch))), other_batch))
-    # The axes of the product: batch, free ones, and contracted ones in the order of the other operand.
+    # The axes of the product: batch, free ones, and contracted ones in the other's order.
     own = [contract[other_contract.index(axis)] for axis in sorted(other_contract)]
     return numbers, _inverse([*batch, *p.free_axes(ndim, contract, batch), *own])
 

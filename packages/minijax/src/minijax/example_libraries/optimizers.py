@@ -225,7 +225,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
     Arguments:
         step_size: positive number, or a schedule.
         gamma: the part of the mean that is kept.
-        eps: what is added to the mean, so that nothing is divided by zero.
+        eps: a number added to the mean, to avoid division by zero.
 
     >>> init, update, get_params = rmsprop(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])

@@ -186,7 +186,7 @@ def ragged_dot(
 
     Raises:
         NotImplementedError: `group_offset` or `out_sharding` is given.
-        TypeError: the shapes do not fit, or `group_sizes` are not integers.
+        TypeError: the shapes do not match, or `group_sizes` are not integers.
 
     >>> import minijax.numpy as jnp
     >>> scales = jnp.array([[[1.0]], [[10.0]]])

@@ -58,7 +58,7 @@ def dot_product_attention(
         last axis, which is not differentiated.
 
     Raises:
-        ValueError: shapes or dtypes do not fit.
+        ValueError: shapes or dtypes do not match.
         NotImplementedError: `implementation` is "cudnn".
 
     >>> x = jnp.arange(6.0).reshape(3, 1, 2)

@@ -190,7 +190,7 @@ def categorical(
         Integers: the indices of the categories along `axis`.
 
     Raises:
-        ValueError: `shape` does not fit, or there are too few categories to draw without
+        ValueError: `shape` does not match, or there are too few categories to draw without
             replacement.
 
     >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))

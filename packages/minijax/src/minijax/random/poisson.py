@@ -76,7 +76,7 @@ def _by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
-    """W. Hormann, "The transformed rejection method for generating Poisson variables", 1993."""
+    """Rejection (W. Hormann, "The transformed rejection method for Poisson variables", 1993)."""
     shape, log_lam = typeof(lam).shape, lax.log(lam)
     b = lax.add(real(0.931), lax.mul(real(2.53), lax.sqrt(lam)))
     a = lax.add(real(-0.059), lax.mul(real(0.02483), b))

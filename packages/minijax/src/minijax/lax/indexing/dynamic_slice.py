@@ -239,7 +239,7 @@ def dynamic_update_slice(
             for all; otherwise they are moved to 0.
 
     Raises:
-        TypeError: indices are not integers, or `update` does not fit `operand`.
+        TypeError: indices are not integers, or `update` does not match `operand`.
         ValueError: there is not one index for each axis.
 
     >>> lax.dynamic_update_slice(jnp.zeros((2, 4)), jnp.ones((1, 2)), (1, 1))

@@ -75,7 +75,7 @@ def gather(
             integers the smallest or, if unsigned, the largest, and True for booleans.
 
     Raises:
-        TypeError: the numbers or sizes do not fit the shapes.
+        TypeError: the numbers or sizes do not match the shapes.
         ValueError: indices are not integers.
 
     >>> numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))

@@ -51,7 +51,7 @@ def slice(
         strides: the step, for each axis; 1 by default.
 
     Raises:
-        TypeError: they do not fit the shape of `operand`.
+        TypeError: they do not match the shape of `operand`.
 
     >>> lax.slice(jnp.arange(12).reshape(3, 4), (0, 1), (3, 4), (2, 1))
     Array([[ 1,  2,  3],
@@ -189,7 +189,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
     Raises:
         TypeError: dtypes differ.
-        ValueError: the configuration does not fit.
+        ValueError: the configuration is invalid.
 
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
@@ -298,7 +298,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
         dimension: the axis, counted from 0.
 
     Raises:
-        TypeError: the shapes do not fit.
+        TypeError: the shapes do not match.
 
     >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], 0)
     Array([[1, 2],

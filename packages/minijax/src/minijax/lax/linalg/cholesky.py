@@ -129,7 +129,7 @@ def symmetric_product(
         symmetrize_output: whether to copy the lower triangle of the result to the upper.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
         TypeError: the matrices are complex.
 
     >>> a, c = jnp.array([[1.0, 2.0]]), jnp.array([[10.0]])
@@ -165,7 +165,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
         An upper triangular matrix.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
         TypeError: they are complex.
 
     >>> r = lax.linalg.cholesky_update(2.0 * jnp.eye(2), jnp.array([1.0, 0.0]))

@@ -139,7 +139,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
         transpose: whether to transpose and conjugate their product.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))
     >>> q = lax.linalg.ormqr(reflections, taus, jnp.eye(2))

@@ -51,7 +51,7 @@ def triangular_solve(
         unit_diagonal: whether to assume that the diagonal of `a` is ones.
 
     Raises:
-        TypeError, ValueError: shapes or dtypes do not fit.
+        TypeError, ValueError: shapes or dtypes do not match.
 
     >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([[2.0], [9.0]])
     >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True)

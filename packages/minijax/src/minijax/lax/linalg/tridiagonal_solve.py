@@ -38,7 +38,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         The solutions. NaN where a matrix is singular.
 
     Raises:
-        TypeError: shapes do not fit, or `b` is not a matrix.
+        TypeError: shapes do not match, or `b` is not a matrix.
 
     >>> import minijax.numpy as jnp
     >>> ones = jnp.ones(3)

@@ -198,7 +198,7 @@ def is_number(x: Any, number: Any) -> bool:
 
 
 def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:
-    """Raise an error if operands differ in shape, or their initial values do not fit.
+    """Raise an error if operands differ in shape, or their initial values do not match.
 
     With `exact`, even a Python number must have the dtype of its operand.
     """

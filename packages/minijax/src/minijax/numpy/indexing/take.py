@@ -185,7 +185,7 @@ def put_along_axis(
     """`arr` with `values` at the positions that `take_along_axis` reads. `inplace` must be False.
 
     Raises:
-        ValueError: `inplace` is True, or shapes do not fit.
+        ValueError: `inplace` is True, or shapes do not match.
 
     >>> x = jnp.array([[1, 9], [8, 2]])
     >>> jnp.put_along_axis(x, jnp.argmax(x, axis=1, keepdims=True), 0, axis=1, inplace=False)

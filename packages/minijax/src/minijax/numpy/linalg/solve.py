@@ -50,7 +50,7 @@ def solve(a: Any, b: Any) -> Any:
             broadcast.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     >>> a, b = jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0])
     >>> jnp.linalg.solve(a, b)
@@ -281,7 +281,7 @@ def lstsq(
         The solution x; the sums of squared residuals; the rank of `a`; its singular values.
 
     Raises:
-        TypeError, ValueError: `a` or `b` is not a matrix, or they do not fit.
+        TypeError, ValueError: `a` or `b` is not a matrix, or they do not match.
 
     >>> x = jnp.array([0.0, 1.0, 2.0])
     >>> a = jnp.stack([x, jnp.ones(3)], axis=1)

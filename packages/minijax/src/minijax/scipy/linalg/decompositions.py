@@ -126,7 +126,7 @@ def qr_multiply(
         The product, `r`, and with `pivoting` the permutation.
 
     Raises:
-        ValueError: there is no such `mode`, or the shapes do not fit.
+        ValueError: there is no such `mode`, or the shapes do not match.
 
     >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
     >>> coordinates, r = minijax.scipy.linalg.qr_multiply(a, jnp.array([3.0, 4.0]))

@@ -25,7 +25,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
         tol: the minimum distance of eigenvalues.
 
     Raises:
-        ValueError: there is no such `method`, or the shapes do not fit.
+        ValueError: there is no such `method`, or the shapes do not match.
 
     >>> A, B = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([[1.0]])
     >>> print(solve_sylvester(A, B, jnp.array([[4.0], [4.0]])))

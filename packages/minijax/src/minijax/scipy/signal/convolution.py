@@ -75,7 +75,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
     16-bit floats are transformed in 32 bits.
 
     Raises:
-        ValueError: there is no such `mode`, or the shapes do not fit.
+        ValueError: there is no such `mode`, or the shapes do not match.
 
     >>> x, y = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0])
     >>> minijax.scipy.signal.fftconvolve(x, y).round(2)
@@ -131,7 +131,7 @@ def convolve(
         precision: the precision of the sums.
 
     Raises:
-        ValueError: there is no such `mode` or `method`, or the shapes do not fit.
+        ValueError: there is no such `mode` or `method`, or the shapes do not match.
 
     >>> minijax.scipy.signal.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 10.0]))
     Array([ 1., 12., 23., 30.], dtype=float32)

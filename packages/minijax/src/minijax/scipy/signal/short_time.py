@@ -67,7 +67,7 @@ def stft(
         axis replaces that of samples, and the time axis is last.
 
     Raises:
-        ValueError: there is no such window or boundary, or the sizes do not fit.
+        ValueError: there is no such window or boundary, or the sizes do not match.
 
     >>> frequencies, times, transforms = stft(jnp.sin(jnp.arange(64.0)), nperseg=16)
     >>> frequencies.shape, times.shape, transforms.shape

@@ -55,7 +55,7 @@ def csd(
         The frequencies, and the densities, which replace the samples.
 
     Raises:
-        ValueError: there is no such window, scaling or average, or the shapes do not fit.
+        ValueError: there is no such window, scaling or average, or the shapes do not match.
 
     >>> x = jnp.sin(jnp.arange(64.0))
     >>> frequencies, densities = csd(x, 2 * x, nperseg=16)
