@@ -1,6 +1,7 @@
 """The process that computes: it may hang or die, and is replaced then."""
 
 import contextlib
+import math
 import multiprocessing
 import re
 import time
@@ -25,7 +26,10 @@ MOST_PROGRAMS = 400  # a process keeps what it has compiled
 
 @dataclass
 class Outcome:
-    """What came of a program: a difference or none, and the seconds that each library took."""
+    """What came of a program: a difference or none, and the seconds that each library took.
+
+    The seconds are those of this process, not of others beside it; infinite where JAX refuses.
+    """
 
     difference: Difference | None = None
     ours: float = 0.0
@@ -132,13 +136,14 @@ def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
     """Computes a program by both libraries, JAX first, and compares."""
     minijax, jax = libraries()
     turn("jax")
-    start = time.monotonic()
+    start = time.process_time()
     theirs = result_of(program, jax)
     turn("minijax")
-    middle = time.monotonic()
+    middle = time.process_time()
     ours = result_of(program, minijax)
-    end = time.monotonic()
+    end = time.process_time()
     turn("jax")
+    seconds_of_jax = math.inf if isinstance(theirs, Raised) else middle - start
     theirs = as_meant(program, ours, theirs)
     found = comparing.difference(ours, theirs)
     if found and found.kind == "value" and is_ill_conditioned(program, ours, theirs):
@@ -147,7 +152,7 @@ def compared(program: Program, turn: Any = lambda library: None) -> Outcome:
         found = None
     if found and is_deliberate(program, found, ours, theirs):
         found = None
-    return Outcome(found, end - middle, middle - start)
+    return Outcome(found, end - middle, seconds_of_jax)
 
 
 def is_ill_conditioned(program: Program, ours: Any, theirs: Any) -> bool:
