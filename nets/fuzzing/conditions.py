@@ -169,15 +169,22 @@ def _is_pair(given: Any) -> bool:
 
 
 def where_values(which: Callable[[Any, Any], Any]) -> Callable[[Leaf, Leaf], Leaf]:
-    """Values as ours where a condition holds of ours and JAX's, which are floats."""
+    """Values as ours where a condition holds of ours and JAX's: floats, or parts of complex."""
+
+    def of_floats(x: Any, y: Any) -> Any:
+        return np.where(which(x, y), x, y).astype(y.dtype)
 
     def change(ours: Leaf, theirs: Leaf) -> Leaf:
         x, y = ours.values, theirs.values
         if x is None or y is None or x.dtype != y.dtype or x.shape != y.shape:
             return theirs
-        if x.dtype.kind not in "fV":
-            return theirs
-        return replace(theirs, values=np.where(which(x, y), x, y).astype(y.dtype))
+        if x.dtype.kind in "fV":
+            return replace(theirs, values=of_floats(x, y))
+        if x.dtype.kind == "c":
+            values = np.empty_like(y)
+            values.real, values.imag = of_floats(x.real, y.real), of_floats(x.imag, y.imag)
+            return replace(theirs, values=values)
+        return theirs
 
     return change
 

@@ -48,18 +48,23 @@ class Deliberate:
     equates: Equates | None = None
 
 
-def weak_gradients(program: Program, ours: Any, theirs: Any) -> Any:
-    """JAX's gradients as weak as ours, in functions of Python's inexact numbers."""
-    if isinstance(theirs, Raised) or comparing.difference(ours, theirs) is None:
-        return theirs
+def has_weak_arguments(program: Program) -> bool:
+    """Whether a program's function has inexact arguments of a weak type."""
     _, jax = libraries()
     with jax.enable_x64(program.x64), quiet_numpy():
         args = made(program, jax)[1]
-        weak = [x for x in args if is_weak(x) and is_inexact(jax, x)]
-    if not weak:
-        return theirs
-    change = of_derivatives(lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y)
-    return where_under({"grad", "vjp", "jacrev"}, change)(program, ours, theirs)
+        return any(is_weak(x) and is_inexact(jax, x) for x in args)
+
+
+def of_weak_arguments(equates: Equates) -> Equates:
+    """As `equates`, in functions of inexact arguments of a weak type."""
+
+    def changed(program: Program, ours: Any, theirs: Any) -> Any:
+        if isinstance(theirs, Raised) or comparing.difference(ours, theirs) is None:
+            return theirs
+        return equates(program, ours, theirs) if has_weak_arguments(program) else theirs
+
+    return changed
 
 
 def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
@@ -328,7 +333,14 @@ DELIBERATE = [
     Deliberate(
         "The gradient by an argument of a weak type is weak; JAX's is unless indexing, padding or "
         "sorting lies on the way.",
-        equates=weak_gradients,
+        equates=of_weak_arguments(
+            where_under(
+                {"grad", "vjp", "jacrev"},
+                of_derivatives(
+                    lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y
+                ),
+            ),
+        ),
     ),
     Deliberate(
         "Arrays of a weak type, unlike scalars, are rare: only what is made of a number of Python "
@@ -346,6 +358,18 @@ DELIBERATE = [
             REDUCTIONS_OF_WEAK_ARRAYS,
             of_weak_arrays,
             of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
+        ),
+    ),
+    Deliberate(
+        "And for their tangents, and what stands beside these, which JAX computes by other "
+        "operations then.",
+        equates=of_weak_arguments(
+            where_under(
+                {"jvp", "linearize"},
+                of_each_leaf(
+                    lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape != () else y
+                ),
+            ),
         ),
     ),
     Deliberate(
