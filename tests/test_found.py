@@ -391,6 +391,12 @@ FOUND = {
             ([0.0, 5.0, 3.0], "float16", n.array(2.5, "float32")),
         )
     ],
+    "a polynomial of roots that are not finite begins with 1": lambda n, lib: [
+        n.poly(n.array(roots)) for roots in ([n.nan], [n.inf, 1.0], [0.0, n.inf], [n.nan + 1j, 2])
+    ],
+    "tangents of asinh of numbers are weak": lambda n, lib: [
+        lib.jvp(n.arcsinh, (x,), (x,)) for x in (1.0, 1 + 1j, n.array([0.5, 1e30]), n.array([1j]))
+    ],
 }
 
 

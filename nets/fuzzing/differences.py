@@ -155,6 +155,7 @@ DELIBERATE = [
             r"zero-length scan is not supported in disable_jit\(\) mode",
             "Linearization failed to produce known values",
             "is not supported by dot_general on CPU",
+            "JVP rule for composite not implemented",
             "Integers cannot be raised to negative powers",
         ),
     ),
@@ -174,10 +175,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "So is that of `random_gamma_grad` under `disable_jit`, whose steps JAX differentiates.",
+        "So is that of `random_gamma_grad`, whose steps JAX differentiates.",
         under(
             where_we_raise("^NotImplementedError: random_gamma_grad: there is no formula"),
-            "disable_jit",
+            "disable_jit", "jvp", "linearize", "jacfwd",
         ),
     ),
     Deliberate(
@@ -368,6 +369,18 @@ DELIBERATE = [
                 {"jvp", "linearize"},
                 of_each_leaf(
                     lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape != () else y
+                ),
+            ),
+        ),
+    ),
+    Deliberate(
+        "Tangents of numbers of Python are weak, as these are; JAX's are not where a formula has "
+        "other numbers.",
+        equates=of_weak_arguments(
+            where_under(
+                {"jvp", "linearize"},
+                of_derivatives(
+                    lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y
                 ),
             ),
         ),
@@ -700,6 +713,13 @@ DELIBERATE = [
         under(
             called_with("shape", r"jnp\.linalg\.slogdet", lambda a: np.size(a) == 0),
             *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
+        "`lax.reduce` refuses an init of another dtype also where it is the neutral element, of "
+        "which JAX does not look at the dtype.",
+        in_programs_of(
+            r"lax\.reduce", where_we_raise(r"^TypeError: reduce: \S+ takes an init of its dtype")
         ),
     ),
     Deliberate(

@@ -185,15 +185,20 @@ def poly(seq_of_zeros: Any) -> Any:
     if not degree:
         return lax.full((), 1, typeof(zeros).dtype)
     nothing = lax.full((1,), 0, typeof(zeros).dtype)
+    places = np.arange(degree + 1, dtype=np.int32)
 
-    def step(out: Any, zero: Any) -> tuple[Any, tuple[()]]:
-        """A step with coefficients padded by as many zeros as there are further factors."""
+    def step(carry: tuple[Any, Any], zero: Any) -> tuple[tuple[Any, Any], tuple[()]]:
+        """A step with coefficients padded by zeros, which are none for infinite roots, either."""
+        out, count = carry
+        count = lax.add(count, np.int32(1))
         shifted = lax.concatenate([nothing, lax.slice_in_dim(out, 0, degree)], 0)
-        return lax.sub(out, lax.mul(shifted, zero)), ()
+        is_changed = lax.bitwise_and(lax.gt(places, 0), lax.le(places, count))
+        out = where(is_changed, lax.sub(out, lax.mul(shifted, zero)), out)
+        return (out, count), ()
 
     one = lax.full((1,), 1, typeof(zeros).dtype)
     out = lax.concatenate([one, lax.full((degree,), 0, typeof(zeros).dtype)], 0)
-    return _along(step, out, zeros)[0]
+    return _along(step, (out, lax.full((), 0, "int32")), zeros)[0][0]
 
 
 @evaluated_by_library
