@@ -723,6 +723,17 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "The Hessenberg form of a matrix without rows is that matrix, which has a derivative; "
+        "JAX's is a constant, so that a loop that makes it can be differentiated in reverse.",
+        under(
+            in_programs_of(
+                r"jax\.scipy\.linalg\.hessenberg",
+                where_we_raise("^ValueError: reverse-mode differentiation of while_loop"),
+            ),
+            "while_loop", "fori_loop",
+        ),
+    ),
+    Deliberate(
         "`lax.clamp` has derivatives by bounds that are scalars; JAX's lacks their sums.",
         in_programs_of(
             r"lax\.clamp",
