@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nets.fuzzing import comparing
-from nets.fuzzing.comparing import Difference, Raised
+from nets.fuzzing.comparing import Difference, Leaf, Raised
 from nets.fuzzing.conditions import (
     DIFFERENTIATE,
     Applies,
@@ -65,6 +65,11 @@ def of_weak_arguments(equates: Equates) -> Equates:
         return equates(program, ours, theirs) if has_weak_arguments(program) else theirs
 
     return changed
+
+
+def weak_as_ours(x: Leaf, y: Leaf) -> Leaf:
+    """JAX's derivative as weak as ours, if that is weak, or an array."""
+    return replace(y, weak=x.weak) if x.shape == y.shape and (x.weak or x.shape) else y
 
 
 def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
@@ -335,12 +340,7 @@ DELIBERATE = [
         "The gradient by an argument of a weak type is weak; JAX's is unless indexing, padding or "
         "sorting lies on the way.",
         equates=of_weak_arguments(
-            where_under(
-                {"grad", "vjp", "jacrev"},
-                of_derivatives(
-                    lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y
-                ),
-            ),
+            where_under({"grad", "vjp", "jacrev"}, of_derivatives(weak_as_ours)),
         ),
     ),
     Deliberate(
@@ -377,12 +377,7 @@ DELIBERATE = [
         "Tangents of numbers of Python are weak, as these are; JAX's are not where a formula has "
         "other numbers.",
         equates=of_weak_arguments(
-            where_under(
-                {"jvp", "linearize"},
-                of_derivatives(
-                    lambda x, y: replace(y, weak=True) if x.weak and not y.weak else y
-                ),
-            ),
+            where_under({"jvp", "linearize"}, of_derivatives(weak_as_ours)),
         ),
     ),
     Deliberate(
@@ -731,6 +726,14 @@ DELIBERATE = [
                 where_we_raise("^ValueError: reverse-mode differentiation of while_loop"),
             ),
             "while_loop", "fori_loop",
+        ),
+    ),
+    Deliberate(
+        "A number of Python to the power of an integer of an array is never weak; JAX's is where "
+        "the integer is known.",
+        called_with(
+            "weak", r"jnp\.(power|pow|float_power)|lax\.pow",
+            lambda x, y: np.ndim(y) == 0 and np.asarray(y).dtype.kind in "iu",
         ),
     ),
     Deliberate(
