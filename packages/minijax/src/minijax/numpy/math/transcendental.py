@@ -250,7 +250,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     p, period = promote(p, period)
     half = lax.div(period, 2)
     axis = canonical_axis("unwrap", axis, typeof(p).ndim)
-    if not typeof(p).size:
+    if not typeof(p).shape[axis]:
         return p
     after = lax.slice_in_dim(p, 1, None, axis=axis)
     step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
