@@ -398,6 +398,12 @@ FOUND = {
     "tangents of asinh of numbers are weak": lambda n, lib: [
         lib.jvp(n.arcsinh, (x,), (x,)) for x in (1.0, 1 + 1j, n.array([0.5, 1e30]), n.array([1j]))
     ],
+    "spherical harmonics of polar angles beyond pi, and below 0": lambda n, lib: [
+        lib.scipy.special.sph_harm_y(
+            n.array([5, 5, 4, 5]), n.array([1, 2, 3, -1]), n.full(4, theta), n.ones(4), n_max=5
+        )
+        for theta in (4.0, 2.0, -0.5)
+    ],
 }
 
 

@@ -30,7 +30,7 @@ def sph_harm_y(
     Arguments:
         n: integers, the degrees, at least 0.
         m: integers, the orders, from `-n` to `n`; beyond these the result is 0.
-        theta: polar angles, from 0 to pi.
+        theta: polar angles, from 0 to pi; of others what counts is the cosine.
         phi: azimuths.
         diff_n: must be None.
         n_max: the largest degree, required if `n` is traced; for a larger degree the result is NaN.
@@ -71,6 +71,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
         theta, phi = theta.astype(wide), phi.astype(wide)
     shape = jnp.broadcast_shapes(*[typeof(x).shape for x in (n, m, theta, phi)])
     cos, sin = (jnp.broadcast_to(f(theta), shape) for f in (jnp.cos, jnp.sin))
+    sin = jnp.where(sin < 0, -sin, sin)  # the root of 1 - cos**2, with the slope of sin at 0
     degree, order = jnp.broadcast_to(n, shape), jnp.broadcast_to(m, shape)
     wanted = jnp.abs(order)
     squared = jnp.square(wanted.astype(theta.dtype))
