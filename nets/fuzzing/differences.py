@@ -729,11 +729,11 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "A number of Python to the power of an integer of an array is never weak; JAX's is where "
-        "the integer is known.",
+        "A power is weak if its base and its exponent are; JAX's by integers is sometimes weak "
+        "where only one is.",
         called_with(
             "weak", r"jnp\.(power|pow|float_power)|lax\.pow",
-            lambda x, y: np.ndim(y) == 0 and np.asarray(y).dtype.kind in "iu",
+            lambda x, y: np.asarray(y).dtype.kind in "iu",
         ),
     ),
     Deliberate(
