@@ -194,9 +194,9 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Where JAX lacks a derivative, arguments that ours refuses as JAX does are named first.",
+        "Where JAX lacks a rule, arguments that ours refuses as JAX does are named first.",
         where_jax_raises(
-            "^NotImplementedError: Differentiation rule for",
+            "^NotImplementedError: (Differentiation|Batching) rule for",
             "^ValueError: JVP rule for composite not implemented",
             kinds=("class",),
         ),
