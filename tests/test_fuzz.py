@@ -12,7 +12,7 @@ import pytest
 
 from nets import result_types
 from nets.calls import function_of, is_method, public_functions
-from nets.fuzzing import comparing, worker
+from nets.fuzzing import comparing, running, worker
 from nets.fuzzing.arguments import Input
 from nets.fuzzing.choices import Choices, shrunk
 from nets.fuzzing.comparing import Leaf, Raised
@@ -245,6 +245,25 @@ def test_ill_conditioned_numbers_are_excused_where_jax_gives_such(name):
     x, ys, expected = AMONG[name]
     ours = np.array([ys[0], x, ys[1]], x.dtype)
     assert comparing.is_among(ours, [np.full(3, y, x.dtype) for y in ys]) == expected
+
+
+@pytest.mark.parametrize("other", ["float16", "bfloat16", "float32", "int8"])
+def test_numbers_of_python_are_changed_by_the_rounding_of_what_they_meet(other):
+    inputs = (Input("x0", f'jnp.array([3.0], "{other}")', False), Input("x1", "0.5", True))
+    program = Program(inputs, ("jnp.multiply(x0, x1)",), ("jnp.multiply",))
+    _, jax = worker.libraries()
+    exact, changed = (
+        np.asarray(running.result_of(program, jax, change=change).values, np.float64)
+        for change in (0.0, 2.0)
+    )
+    dtype = other if other != "int8" else "float32"
+    assert changed / exact - 1 == pytest.approx(2 * float(jax.numpy.finfo(dtype).eps))
+
+
+def test_what_jax_refuses_is_not_slower_than_jax():
+    takes_here = "jax.__name__ == 'minijax' and jnp.ones(2) or 1 / 0"
+    outcome = worker.compared(Program((), (takes_here,), ("jnp.ones",)))
+    assert outcome.theirs == np.inf
 
 
 def test_what_stands_in_the_table_has_reasons():
