@@ -111,6 +111,20 @@ def tests_crossing(session: nox.Session) -> None:
     pytest(session, "tests", *ON_ALL_CORES, "-m", "not nightly")
 
 
+EIGHT_DEVICES = {
+    "MINIJAX_NUM_CPU_DEVICES": "8",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=8",  # JAX's
+}
+
+
+@nox.session(name="tests-devices")
+def tests_devices(session: nox.Session) -> None:
+    """Tests programs on eight virtual devices, with real JAX as the oracle."""
+    install(session, LIBRARY, *group("crossing"))
+    session.env.update(EIGHT_DEVICES)
+    pytest(session, "tests/devices")
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -126,7 +140,7 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
 
 
-@nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing"])
+@nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing", "tests-devices"])
 def tests(session: nox.Session) -> None:
     """Runs all of the tests above."""
 

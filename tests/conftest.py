@@ -11,6 +11,9 @@ import minijax
 # For the processes that tests start, too: nothing here reads or writes the user's own cache.
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
 
+# Tests on many devices are a session of their own, which says how many there are.
+collect_ignore = [] if "MINIJAX_NUM_CPU_DEVICES" in os.environ else ["devices"]
+
 jax.config.update("jax_enable_x64", True)
 minijax.config.update("jax_enable_x64", True)
 

@@ -10,7 +10,7 @@ import law_programs
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import jvp, lax, vjp
+from minijax import NamedSharding, P, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
 from minijax.lax.linalg.lu import solve
 from minijax.lax.linalg.matrices import mH
@@ -123,6 +123,7 @@ def slope_of_zeta(x, q):
 
 
 # By the name of a primitive: functions, the shapes of their operands, and dtypes.
+ON_THE_ONLY_DEVICE = NamedSharding(make_mesh((1,), ("x",)), P("x"))
 FUNCTIONS = {
     **law_programs.FUNCTIONS,
     "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
@@ -188,6 +189,11 @@ FUNCTIONS = {
     "optimization_barrier": (
         [lambda x, y: sum(lax.optimization_barrier((x, y, x * 2)))],
         [(2,), (2,)],
+        (*SMOOTH, I32),
+    ),
+    "sharding_constraint": (
+        [lambda x: 2 * lax.with_sharding_constraint(x, ON_THE_ONLY_DEVICE)],
+        [(2, 3)],
         (*SMOOTH, I32),
     ),
     # By their first operand these have one derivative, or none: see test_special.py.

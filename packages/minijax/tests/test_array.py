@@ -222,6 +222,7 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
     names -= {"addressable_data", "block_until_ready", "buffer", "committed", "delete", "device"}
     names -= {"copy_to_host_async", "delete_because", "devices", "is_deleted", "is_ready", "numpy"}
     names -= {"is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "platform"}
+    names -= {"addressable_shards", "global_shards", "held", "sharding"}
     names -= {"__buffer__", "__dlpack__", "__dlpack_device__", "__getattr__", "__weakref__"}
 
     def check(x):
@@ -361,7 +362,7 @@ class TestWhatOthersAsk:
         assert x.devices() == {x.device}
         assert x.addressable_data(0) is x
         assert x.copy_to_host_async() is None
-        with pytest.raises(IndexError, match="has one part, part 0; found 1"):
+        with pytest.raises(IndexError, match="has 1 part, numbered from 0; found 1"):
             x.addressable_data(1)
 
     def test_numpy_on_the_left(self):
@@ -463,7 +464,7 @@ class TestFromDlpack:
             jnp.from_dlpack([1])
         with pytest.raises(ValueError, match="so it is a copy"):
             jnp.from_dlpack(X, copy=False)
-        with pytest.raises(TypeError, match=r"one of minijax\.devices\(\)"):
+        with pytest.raises(TypeError, match="device must be a device, a Sharding"):
             jnp.from_dlpack(X, device="cpu")
         elsewhere = self.Foreign(array(X))
         elsewhere.__class__ = type(

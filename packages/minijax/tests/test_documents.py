@@ -86,6 +86,7 @@ WITH_EXAMPLES = [
     "minijax.scipy.stats.uniform",
     "minijax.scipy.stats.vonmises",
     "minijax.scipy.stats.wrapcauchy",
+    "minijax.sharding",
     "minijax.stages",
     "minijax.test_util",
     "minijax.tree_util",

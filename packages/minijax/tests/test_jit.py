@@ -330,16 +330,17 @@ class TestCompilerOptions:
             jit(lambda x: x, compiler_options={"a": None})
 
 
-def test_there_is_one_device():
+def test_the_device_of_a_jitted_function():
     device = xla.default_device()
     for options in ({"device": device}, {"backend": "cpu"}, {"device": "cpu"}):
         assert jit(lambda x: x, **options)(1.0).item() == 1.0
     for options, message in (
         ({"backend": "gpu"}, "backend has to be None or 'cpu', found 'gpu'"),
         ({"device": "tpu"}, "device must be None or"),
-        ({"in_shardings": 1}, "in_shardings has to be None"),
+        ({"in_shardings": 1}, "in_shardings must be a device, a Sharding"),
+        ({"out_shardings": {"a": "x"}}, "out_shardings must be a device, a Sharding"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             jit(lambda x: x, **options)
 
 

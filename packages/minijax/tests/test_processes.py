@@ -207,7 +207,7 @@ ASYNCHRONOUS = """
     try:
         config.update("jax_cpu_enable_async_dispatch", False)
     except RuntimeError as error:
-        assert "computing has begun, asynchronously; choose before the first array" in str(error)
+        assert "computing has begun, with asynchronous=True; choose before" in str(error)
     else:
         raise SystemExit("too late, and no error")
     big = jit(lambda x: x @ x)(jnp.ones((500, 500)))

@@ -95,7 +95,7 @@ def test_threads_that_arrive_together_get_one_client(monkeypatch):
     opened = []
     monkeypatch.setattr(backend, "_backend", None)
     monkeypatch.setattr(
-        backend, "_open", lambda _: opened.append(1) or SimpleNamespace(client=object())
+        backend, "_open", lambda **_: opened.append(1) or SimpleNamespace(client=object())
     )
     barrier = threading.Barrier(8)
     clients = in_threads(8, lambda i: barrier.wait() is not None and backend.get_backend().client)
@@ -328,15 +328,15 @@ def test_the_optimised_program_is_shown():
 def test_the_kind_of_client_is_chosen_before_the_first_use():
     in_fresh_process("""
         from minijax_stage3 import backend
-        backend.set_asynchronous(True)
-        backend.set_asynchronous(False)
-        backend.set_asynchronous(True)
+        backend.set_client_option("asynchronous", True)
+        backend.set_client_option("asynchronous", False)
+        backend.set_client_option("asynchronous", True)
         backend.get_backend().client
-        backend.set_asynchronous(True)
+        backend.set_client_option("asynchronous", True)
         try:
-            backend.set_asynchronous(False)
+            backend.set_client_option("asynchronous", False)
         except RuntimeError as error:
-            assert "computing has begun, asynchronously; choose before" in str(error), error
+            assert "computing has begun, with asynchronous=True; choose before" in str(error), error
         else:
             raise SystemExit("too late, and no error")
         """)

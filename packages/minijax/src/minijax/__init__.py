@@ -22,6 +22,7 @@ from minijax import (
     numpy,
     ops,
     random,
+    sharding,
     stages,
     tree,
     tree_util,
@@ -43,6 +44,7 @@ from minijax.custom_derivatives import (
 )
 from minijax.errors.explain_error import explain_error
 from minijax.lax.precision import default_matmul_precision
+from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
 from minijax.runtime.array import Array
 from minijax.runtime.devices import (
@@ -51,7 +53,6 @@ from minijax.runtime.devices import (
     default_device,
     device_count,
     device_get,
-    device_put,
     devices,
     live_arrays,
     local_device_count,
@@ -74,6 +75,10 @@ from minijax.settings.debugging import (
     log_compiles,
 )
 from minijax.settings.prng import default_prng_impl, enable_custom_prng, threefry_partitionable
+from minijax.shardings.context import set_mesh
+from minijax.shardings.mesh import make_mesh
+from minijax.shardings.partition_spec import PartitionSpec as P
+from minijax.shardings.sharding import NamedSharding
 from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
 from minijax.transforms.checkpoint import checkpoint as remat
 from minijax.transforms.transformations import (
@@ -95,6 +100,8 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
     "ad_checkpoint",
     "block_until_ready",
@@ -154,6 +161,7 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
     "nn",
@@ -168,6 +176,8 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "set_mesh",
+    "sharding",
     "stages",
     "test_util",
     "threefry_partitionable",

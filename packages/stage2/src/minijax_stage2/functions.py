@@ -271,13 +271,13 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
             tuple([ints("dot_general: dimension_numbers", axes) for axes in pair])
             for pair in dimension_numbers
         ]
-        (_, _), (_, _) = numbers = contracted, batch
+        (of_x, of_y), (batch_of_x, batch_of_y) = contracted, batch
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((x_contract, y_contract), "
             f"(x_batch, y_batch)), four sequences of ints, found {shown(dimension_numbers)}"
         ) from None
-    return _dot_general(x, y, numbers, how)
+    return _dot_general(x, y, ((of_x, of_y), (batch_of_x, batch_of_y)), how)
 
 
 def _dot_general(x: Array, y: Array, numbers: p.DotDimensionNumbers, how: Any) -> Array:

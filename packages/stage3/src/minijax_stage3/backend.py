@@ -99,12 +99,12 @@ class _Backend:
 
 
 _backend: _Backend | None = None
-_asynchronous = False
+_client_options: dict[str, Any] = {"asynchronous": False}
 _opening = threading.Lock()
 _forked = False
 
 
-def _open(asynchronous: bool = False) -> _Backend:
+def _open(**options: Any) -> _Backend:
     """Import jaxlib and make a client.
 
     A synchronous client executes in the calling thread, though large operations use all cores. An
@@ -114,7 +114,7 @@ def _open(asynchronous: bool = False) -> _Backend:
     xla_flags = os.environ.get("XLA_FLAGS", "")
     jaxlib: Any = import_module("jaxlib._jax")
     xla_client = import_module("jaxlib.xla_client")
-    client = xla_client.make_cpu_client(asynchronous=asynchronous)
+    client = xla_client.make_cpu_client(**options)
     device = client.local_devices()[0]
     device_list = xla_client.DeviceList((device,))
     whole = xla_client.HloSharding.replicate()
@@ -141,21 +141,26 @@ def get_backend() -> _Backend:
                     'start processes by "spawn" or "forkserver", or fork before the first use'
                 )
             if _backend is None:
-                _backend = _open(_asynchronous)
+                _backend = _open(**_client_options)
     return _backend
 
 
 # --8<-- [end:client]
 
 
-def set_asynchronous(asynchronous: bool) -> None:
-    """Choose the kind of client, see `_open`. RuntimeError: another kind exists already."""
-    global _asynchronous
+def set_client_option(name: str, value: Any) -> None:
+    """Choose an argument of jaxlib's client, such as `asynchronous`.
+
+    Raises:
+        RuntimeError: a client with another value exists already.
+    """
     with _opening:
-        if _backend is not None and _asynchronous != asynchronous:
-            kind = "asynchronously" if _asynchronous else "synchronously"
-            raise RuntimeError(f"computing has begun, {kind}; choose before the first array")
-        _asynchronous = asynchronous
+        if _backend is not None and _client_options.get(name) != value:
+            raise RuntimeError(
+                f"computing has begun, with {name}={_client_options.get(name)!r}; choose before "
+                "the first array"
+            )
+        _client_options[name] = value
 
 
 def _after_fork_in_child() -> None:

@@ -82,10 +82,17 @@ def compile_primitive(
     primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
 ) -> CompiledJaxpr:
     """Compile a program of one primitive, for eager operations."""
-    invars = [Var(aval) for aval in in_avals]
-    outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
-    jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
+    jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
     return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
+
+
+def jaxpr_of_primitive(
+    primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> Jaxpr:
+    """The program of one primitive."""
+    invars = [Var(aval) for aval in in_avals]
+    outvars = [Var(aval) for aval in abstract_eval(primitive, tuple(in_avals), params)]
+    return Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
 
 
 # --8<-- [end:executable]

@@ -92,6 +92,7 @@ class ModuleBuilder:
         self.functions: list[str] = []
         self.names: dict[Any, str] = {}
         self.locations: dict[tuple[int, int, str], str] = {}
+        self.attributes = ""  # of the module, as MLIR writes them
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
         """The name of the private function that computes `jaxpr`."""
@@ -134,11 +135,12 @@ class ModuleBuilder:
         name: str,
         visibility: str,
         attributes: Mapping[int, str] = MappingProxyType({}),
+        out_attributes: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         builder = FunctionBuilder(self)
         params = builder.parameters(jaxpr)
         outs = builder.lower_jaxpr(jaxpr, params)
-        builder.finish(name, visibility, params, outs, attributes)
+        builder.finish(name, visibility, params, outs, attributes, out_attributes)
 
 
 class FunctionBuilder:
@@ -175,16 +177,21 @@ class FunctionBuilder:
         params: Sequence[Value],
         outs: Sequence[Value],
         attributes: Mapping[int, str] = MappingProxyType({}),
+        out_attributes: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         """Add the function of these lines to the module."""
         declared = ", ".join(
             f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
             for number, value in enumerate(params)
         )
-        types = ", ".join(mlir_type(value.aval) for value in outs)
+        types = [mlir_type(value.aval) for value in outs]
         names = ", ".join(value.name for value in outs)
-        result = f"    return {names} : {types}" if outs else "    return"
-        head = f"  func.func {visibility} @{name}({declared}) -> ({types}) {{"
+        result = f"    return {names} : {', '.join(types)}" if outs else "    return"
+        returned = ", ".join(
+            f"{out_type} {out_attributes.get(number, '')}".rstrip()
+            for number, out_type in enumerate(types)
+        )
+        head = f"  func.func {visibility} @{name}({declared}) -> ({returned}) {{"
         self.module.functions.append("\n".join([head, *self.lines, result, "  }"]))
 
     def fresh_name(self) -> str:
@@ -241,17 +248,23 @@ passes: list[Callable[[Jaxpr], Jaxpr]] = []
 
 
 def lower_to_module(
-    jaxpr: Jaxpr, name: str, attributes: Mapping[int, str] = MappingProxyType({})
+    jaxpr: Jaxpr,
+    name: str,
+    attributes: Mapping[int, str] = MappingProxyType({}),
+    out_attributes: Mapping[int, str] = MappingProxyType({}),
+    module: ModuleBuilder | None = None,
 ) -> str:
     """The StableHLO module whose function `main` computes `jaxpr`; constants come first.
 
-    `attributes` are MLIR attributes of arguments, by their number.
+    `attributes` are MLIR attributes of arguments, by their number, and `out_attributes` those of
+    results. `module` may hold other functions already.
     """
-    module = ModuleBuilder()
+    module = module or ModuleBuilder()
     for transform in passes:
         jaxpr = transform(jaxpr)
-    module.add_function(jaxpr, "main", "public", attributes)
-    return "\n".join([f"module @{symbol(name)} {{", *module.functions, "}", ""])
+    module.add_function(jaxpr, "main", "public", attributes, out_attributes)
+    head = f"module @{symbol(name)} {module.attributes}".rstrip()
+    return "\n".join([f"{head} {{", *module.functions, "}", ""])
 
 
 # --8<-- [end:builder]

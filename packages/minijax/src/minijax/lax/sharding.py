@@ -1,42 +1,188 @@
-"""Sharding and placement of arrays and programs, trivial with one device.
+"""Sharding: moving arrays to devices and dividing them, outside programs and inside."""
 
-The functions are those of programs for many devices.
-"""
-
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from minijax.runtime.conversion import tree_to_arrays
-from minijax.runtime.evaluation import evaluated_by_library
+from minijax.errors.argument_errors import require_fit
+from minijax.primitives.declare import declare
+from minijax.runtime.array import Array, array, place
+from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.partitioning import division_text
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.shardings.trees import shardings_for
 from minijax.transforms.axis_names import axis_of
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    bind1,
+    tree_flatten_with_path,
+    tree_unflatten,
+    typeof,
+)
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import tree_leaves
+from minijax_stage2.tree import keystr
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+
+sharding_constraint_p = Primitive("sharding_constraint")
+
+
+def _constrained(x: Any, sharding: Sharding) -> Any:
+    """`x` with a sharding constraint."""
+    sharding.parts(typeof(x).ndim)
+    return bind1(sharding_constraint_p, x, sharding=sharding)
+
+
+def _lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: Sharding
+) -> list[Value]:
+    if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
+        return [x]  # a program for one device is on it all
+    division = division_text(b.module, sharding, x.aval.ndim)
+    return b.emit(f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}", *out_avals)
+
+
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
+) -> tuple[list[Any], list[BatchDim]]:
+    """Leave the batch axis to the partitioner."""
+    (x,), (dim,) = values, dims
+    if isinstance(sharding, NamedSharding) and dim is not None:
+        entries = [*sharding.spec, *[None] * (typeof(x).ndim - 1 - len(sharding.spec))]
+        entries.insert(dim, PartitionSpec.UNCONSTRAINED)
+        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+    return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
+
+
+declare(
+    sharding_constraint_p,
+    abstract_eval=lambda x, *, sharding: [x],
+    lower=_lower,
+    vmap=_vmap,
+    jvp=[lambda t, out, x, *, sharding: bind1(sharding_constraint_p, t, sharding=sharding)],
+    transpose=[lambda ct, x, *, sharding: bind1(sharding_constraint_p, ct, sharding=sharding)],
+)
+
+
+def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
+    x = to_array(x)
+    try:
+        return [place(x, sharding)]
+    except ValueError:  # it does not divide evenly, and in a program the compiler sees to that
+        if not isinstance(sharding, NamedSharding):
+            raise
+        return [place(x, NamedSharding(sharding.mesh, PartitionSpec()))]
+
+
+evaluators[sharding_constraint_p] = _evaluate
 
 
 @evaluated_by_library
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """`x`, a pytree of arrays, unchanged: there is only one device.
+    """`x`, a pytree of arrays, with the given shardings.
+
+    In a program this tells the partitioner how to divide them there; outside, it moves them.
 
     Arguments:
         x: the arrays.
-        shardings: how to divide them among devices, a pytree prefix of `x`.
+        shardings: a sharding, or a `PartitionSpec` of the mesh in context, for each array, or a
+            pytree prefix of `x` of these.
 
     Raises:
-        TypeError: `x` holds something other than arrays.
-        ValueError: a sharding is None.
+        TypeError: `x` holds something else than arrays, or `shardings` something else.
+        ValueError: a sharding is None, or does not divide its array; there is no mesh in context.
 
-    >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, "anywhere"))(3.0)
-    Array(6., dtype=float32, weak_type=True)
+    >>> mesh = minijax.make_mesh((1,), ("data",))
+    >>> sharding = minijax.sharding.NamedSharding(mesh, minijax.P("data"))
+    >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, sharding))(jnp.ones(2))
+    Array([2., 2.], dtype=float32)
     """
-    if any(leaf is None for leaf in tree_leaves(shardings, is_leaf=lambda leaf: leaf is None)):
-        raise ValueError(
-            "with_sharding_constraint: found None among the shardings, which says nothing; leave "
-            "such arrays out of x"
-        )
-    for leaf in tree_leaves(x):
-        typeof_named("with_sharding_constraint: x", leaf)
-    return tree_to_arrays(x)
+    paths, treedef = tree_flatten_with_path(x)
+    found = shardings_for("with_sharding_constraint", "shardings", shardings, x)
+    outs = []
+    for (path, leaf), sharding in zip(paths, found, strict=True):
+        name = f"with_sharding_constraint: x{keystr(path)}"
+        typeof_named(name, leaf)
+        if sharding is None:
+            raise ValueError(
+                "with_sharding_constraint: found None among the shardings, which says nothing; "
+                "leave such arrays out of x"
+            )
+        try:
+            outs.append(_constrained(leaf, sharding))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return tree_to_arrays(tree_unflatten(treedef, outs))
+
+
+@evaluated_by_library
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
+    """Move all numbers and arrays of a pytree to a device, or divide them among several.
+
+    Arguments:
+        x: a pytree of numbers, numpy arrays, Arrays and tracers.
+        device: a device, a `Sharding`, a `PartitionSpec` of the mesh in context, or a pytree prefix
+            of `x` of these; by default Arrays stay where they are, and others go to the default
+            device.
+        src: the current place of `x`; not needed.
+        donate: whether the Arrays of `x` may be deleted, so that the results can use their memory.
+        may_alias: whether a result may be the given Array. False forces copies. numpy arrays are
+            always copied.
+
+    Returns:
+        The pytree with Arrays in place of numbers and arrays.
+
+    Raises:
+        TypeError: a leaf is not an array or number, or `device` is of another type.
+        ValueError: `donate` and `may_alias` are both asked for; a sharding does not divide the
+            array that it is for; there is no mesh in context.
+
+    >>> device_put({"a": [True, None]})
+    {'a': [Array(True, dtype=bool), None]}
+    """
+    for role, flag in (("donate", donate), ("may_alias", may_alias)):
+        if flag is not None and type(flag) is not bool:
+            require_fit("device_put", role, flag, bool)
+    if donate and may_alias:
+        raise ValueError("device_put: an array cannot be both donated and the result itself")
+    if src is not None:
+        shardings_for("device_put", "src", src, x)
+    paths, treedef = tree_flatten_with_path(x)
+    shardings = shardings_for("device_put", "device", device, x)
+    put_leaves = [
+        _put(keystr(path), leaf, sharding, donate, may_alias)
+        for (path, leaf), sharding in zip(paths, shardings, strict=True)
+    ]
+    return tree_unflatten(treedef, put_leaves)
+
+
+def _put(
+    path: str, leaf: Any, sharding: Sharding | None, donate: bool, may_alias: bool | None
+) -> Any:
+    if isinstance(leaf, Tracer):
+        return leaf if sharding is None else _constrained(leaf, sharding)
+    try:
+        on_device = place(array(leaf), sharding)
+    except (TypeError, OverflowError, ValueError) as error:
+        raise type(error)(f"device_put: x{path}: {error}") from None
+    if donate and isinstance(leaf, Array):
+        if on_device is leaf:
+            on_device = type(leaf)(leaf.held, leaf.aval)
+        leaf.delete_because("donated to `device_put`")
+    elif on_device is leaf and may_alias is False:
+        on_device = leaf.copy()
+    return on_device
 
 
 _WAYS_TO_VARY = ("reduced", "unreduced", "varying")
@@ -71,4 +217,4 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
     return tree_to_arrays(x)
 
 
-__all__ = ["pcast", "with_sharding_constraint"]
+__all__ = ["device_put", "pcast", "with_sharding_constraint"]

@@ -7,11 +7,11 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.errors.tracebacks import hide_frames
+from minijax.lax.sharding import device_put
 from minijax.numpy.indexing.at import at
 from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array
-from minijax.runtime.devices import device_put
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError

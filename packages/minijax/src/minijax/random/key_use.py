@@ -13,7 +13,6 @@ from typing import Any
 
 from minijax.errors.classes import KeyReuseError
 from minijax.primitives.declare_program import declare_program
-from minijax.runtime.array import Array
 from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage1.source import Source, user_source
@@ -86,7 +85,7 @@ def cloned(key: Any) -> Any:
 def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
     if use is not None:
         take(key, use)
-    return [Array(key.buffer, key.aval)]  # another object, and so another key
+    return [type(key)(key.held, key.aval)]  # another object, and so another key
 
 
 declare_program(

@@ -182,7 +182,7 @@ class Compiled(_Stage):
         if compilation.donated:
             self._donating = DonatingExecutor(compilation, names)
         else:
-            self.execute = compilation.executor()
+            self.execute = compilation.executor(lambda: names)
 
     @evaluated_by_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

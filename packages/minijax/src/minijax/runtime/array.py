@@ -1,21 +1,29 @@
 """The Array of the full library: stage 3's, with everything else that real programs need.
 
 It can be copied, pickled, read by other libraries without a copy, waited for and deleted.
+
+Most Arrays lie on the default device, and calls with these have a fast path. Arrays on another
+device, or divided among several, are of a subclass, `PlacedArray`, which the fast path excludes.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import minijax_stage3 as stage3
 from minijax import xla
+from minijax.runtime import hooks
 from minijax.settings.key_dtype import key_dtype
-from minijax_stage2 import ShapedArray, Tracer, float0
+from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
+from minijax_stage2 import Primitive, ShapedArray, Tracer, float0
 from minijax_stage2.shaped_array import short_dtype
+from minijax_stage2.shown import counted
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
+from minijax_stage3.executable import device_type
 
 
 class _ArrayType(type):
@@ -44,6 +52,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     __slots__ = ("_deleted",)
 
     _deleted: object
+    _holder = "buffer"  # the attribute that is the buffer
 
     # --8<-- [end:array]
 
@@ -87,42 +96,67 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.aval.dtype.itemsize
 
     @property
+    def held(self) -> backend.Buffer:
+        """The buffer that holds the array, on any device."""
+        return self.buffer
+
+    @property
+    def sharding(self) -> Sharding:
+        """The devices that hold the array, and the part of it on each."""
+        return sharding_of(xla.placement_of(self.held))
+
+    @property
     def device(self) -> Any:
-        """The device that holds the array."""
-        return xla.buffer_device(self.buffer)
+        """The device that holds the array; its sharding, where several do."""
+        sharding = self.sharding
+        return sharding.device_tuple[0] if sharding.num_devices == 1 else sharding
 
     def devices(self) -> Set[Any]:
         """The set of devices that hold the array."""
-        return {self.device}
+        return self.sharding.device_set
 
     @property
     def committed(self) -> bool:
-        """True if the array must stay on its device: always False, with only one device."""
+        """True if the user chose the device, so that programs run there."""
         return False
 
     def platform(self) -> str:
-        """The kind of the device that holds the array: "cpu"."""
+        """The kind of the devices that hold the array: "cpu"."""
         return xla.platform()
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True if this process holds all of the array: always, with only one process."""
-        return True
+        """True if this process holds all of the array."""
+        return self.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """True if each device holds all of the array: always, with only one device."""
-        return True
+        """True if each of its devices holds all of the array."""
+        return self.sharding.is_fully_replicated
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes of device memory that the array takes."""
-        return xla.nbytes(self.buffer)
+        return xla.nbytes(self.held)
+
+    @property
+    def addressable_shards(self) -> "list[Shard]":
+        """The parts of the array on the devices of this process."""
+        return shards_of(self)
+
+    @property
+    def global_shards(self) -> "list[Shard]":
+        """The parts of the array on all its devices."""
+        return shards_of(self)
 
     def addressable_data(self, index: int) -> "Array":
-        """The part of the array on one of its devices; with one device, the array itself."""
-        if index != 0:
-            raise IndexError(f"addressable_data: {self.aval} has one part, part 0; found {index!r}")
-        return self
+        """The part of the array on one of its devices, by number."""
+        shards = self.addressable_shards
+        if not isinstance(index, int) or not 0 <= index < len(shards):
+            raise IndexError(
+                f"addressable_data: {self.aval} has {counted(len(shards), 'part')}, numbered from "
+                f"0; found {index!r}"
+            )
+        return self if len(shards) == 1 else shards[index].data
 
     def block_until_ready(self) -> "Array":
         """Wait until the array is computed, and return it.
@@ -130,16 +164,16 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             RuntimeError: the computation failed, or the array was deleted.
         """
-        xla.block(self.buffer)
+        xla.block(self.held)
         return self
 
     def is_ready(self) -> bool:
         """Return True if the array is computed."""
-        return xla.is_ready(self.buffer)
+        return xla.is_ready(self.held)
 
     def copy_to_host_async(self) -> None:
         """Do nothing: on a CPU, the numbers are already on the host."""
-        _ = self.buffer
+        _ = self.held
 
     def copy(self) -> "Array":
         """An array of the same numbers in new memory."""
@@ -153,12 +187,12 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def __reduce__(self) -> Any:
         if self.aval.dtype == key_dtype:
-            return _keys_from_numpy, (backend.get(self.buffer),)
+            return _keys_from_numpy, (backend.get(self.held),)
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
         """Return True if the array was deleted, and its numbers are gone."""
-        return hasattr(self, "_deleted") or xla.is_deleted(self.buffer)
+        return hasattr(self, "_deleted") or xla.is_deleted(self.held)
 
     # --8<-- [start:deleted]
     def delete(self) -> None:
@@ -170,13 +204,13 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if hasattr(self, "_deleted"):
             return
         self._deleted = reason
-        for name in ("buffer", "_host"):
+        for name in (self._holder, "_host"):
             with suppress(AttributeError):  # it was never set, or another thread was faster
                 delattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error: a live array finds every attribute before this is called."""
-        if name == "buffer" and hasattr(self, "_deleted"):
+        if name in ("buffer", "placed") and hasattr(self, "_deleted"):
             raise RuntimeError(
                 f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they "
                 "are needed later, keep a copy, `x.copy()`, or do not donate or delete it"
@@ -214,6 +248,133 @@ class Array(stage3.Array, metaclass=_ArrayType):
             ) from None
 
 
+class PlacedArray(Array):
+    """An Array on another device than the default one, or on several."""
+
+    __slots__ = ("placed",)
+
+    placed: backend.Buffer
+
+    def __init__(self, placed: backend.Buffer, aval: ShapedArray):
+        self.placed = placed
+        self.aval = aval
+
+    _holder = "placed"
+
+    @property
+    def held(self) -> backend.Buffer:
+        """The buffer that holds the array, on any device."""
+        return self.placed
+
+    @property
+    def committed(self) -> bool:
+        """True if the user chose the device, so that programs run there."""
+        return xla.is_committed(self.placed)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The numbers, as a read-only numpy array."""
+        try:
+            return self._host
+        except AttributeError:  # not asked for yet
+            self._host = Array(self.buffer, self.aval).numpy()
+            return self._host
+
+    def copy(self) -> "PlacedArray":
+        """An array of the same numbers and sharding in new memory."""
+        return put(backend.get(self.placed), self.aval, self.sharding, self.committed)
+
+    __copy__ = copy
+
+    def evaluate_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Evaluate a primitive on the devices that hold its operands."""
+        return hooks.evaluations_of_placed[-1](primitive, args, params)
+
+    @property
+    def buffer(self) -> backend.Buffer:
+        """A copy on the default device, for programs that run only there."""
+        return new_buffer(backend.get(self.placed), self.aval)
+
+
+def lies_elsewhere(x: Any) -> bool:
+    """Return True for an Array that is not on the default device."""
+    return type(x) is PlacedArray
+
+
+def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> PlacedArray:
+    """An Array of type `aval` and the given sharding, from a numpy array or another Array.
+
+    Raises:
+        ValueError: the sharding does not divide the array evenly.
+    """
+    shape = sharding.shard_shape(aval.shape)
+    where = sharding.placement(aval.ndim)
+    if isinstance(x, PlacedArray):
+        if xla.placement_of(x.placed) is where:
+            return x
+        x = backend.get(x.placed)
+    elif isinstance(x, Array):
+        x = backend.get(x.buffer)
+    on_device = device_type(aval)
+    x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
+    indices = sharding.addressable_devices_indices_map(aval.shape)
+    # Of parts that share memory jaxlib takes none.
+    parts = [np.array(x[index]).reshape(shape) for index in indices.values()]
+    return PlacedArray(xla.put_parts(on_device, where, parts, committed), aval)
+
+
+def place(x: Array, sharding: Sharding | None) -> Array:
+    """`x` with the given sharding; `x` itself if there is only one device."""
+    is_single = sharding is None or isinstance(sharding, SingleDeviceSharding)
+    if sharding is None or (is_single and type(x) is Array and len(xla.devices()) == 1):
+        return x
+    return put(x, x.aval, sharding)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part of an array that one device holds.
+
+    Attributes:
+        device: the device.
+        index: the slices of the array that make the part.
+        replica_id: its number among the devices that hold the same part.
+        data: the part, as an Array on that device.
+    """
+
+    device: Any
+    index: Index
+    replica_id: int
+    _whole: Array
+
+    @property
+    def data(self) -> Array:
+        """The part, as an Array on its device."""
+        x = self._whole
+        part = backend.get(x.held)[self.index]
+        aval = ShapedArray(part.shape, x.aval.dtype, x.aval.weak_type)
+        return put(part, aval, SingleDeviceSharding(self.device))
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+def shards_of(x: Array) -> list[Shard]:
+    """The parts of an Array on the devices of this process."""
+    sharding = x.sharding
+    seen: dict[Any, int] = {}
+    found = []
+    for device, index in sharding.addressable_devices_indices_map(x.shape).items():
+        key = tuple([(each.start, each.stop) for each in index])
+        seen[key] = seen.get(key, -1) + 1
+        found.append(Shard(device, index, seen[key], x))
+    return found
+
+
 def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """An Array of these numbers; called in unpickling."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
@@ -227,8 +388,8 @@ def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
 
 
 def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
-    """The words of keys, the high one first."""
-    numbers = backend.get(keys.buffer)
+    """The words that keys are made of, the high one first."""
+    numbers = backend.get(keys.held)
     return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
 
 

@@ -7,11 +7,18 @@ from weakref import WeakKeyDictionary
 
 from minijax import xla
 from minijax.errors.classes import CompileError
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, executor
+from minijax.runtime.partitioning import (
+    PartitionedProgram,
+    as_argument,
+    sharding_if_placed,
+    shardings_within,
+)
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
 from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
+from minijax.shardings.sharding import Sharding
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
@@ -75,12 +82,31 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
     return tuple(sorted(options.items()))
 
 
-class Compilation:
-    """A traced function as XLA compiles it."""
+# The sharding of each leaf, or None where it is not fixed; empty if none is.
+Shardings = tuple[Sharding | None, ...]
 
-    def __init__(self, traced: Traced, options: CompileOptions):
+
+class Compilation:
+    """A traced function as XLA compiles it.
+
+    Arguments:
+        traced: the function.
+        options: options of compilation.
+        shardings: the shardings of its arguments.
+        out_shardings: the shardings of its results.
+    """
+
+    def __init__(
+        self,
+        traced: Traced,
+        options: CompileOptions,
+        shardings: Shardings = (),
+        out_shardings: Shardings = (),
+    ):
         self.traced = traced
         self.options = options
+        self.shardings = shardings
+        self.out_shardings = out_shardings
         self.name = traced.name
         self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
         if not options.keep_unused:
@@ -123,9 +149,23 @@ class Compilation:
                 f"jit of `{self.name}`: XLA does not accept compiler_options={options}: {reason}"
             ) from None
 
-    def executor(self) -> Executor:
-        """Return the executor of the program on the buffers of all arguments, even unused ones."""
+    def executor(self, argument_names: Callable[[], Sequence[str]]) -> Executor:
+        """Return the executor of the program on the buffers of all arguments, even unused ones.
+
+        With shardings, it takes the arguments themselves.
+        """
         consts = self.consts()
+        if self._is_placed(consts):
+            program = self._partitioned(consts, argument_names())
+            if not program.calls_functions:
+                return self._on_devices(program.compile(), consts)
+        execute = self._on_default_device(consts)
+        if not any(self.shardings):
+            return execute
+        in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
+        return lambda arguments: execute(list(map(to_buffer, arguments, in_avals)))
+
+    def _on_default_device(self, consts: Sequence[Any]) -> Executor:
         execute = executor(self.compiled(), consts, self.traced.out_tree)
         arrays = [x for x in consts if isinstance(x, Array)]
         if arrays:
@@ -134,6 +174,47 @@ class Compilation:
             return execute
         kept = self.kept
         return lambda buffers: execute([buffers[position] for position in kept])
+
+    def _is_placed(self, consts: Sequence[Any]) -> bool:
+        """Return True if an argument, a constant or an option fixes the devices."""
+        return (
+            any(self.shardings[position] for position in self.kept if self.shardings)
+            or any(self.out_shardings)
+            or any(type(x) is PlacedArray for x in consts)
+            or bool(shardings_within(self.jaxpr))
+        )
+
+    def _partitioned(
+        self, consts: Sequence[Any], argument_names: Sequence[str]
+    ) -> PartitionedProgram:
+        shardings = self.shardings or (None,) * len(argument_names)
+        kept = self.kept
+        attributes = {
+            len(consts) + kept.index(position): "{jax.buffer_donor = true}"
+            for position in self.donated
+        }
+        return PartitionedProgram(
+            self.name,
+            self.jaxpr,
+            [*map(sharding_if_placed, consts), *[shardings[position] for position in kept]],
+            self.out_shardings or (None,) * len(self.jaxpr.out_avals),
+            [*["a constant"] * len(consts), *[argument_names[position] for position in kept]],
+            attributes,
+            dict(self.options.compiler_options),
+        )
+
+    def _on_devices(self, program: PartitionedProgram, consts: Sequence[Any]) -> Executor:
+        kept, in_avals = self.kept, self.jaxpr.in_avals[len(consts) :]
+        unflatten = self.traced.out_tree.unflatten
+
+        def execute(arguments: Sequence[Any]) -> Any:
+            given = [
+                as_argument(arguments[position], aval)
+                for position, aval in zip(kept, in_avals, strict=True)
+            ]
+            return unflatten(program([*consts, *given]))
+
+        return execute
 
     def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
         def execute_with_constants(buffers: list[Any]) -> Any:
@@ -236,7 +317,8 @@ class DonatingExecutor:
     def __init__(self, compilation: Compilation, argument_names: Sequence[str]):
         self.name = compilation.name
         self.donated = compilation.donated
-        self.execute = compilation.executor()
+        self.execute = compilation.executor(lambda: argument_names)
+        self.is_placed = any(compilation.shardings)
         self.argument_names = argument_names
         avals = compilation.jaxpr.in_avals
         self.constants = [
@@ -245,6 +327,10 @@ class DonatingExecutor:
 
     def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
         """The result for these arguments; donated ones are deleted."""
+        if self.is_placed:
+            result = self.execute(list(leaves))
+            self._delete([leaves[position] for position in self.donated])
+            return result
         buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
         for position in self.donated:
             if not isinstance(leaves[position], Array):  # numbers on the device may be shared
@@ -252,12 +338,15 @@ class DonatingExecutor:
         if len({*map(id, buffers), *map(id, self.constants)}) < len(buffers) + len(self.constants):
             self._refuse_shared(buffers)
         result = self.execute(buffers)
-        reason = Donated(self.name)
-        for position in self.donated:
-            x = leaves[position]
-            if isinstance(x, Array) and xla.is_deleted(buffers[position]):
-                x.delete_because(reason)
+        self._delete([leaves[i] for i in self.donated if isinstance(leaves[i], Array)])
         return result
+
+    def _delete(self, arrays: Sequence[Any]) -> None:
+        """Delete the donated Arrays whose memory XLA took."""
+        reason = Donated(self.name)
+        for x in arrays:
+            if isinstance(x, Array) and xla.is_deleted(x.held):
+                x.delete_because(reason)
 
     def _refuse_shared(self, buffers: Sequence[Any]) -> None:
         names = self.argument_names

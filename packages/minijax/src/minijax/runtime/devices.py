@@ -10,34 +10,27 @@ from typing import Any
 
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
-from minijax.pytrees.operations import tree_map_with_path
-from minijax.runtime.array import Array, array
-from minijax.runtime.conversion import is_device
-from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.array import Array
 from minijax.settings.config import Option, config
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer, tree_leaves, tree_map
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import keystr
 from minijax_stage3 import backend
 
 
-class _AsyncDispatch(Option):
-    """The setting that chooses XLA's client, one per process."""
+class _ClientOption(Option):
+    """A setting of XLA's client, of which there is one per process."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "cpu_enable_async_dispatch",
-            bool,
-            False,
-            "Whether Python runs ahead of the CPU. To be chosen before the first array is made.",
-        )
-        if self.value:
-            backend.set_asynchronous(True)
+    def __init__(self, name: str, kind: type, default: Any, doc: str, argument: str):
+        super().__init__(name, kind, default, f"{doc} To be chosen before the first array is made.")
+        self.argument = argument
+        if self.value != default:
+            backend.set_client_option(argument, self.value)
 
     def update(self, value: Any) -> None:
-        backend.set_asynchronous(self._checked(value))
+        value = self._checked(value)
+        backend.set_client_option(self.argument, None if value == -1 else value)
         super().update(value)
 
     @contextmanager
@@ -50,7 +43,33 @@ class _AsyncDispatch(Option):
         yield
 
 
-config.options["cpu_enable_async_dispatch"] = _AsyncDispatch()
+class _NumberOfDevices(_ClientOption):
+    """A number of devices, or -1, which leaves it to XLA_FLAGS."""
+
+    def _checked(self, value: Any) -> Any:
+        value = super()._checked(value)
+        if value != -1 and value < 1:
+            raise ValueError(f"config: {self.name} is at least 1, or -1, found {value}")
+        return value
+
+
+for _option in (
+    _ClientOption(
+        "cpu_enable_async_dispatch",
+        bool,
+        False,
+        "Whether Python runs ahead of the CPU.",
+        argument="asynchronous",
+    ),
+    _NumberOfDevices(
+        "num_cpu_devices",
+        int,
+        -1,
+        "The number of devices that the CPU is divided into; -1: one, or what XLA_FLAGS says.",
+        argument="num_devices",
+    ),
+):
+    config.options[_option.name] = _option
 
 _PLATFORM = "cpu"
 
@@ -240,65 +259,6 @@ def process_count(backend: str | None = None) -> int:
     """
     devices(backend)
     return 1
-
-
-@evaluated_by_library
-def device_put(
-    x: Any,
-    device: Device = None,
-    *,
-    src: Device = None,
-    donate: bool = False,
-    may_alias: bool | None = None,
-) -> Any:
-    """Move all numbers and arrays of a pytree to a device.
-
-    Arguments:
-        x: a pytree of numbers, numpy arrays, Arrays and tracers.
-        device: one of `devices()`; by default the first.
-        src: the current place of `x`; not needed.
-        donate: whether the Arrays of `x` may be deleted, so that the results can use their memory.
-        may_alias: whether a result may be the given Array. False forces copies. numpy arrays are
-            always copied.
-
-    Returns:
-        The pytree with Arrays in place of numbers and arrays.
-
-    Raises:
-        TypeError: a leaf is not an array or number, or `device` is not a device.
-        ValueError: `donate` and `may_alias` are both set.
-
-    >>> device_put({"a": [True, None]})
-    {'a': [Array(True, dtype=bool), None]}
-    """
-    for role, flag in (("donate", donate), ("may_alias", may_alias)):
-        if flag is not None and type(flag) is not bool:
-            require_fit("device_put", role, flag, bool)
-    for role, given in (("device", device), ("src", src)):
-        if given is not None and not is_device(given):
-            raise TypeError(
-                f"device_put: {role} must be one of minijax.devices() or None, found "
-                f"{shown(given)}. Shardings and other layouts are not there yet"
-            )
-    if donate and may_alias:
-        raise ValueError("device_put: an array cannot be both donated and the result itself")
-
-    def put(path: Any, leaf: Any) -> Any:
-        if isinstance(leaf, Tracer):
-            return leaf
-        try:
-            on_device = array(leaf)
-        except (TypeError, OverflowError) as error:
-            where = f"x{keystr(path)}"
-            raise type(error)(f"device_put: {where}: {error}") from None
-        if on_device is leaf and donate:
-            on_device = Array(leaf.buffer, leaf.aval)
-            leaf.delete_because("donated to `device_put`")
-        elif on_device is leaf and may_alias is False:
-            on_device = leaf.copy()
-        return on_device
-
-    return tree_map_with_path(put, x)
 
 
 def device_get(x: Any) -> Any:

@@ -11,9 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from minijax.errors.argument_errors import require_fit
-from minijax.runtime.array import Array, array
-from minijax.runtime.devices import device_put
+from minijax.runtime.array import Array, array, place
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.shardings.trees import as_sharding
 from minijax_stage2.shown import shown
 
 
@@ -73,8 +73,7 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
         )
     if copy is not None:
         require_fit("from_dlpack", "copy", copy, bool)
-    result: Array = device_put(array(_numbers(external_array)), device)
-    return result
+    return place(array(_numbers(external_array)), as_sharding("from_dlpack", "device", device))
 
 
 def _numbers(external_array: Any) -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import hooks
-from minijax.runtime.array import Array, of_library
+from minijax.runtime.array import Array, PlacedArray, of_library
+from minijax.runtime.partitioning import evaluate_partitioned
 from minijax.settings.config import Switch
 from minijax.settings.number_types import (
     dtype_promotion,
@@ -127,6 +128,10 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
         yield
 
 
+# Primitives that are evaluated otherwise than by compiling them.
+evaluators: dict[Primitive, Callable[..., list[Any]]] = {}
+
+
 # --8<-- [start:trace]
 class DeviceTrace(EvalTrace):
     """Evaluation on the device: results are Arrays, whatever the operands."""
@@ -142,7 +147,12 @@ class DeviceTrace(EvalTrace):
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])
-            outs = call(compile_primitive(primitive, in_avals, params), args, Array)
+            if primitive in evaluators:
+                outs = evaluators[primitive](*args, **params)
+            elif any(type(x) is PlacedArray for x in args):
+                outs = evaluate_partitioned(primitive, args, in_avals, params)
+            else:
+                outs = call(compile_primitive(primitive, in_avals, params), args, Array)
         if Switch.used:
             for check in hooks.after_primitive:
                 check(primitive, args, params, outs)
@@ -150,6 +160,7 @@ class DeviceTrace(EvalTrace):
 
 
 device_trace = DeviceTrace()
+hooks.evaluations_of_placed.append(device_trace.process)
 
 
 class library_evaluation:

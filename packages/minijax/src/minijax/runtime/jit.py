@@ -5,7 +5,7 @@ The rules of a jitted function are those of stage 3.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from types import MethodType
 from typing import Any
@@ -14,11 +14,17 @@ from weakref import WeakSet
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
-from minijax.runtime.array import Array
-from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
+from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.compilation import (
+    Compilation,
+    CompileOptions,
+    DonatingExecutor,
+    Shardings,
+)
 from minijax.runtime.conversion import require_the_device, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor
+from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
 from minijax.runtime.recursion import refusing_recursion
@@ -28,6 +34,7 @@ from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax.settings.tracers import adopted
+from minijax.shardings.mesh import mesh_in_context
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import bind, tree_map, typeof
@@ -58,6 +65,7 @@ class JittedFunction:
         options: CompileOptions,
         traced: Cache,
         inline: bool,
+        shardings: GivenShardings | None = None,
     ):
         functools.update_wrapper(self, fun, updated=())
         self._fun = fun
@@ -66,8 +74,9 @@ class JittedFunction:
         self._options = options
         self._traced = traced
         self._executors: dict[Any, Executor] = {}
-        self._first_calls: dict[Signature, Any] = {}  # the locks of those that are not over
+        self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
+        self._given_shardings = shardings
         self._inside = fun if inline else None  # what is called inside a transformation
         _jitted.add(self)
 
@@ -81,11 +90,11 @@ class JittedFunction:
                 inside, here = self._inside, number_types()
                 if inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
-                is_stages = here is numpys_types  # a transformation of a stage is running
-                if self.is_users or (not is_stages and here.in_function is here):
+                is_in_function = here is not numpys_types and here.in_function is here  # type: ignore[attr-defined]
+                if self.is_users or is_in_function:
                     return inside(*args, **kwargs)
                 with set_number_types(types_in_function()):
-                    if is_stages:
+                    if here is numpys_types:  # in a transformation of a stage
                         args, kwargs = tree_map(adopted, (args, kwargs))
                     return inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
@@ -141,6 +150,8 @@ class JittedFunction:
         of each argument that is an array, and exact type and value of each that is static, after
         its name if it has one.
         """
+        if self._given_shardings is not None:
+            return self._prepare_trees(args, kwargs)
         key: list[Any] = []
         leaves: list[Any] = []
         avals: list[Any] = []
@@ -182,24 +193,55 @@ class JittedFunction:
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
-            execute = self._executors.get(signature) or self._first_call(signature, args, kwargs)
+            shardings = self._shardings_of(leaves, args, kwargs)
+            execute = self._executor_of(signature, shardings, args, kwargs)
+            if shardings:
+                return execute, leaves
             buffers = [
                 x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
                 for x, aval in zip(leaves, signature[1], strict=True)
             ]
             return execute, buffers
 
-    def _first_call(self, signature: Signature, args: Any, kwargs: Any) -> Any:
-        """Return the executor of a signature; concurrent threads wait for the first one."""
-        try:
-            with self._first_calls.setdefault(signature, RLock()):
-                execute = self._executors.get(signature)
+    def _executor_of(
+        self, signature: Signature, shardings: Shardings, args: Any, kwargs: Any
+    ) -> Executor:
+        """The executor for a signature and the shardings of the arguments."""
+        key: Any = (signature, shardings) if shardings else signature
+        if self._given_shardings is not None:
+            key = signature, shardings, mesh_in_context.get()  # which specs may mean
+        execute = self._executors.get(key)
+        if execute is not None:
+            return execute
+        try:  # concurrent threads wait for the first one
+            with self._first_calls.setdefault(key, RLock()):
+                execute = self._executors.get(key)
                 if execute is None:
                     traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-                    execute = self._executors[signature] = self._compile(traced, args, kwargs)
+                    compilation = self._compilation(traced, args, kwargs, shardings)
+                    execute = self._executors[key] = self._executor(compilation, args, kwargs)
                 return execute
         finally:
-            self._first_calls.pop(signature, None)
+            self._first_calls.pop(key, None)
+
+    def _shardings_of(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Shardings:
+        """The shardings of the leaves, None for one that may lie anywhere; or an empty tuple."""
+        if self._given_shardings is not None:
+            static, args, kwargs = self._static.split(args, kwargs)
+            args, kwargs = self._static.drop(static, args, kwargs)
+            names = functools.partial(self._names, args, kwargs)
+            return self._given_shardings.of_arguments(self._name, leaves, args, names)
+        if any(type(x) is PlacedArray for x in leaves):
+            return tuple([x.sharding if type(x) is PlacedArray else None for x in leaves])
+        return ()
+
+    def _compilation(
+        self, traced: Traced, args: Any, kwargs: Any, shardings: Shardings = ()
+    ) -> Compilation:
+        if self._given_shardings is None:
+            return Compilation(traced, self._options, shardings)
+        out_shardings = self._given_shardings.of_results(traced.out_tree)
+        return Compilation(traced, self._options, shardings, out_shardings)
 
     def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
         """The leaves of the arguments, and the signature of the call: structure, types, statics."""
@@ -244,8 +286,13 @@ class JittedFunction:
         ]
         explain(self._fun, Call(tree_structure((args, kwargs)), *signature[1:]), earlier)
 
-    def _compile(self, traced: Traced, args: Any, kwargs: Any) -> Any:
-        return Compilation(traced, self._options).executor()
+    def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Executor:
+        return compilation.executor(functools.partial(self._names_of_dynamic, args, kwargs))
+
+    def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
+        """Return the names of the leaves of those arguments that are not static."""
+        _, args, kwargs = self._static.split(args, kwargs)
+        return self._names(args, kwargs)
 
     @evaluated_by_library
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
@@ -256,7 +303,7 @@ class JittedFunction:
         """
         traced, in_tree = self._trace_types(args, kwargs)
         _, args, kwargs = self._static.split(args, kwargs)
-        compilation = Compilation(traced, self._options)
+        compilation = self._compilation(traced, args, kwargs)
         return stages.Traced(compilation, in_tree, self._names(args, kwargs))
 
     @hiding_frames
@@ -357,13 +404,11 @@ class DonatingFunction(JittedFunction):
 
     def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
         leaves, signature = self._signature_of(args, kwargs)
-        execute = self._executors.get(signature) or self._first_call(signature, args, kwargs)
-        return execute, leaves, signature[1]
+        shardings = self._shardings_of(leaves, args, kwargs)
+        return self._executor_of(signature, shardings, args, kwargs), leaves, signature[1]
 
-    def _compile(self, traced: Traced, args: Any, kwargs: Any) -> Any:
-        _, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
-        names = self._names(dynamic, dynamic_kwargs)
-        return DonatingExecutor(Compilation(traced, self._options), names)
+    def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Any:
+        return DonatingExecutor(compilation, self._names_of_dynamic(args, kwargs))
 
 
 def clear_jitted() -> None:
@@ -401,8 +446,10 @@ def jit(
     Arguments:
         fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
             returns a decorator.
-        in_shardings: must be None, since there is one device.
-        out_shardings: must be None.
+        in_shardings: the shardings of the positional arguments: a sharding, a `PartitionSpec` of
+            the mesh in context, or None (not fixed), or a pytree prefix of the tuple of arguments.
+            An Array that the user put elsewhere is refused.
+        out_shardings: the shardings of the results; None leaves the choice to XLA.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled for each value.
         static_argnames: the same, by name.
@@ -435,7 +482,10 @@ def jit(
     >>> add(total, 1.0), total.is_deleted()
     (Array([1., 1., 1.], dtype=float32), True)
     """
-    _require_the_one_device(in_shardings, out_shardings, device, backend)
+    _require_the_one_device(device, backend)
+    given = None
+    if in_shardings is not None or out_shardings is not None:
+        given = GivenShardings(in_shardings, out_shardings)
     for name, flag in (("keep_unused", keep_unused), ("inline", inline)):
         if type(flag) is not bool:
             raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
@@ -449,17 +499,12 @@ def jit(
         donates = options.donate_argnums or options.donate_argnames
         traced = cache_of(fun, (static.argnums, static.argnames))
         function = DonatingFunction if donates else JittedFunction
-        return function(fun, static, options, traced, inline)
+        return function(fun, static, options, traced, inline, given)
 
     return jitted if fun is not_given else jitted(fun)
 
 
-def _require_the_one_device(
-    in_shardings: Any, out_shardings: Any, device: Any, platform: Any
-) -> None:
-    for name, sharding in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        if sharding is not None:
-            raise ValueError(f"jit: there is one device, so {name} has to be None")
+def _require_the_one_device(device: Any, platform: Any) -> None:
     if platform is not None and not (isinstance(platform, str) and platform == "cpu"):
         raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")
     if not isinstance(device, str) or device != "cpu":

@@ -50,3 +50,8 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """DLPack's code for the buffer's device: the type, 1 for a CPU, and the number."""
     return (1, 0)
+
+
+def buffer_class() -> type:
+    """The class of all buffers."""
+    return get_backend().jaxlib.ArrayImpl  # type: ignore[no-any-return]

@@ -47,3 +47,8 @@ def fingerprint() -> tuple[str, ...]:
 def xla_flags() -> str:
     """Return the value that XLA read from the environment variable XLA_FLAGS."""
     return get_backend().xla_flags
+
+
+def process_index() -> int:
+    """Return the number of this process among those that compute together."""
+    return int(get_backend().client.process_index())

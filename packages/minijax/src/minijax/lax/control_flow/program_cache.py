@@ -18,8 +18,9 @@ import numpy as np
 from minijax.lax.control_flow.function_contents import Contents
 from minijax.primitives.loops import compile_once, stage_body
 from minijax.pytrees.fast_flatten import fast_flatten
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, executor
+from minijax.runtime.jit import jit
 from minijax.settings.config import Switch, config
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, Tracer, typeof
@@ -123,13 +124,15 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 execute = key = None
             if key is None:
                 return function(*args, **kwargs)
+
+            def of_operands(operands: Any, named: Any) -> Any:
+                rest = iter(operands)
+                given = [x if i in positions else next(rest) for i, x in enumerate(args)]
+                return function(*given, **kwargs | named)
+
+            if any(type(x) is PlacedArray for x in leaves):
+                return jit(of_operands)(*operands)
             if execute is None:
-
-                def of_operands(operands: Any, named: Any) -> Any:
-                    rest = iter(operands)
-                    given = [x if i in positions else next(rest) for i, x in enumerate(args)]
-                    return function(*given, **kwargs | named)
-
                 flat = FlatFunction(of_operands, tree_structure(operands))
                 execute, is_reusable = _trace(flat, avals, function.__name__, contents)
                 if execute is None:

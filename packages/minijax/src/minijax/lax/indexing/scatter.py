@@ -33,6 +33,7 @@ from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
 from minijax.runtime.operation import operation
+from minijax.runtime.partitioning import undivided_if_uneven
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
@@ -156,6 +157,9 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
     ) -> list[Value]:
         window, inserted, start_map, batching, indices_batching = dimension_numbers
         indices = wide_indices(b, indices)
+        # What fills up updates that are divided unevenly, XLA's partitioner would scatter, too.
+        counts = indices.aval.shape[:-1]
+        indices, updates = (undivided_if_uneven(b, each, counts) for each in (indices, updates))
         if mode is GatherScatterMode.CLIP and start_map:
             sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
             bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]

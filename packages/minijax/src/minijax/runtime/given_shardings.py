@@ -1,0 +1,62 @@
+"""`in_shardings` and `out_shardings`: the shardings of arguments and results of a function."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.runtime.array import PlacedArray
+from minijax.runtime.compilation import Shardings
+from minijax.shardings.trees import require_shardings, shardings_for
+from minijax_stage2 import typeof
+from minijax_stage2.tree import PyTreeDef
+
+
+class GivenShardings:
+    """The `in_shardings` and `out_shardings` that `jit` was given.
+
+    Arguments:
+        in_shardings: for the tuple of positional arguments, or a pytree prefix of it.
+        out_shardings: for the result, or a pytree prefix of it.
+
+    Raises:
+        TypeError: one holds something other than shardings, specs, devices and None.
+    """
+
+    def __init__(self, in_shardings: Any, out_shardings: Any):
+        require_shardings("jit", "in_shardings", in_shardings)
+        require_shardings("jit", "out_shardings", out_shardings)
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+
+    def of_arguments(
+        self, name: str, leaves: Sequence[Any], args: Any, names: Callable[[], Sequence[str]]
+    ) -> Shardings:
+        """The sharding of each leaf of the arguments, None where it is not fixed.
+
+        Raises:
+            ValueError: an Array was put elsewhere, or is not divided evenly.
+        """
+        given = shardings_for("jit", "in_shardings", self.in_shardings, args)
+        given += [None] * (len(leaves) - len(given))  # arguments by keyword
+        found = []
+        for number, (x, sharding) in enumerate(zip(leaves, given, strict=True)):
+            lies = x.sharding if type(x) is PlacedArray and x.committed else None
+            ndim = typeof(x).ndim
+            if sharding is not None:
+                try:
+                    sharding.shard_shape(typeof(x).shape)
+                except ValueError as error:
+                    what = f"argument {names()[number]}"
+                    raise ValueError(f"jit of `{name}`: {what}: {error}") from None
+            if lies and sharding and not lies.is_equivalent_to(sharding, ndim):
+                raise ValueError(
+                    f"jit of `{name}`: in_shardings says {sharding} for argument "
+                    f"{names()[number]}, which lies as {lies} says. Bring it there by device_put, "
+                    "or leave its sharding out of in_shardings."
+                )
+            found.append(lies or sharding)
+        return tuple(found)
+
+    def of_results(self, out_tree: PyTreeDef) -> Shardings:
+        """The sharding of each leaf of the result, None where it is not fixed."""
+        results = out_tree.unflatten(range(out_tree.num_leaves))
+        return tuple(shardings_for("jit", "out_shardings", self.out_shardings, results))

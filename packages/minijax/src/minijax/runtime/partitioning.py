@@ -1,0 +1,353 @@
+"""Programs on several devices, or on another device than the default one.
+
+The program is written for whole arrays. The shardings of its arguments tell XLA's partitioner how
+to divide it; the partitioner then chooses the shardings of the results.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax.runtime.array import Array, PlacedArray, put
+from minijax.shardings.mesh import Device, Mesh
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage3 import Jaxpr
+from minijax_stage3.abstract_eval import once_for_types
+from minijax_stage3.executable import device_type, jaxpr_of_primitive
+from minijax_stage3.lowering import (
+    FunctionBuilder,
+    ModuleBuilder,
+    Value,
+    lower_to_module,
+    mlir_type,
+    symbol,
+)
+
+
+class PartitionedProgram:
+    """A jaxpr compiled for the devices on which some of its arguments lie.
+
+    Arguments:
+        name: the name of the function, for messages.
+        jaxpr: the program.
+        in_shardings: the sharding of each argument; None leaves the choice to XLA.
+        out_shardings: the sharding of each result; None leaves the choice to XLA.
+        argument_names: the names of the arguments, for messages.
+        attributes: further MLIR attributes of arguments, by number.
+        options: XLA flags.
+
+    Raises:
+        ValueError: the shardings differ in their devices, or in the order of these.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        jaxpr: Jaxpr,
+        in_shardings: Sequence[Sharding | None],
+        out_shardings: Sequence[Sharding | None],
+        argument_names: Sequence[str],
+        attributes: Mapping[int, str],
+        options: Mapping[str, Any],
+    ):
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.devices = devices_of(name, in_shardings, out_shardings, argument_names, jaxpr)
+        shardings = [*in_shardings, *out_shardings, *shardings_within(jaxpr)]
+        meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
+        self.meshes = [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
+        self.given = in_shardings, out_shardings
+        self.options = options
+        self.text = self._text(name, jaxpr, in_shardings, out_shardings, attributes)
+
+    @property
+    def calls_functions(self) -> bool:
+        """True if it calls Python functions; a program that does cannot be partitioned."""
+        return xla.CALL_TARGET in self.text
+
+    def compile(self) -> "PartitionedProgram":
+        """Compile the program, and return it."""
+        in_shardings, out_shardings = self.given
+        xla.register_lapack(self.text)
+        executable = self.executable = xla.compile_partitioned(
+            self.text, self.devices, self.options
+        )
+        divisions = executable.argument_divisions(len(self.in_avals))
+        self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)
+        self.in_placements = placements(self.in_shardings, self.in_avals)
+        divisions = executable.result_divisions(len(self.out_avals))
+        self.out_shardings = self._completed(out_shardings, divisions, self.out_avals)
+        where = placements(self.out_shardings, self.out_avals)
+        executable.set_results(list(map(device_type, self.out_avals)), where, committed=True)
+        return self
+
+    def __call__(self, arguments: Sequence[Any]) -> list[PlacedArray]:
+        """The results for arguments of the program's types."""
+        buffers = [
+            x.placed
+            if type(x) is PlacedArray and xla.placement_of(x.placed) is where
+            else put(x, aval, sharding).placed
+            for x, aval, sharding, where in zip(
+                arguments, self.in_avals, self.in_shardings, self.in_placements, strict=True
+            )
+        ]
+        return list(map(PlacedArray, self.executable.execute(buffers), self.out_avals))
+
+    def _everywhere(self) -> Sharding:
+        """The sharding of arrays of which each device holds the whole."""
+        if len(self.devices) == 1:
+            return SingleDeviceSharding(self.devices[0])
+        mesh = self.meshes[0] if self.meshes else _plain_mesh(self.devices)
+        return NamedSharding(mesh, PartitionSpec())
+
+    def _text(
+        self,
+        name: str,
+        jaxpr: Jaxpr,
+        in_shardings: Sequence[Sharding | None],
+        out_shardings: Sequence[Sharding | None],
+        attributes: Mapping[int, str],
+    ) -> str:
+        if len(self.devices) == 1:
+            return lower_to_module(jaxpr, f"jit_{name}", attributes)
+        module = ModuleBuilder()
+        module.attributes = (
+            f"attributes {{mhlo.num_partitions = {len(self.devices)} : i32, "
+            "mhlo.num_replicas = 1 : i32}"
+        )
+        told = dict(attributes)
+        for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
+            if isinstance(sharding, NamedSharding):
+                told[number] = _joined(told.get(number), argument(module, sharding, aval.ndim))
+        returned = {
+            number: argument(module, sharding, aval.ndim)
+            for number, (sharding, aval) in enumerate(
+                zip(out_shardings, jaxpr.out_avals, strict=True)
+            )
+            if isinstance(sharding, NamedSharding)
+        }
+        return lower_to_module(jaxpr, f"jit_{name}", told, returned, module)
+
+    def _completed(
+        self,
+        given: Sequence[Sharding | None],
+        divisions: Sequence[xla.Division | None],
+        avals: Sequence[ShapedArray],
+    ) -> list[Sharding]:
+        """The given shardings, with those that XLA chose in place of None."""
+        return [
+            sharding or self._sharding_of(division, aval.ndim)
+            for sharding, division, aval in zip(given, divisions, avals, strict=True)
+        ]
+
+    def _sharding_of(self, division: xla.Division | None, ndim: int) -> Sharding:
+        """The sharding for a division that XLA chose, by the axes of a mesh if possible."""
+        if len(self.devices) == 1 or division is None:
+            return self._everywhere()
+        for mesh in self.meshes:
+            found = _in_mesh(division, mesh, ndim)
+            if found is not None:
+                return found
+        return _in_mesh_of_its_own(division, self.devices, ndim)
+
+
+def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> list[xla.Placement]:
+    """The placements of arrays of these types in jaxlib."""
+    return [each.placement(aval.ndim) for each, aval in zip(shardings, avals, strict=True)]
+
+
+def devices_of(
+    name: str,
+    in_shardings: Sequence[Sharding | None],
+    out_shardings: Sequence[Sharding | None],
+    argument_names: Sequence[str],
+    jaxpr: Jaxpr,
+) -> tuple[Device, ...]:
+    """The devices of all shardings of a program.
+
+    Raises:
+        ValueError: they differ.
+    """
+    roles = [
+        (f"argument {argument_names[number]} of type {jaxpr.in_avals[number]}", sharding)
+        for number, sharding in enumerate(in_shardings)
+        if sharding is not None
+    ]
+    roles += [("a result, by out_shardings", each) for each in out_shardings if each is not None]
+    roles += [("with_sharding_constraint", each) for each in shardings_within(jaxpr)]
+    first, chosen = roles[0]
+    for other, sharding in roles[1:]:
+        if sharding.device_tuple != chosen.device_tuple:
+            raise ValueError(
+                f"incompatible devices for `{name}`: {first} is on the devices "
+                f"{_numbers(chosen)}, {other} on {_numbers(sharding)}. Bring both to the same "
+                "devices, in the same order, by device_put."
+            )
+    return chosen.device_tuple
+
+
+def _numbers(sharding: Sharding) -> list[int]:
+    return [device.id for device in sharding.device_tuple]
+
+
+def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
+    """The shardings in the parameters of a program's equations."""
+    return [each for each in _parameters_within(jaxpr) if isinstance(each, Sharding)]
+
+
+def _parameters_within(jaxpr: Jaxpr) -> Iterator[Any]:
+    """Iterate over the parameters of all equations of a program, including nested programs."""
+    for eqn in jaxpr.eqns:
+        for value in eqn.params.values():
+            for each in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(each, "jaxpr", each)
+                if isinstance(inner, Jaxpr):
+                    yield from _parameters_within(inner)
+                yield each
+
+
+# Text
+
+
+def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
+    """The name of a mesh in a module, which declares it on first use."""
+    key = "mesh", mesh.shape_tuple
+    if key not in module.names:
+        count = sum(isinstance(each, tuple) and each[0] == "mesh" for each in module.names)
+        name = module.names[key] = f"mesh_{count}" if count else "mesh"
+        axes = ", ".join(f"{_quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
+        module.functions.append(f"  sdy.mesh @{name} = <[{axes}]>")
+    return module.names[key]
+
+
+def division_text(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
+    """A sharding in Shardy's notation: `<@mesh, [{"x"}, {}]>`."""
+    entries = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
+    axes = [
+        "{?}"
+        if entry is PartitionSpec.UNCONSTRAINED
+        else "{" + ", ".join(map(_quoted, names)) + "}"
+        for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
+    ]
+    return f"<@{declared_mesh(module, sharding.mesh)}, [{', '.join(axes)}]>"
+
+
+def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
+    """The MLIR attribute for the sharding of an argument or a result."""
+    return f"{{sdy.sharding = #sdy.sharding{division_text(module, sharding, ndim)}}}"
+
+
+def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
+    """`x`, replicated if the devices do not divide these sizes evenly."""
+    meshes = [key[1] for key in b.module.names if isinstance(key, tuple) and key[0] == "mesh"]
+    if not meshes:
+        return x
+    devices = math.prod([size for _, size in meshes[0]])
+    if all(count % devices == 0 for count in counts):
+        return x
+    division = ", ".join(["{}"] * x.aval.ndim)
+    name = b.module.names["mesh", meshes[0]]
+    operation = f"sdy.sharding_constraint {x.name} <@{name}, [{division}]> : {mlir_type(x.aval)}"
+    (out,) = b.emit(operation, x.aval)
+    return out
+
+
+def _quoted(axis: Any) -> str:
+    return f'"{symbol(str(axis))}"'
+
+
+def _joined(given: str | None, more: str) -> str:
+    """Merge two attribute dictionaries in MLIR notation."""
+    return more if not given else f"{given[:-1]}, {more[1:]}"
+
+
+# What XLA chose
+
+
+def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | None:
+    """The sharding for a division by the axes of a mesh, or None if there is none."""
+    sizes = mesh.shape
+    wanted = _positions(division, ndim)
+
+    def assign(axis: int, left: tuple[Any, ...], chosen: tuple[Any, ...]) -> NamedSharding | None:
+        if axis == ndim:
+            last = max((i + 1 for i, names in enumerate(chosen) if names), default=0)
+            sharding = NamedSharding(mesh, PartitionSpec(*[axes or None for axes in chosen[:last]]))
+            at = sharding.coordinates(ndim)
+            ours = [at[device] for device in mesh.device_tuple]
+            return sharding if ours == wanted else None
+        for count in range(len(left) + 1):
+            for names in itertools.permutations(left, count):
+                if math.prod([sizes[name] for name in names]) == division.parts[axis]:
+                    rest = tuple([name for name in left if name not in names])
+                    if found := assign(axis + 1, rest, (*chosen, names)):
+                        return found
+        return None
+
+    useful = tuple([name for name in mesh.axis_names if sizes[name] > 1])
+    return assign(0, useful, ())
+
+
+def _positions(division: xla.Division, ndim: int) -> list[tuple[int, ...]]:
+    """For each device, in order, the number of its part along each axis."""
+    found: list[tuple[int, ...]] = [()] * len(division.positions)
+    for number, device in enumerate(division.positions):
+        at = np.unravel_index(number, division.parts)
+        found[device] = tuple(map(int, at[:ndim]))
+    return found
+
+
+def _in_mesh_of_its_own(
+    division: xla.Division, devices: tuple[Device, ...], ndim: int
+) -> NamedSharding:
+    ordered = np.array([devices[position] for position in division.positions], dtype=object)
+    names = [f"axis{i}" for i in range(len(division.parts))]
+    mesh = Mesh(ordered.reshape(division.parts), names)
+    return NamedSharding(mesh, PartitionSpec(*names[:ndim]))
+
+
+def _plain_mesh(devices: tuple[Device, ...]) -> Mesh:
+    return Mesh(np.array(devices, dtype=object), ("devices",))
+
+
+def sharding_if_placed(x: Any) -> Sharding | None:
+    """The sharding of an argument that was put somewhere on purpose, else None."""
+    return x.sharding if isinstance(x, Array) and type(x) is PlacedArray else None
+
+
+def evaluate_partitioned(
+    primitive: Primitive,
+    args: Sequence[Any],
+    in_avals: tuple[ShapedArray, ...],
+    params: dict[str, Any],
+) -> list[Any]:
+    """Evaluate a primitive with operands that are not all on the default device."""
+    shardings = tuple(map(sharding_if_placed, args))
+    return _programs_for(shardings)(primitive, in_avals, params)(args)  # type: ignore[no-any-return]
+
+
+@cache
+def _programs_for(shardings: tuple[Sharding | None, ...]) -> Any:
+    """The function that compiles a primitive for these shardings, once per type of operands."""
+
+    @once_for_types
+    def program(
+        primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
+    ) -> PartitionedProgram:
+        jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
+        names = [f"operand {number}" for number in range(len(in_avals))]
+        outs = [None] * len(jaxpr.outvars)
+        return PartitionedProgram(primitive.name, jaxpr, shardings, outs, names, {}, {}).compile()
+
+    return program
+
+
+def as_argument(x: Any, aval: ShapedArray) -> Any:
+    """An argument, or its buffer on the default device, as an Array or a number."""
+    return Array(x, aval) if isinstance(x, xla.buffer_class()) else x

@@ -1,0 +1,1 @@
+"""Shardings: how an array is divided among the devices of a mesh."""

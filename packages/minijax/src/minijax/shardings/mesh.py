@@ -1,0 +1,294 @@
+"""Meshes: devices in an array whose axes have names."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from contextvars import ContextVar
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax_stage2.shown import counted, shown
+
+Device = Any
+
+# The mesh in context: that of every PartitionSpec that is given without one.
+mesh_in_context: "ContextVar[Mesh | None]" = ContextVar("mesh", default=None)
+
+
+class AxisType(Enum):
+    """The type of an axis of a mesh: who decides how arrays are divided along it.
+
+    `Auto`: the compiler; `Explicit`: the types of the arrays, which say how they are divided;
+    `Manual`: the program, which sees its own part of each array.
+
+    >>> minijax.make_mesh((1,), ("data",)).axis_types == (AxisType.Auto,)
+    True
+    """
+
+    Auto = "Auto"
+    Explicit = "Explicit"
+    Manual = "Manual"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+class _Axes:
+    """Names, sizes and types of axes, which meshes with devices and without have in common."""
+
+    axis_names: tuple[Hashable, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    @property
+    def shape(self) -> "OrderedDict[Hashable, int]":
+        """The size of each axis, by name."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
+        """Pairs of name and size."""
+        return tuple(self.shape.items())
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return math.prod(self.axis_sizes)
+
+    @property
+    def empty(self) -> bool:
+        """True if there are no axes."""
+        return not self.axis_names
+
+    def _of_type(self, axis_type: AxisType) -> tuple[Hashable, ...]:
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple([name for name, found in pairs if found is axis_type])
+
+    @property
+    def auto_axes(self) -> tuple[Hashable, ...]:
+        """The names of axes of type `Auto`."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Hashable, ...]:
+        """The names of axes of type `Explicit`."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Hashable, ...]:
+        """The names of axes of type `Manual`."""
+        return self._of_type(AxisType.Manual)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+            f"axis_types={self.axis_types})"
+        )
+
+
+class AbstractMesh(_Axes):
+    """The axes of a mesh without its devices.
+
+    Arguments:
+        axis_sizes: the size of each axis.
+        axis_names: the name of each axis.
+        axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+
+    Raises:
+        ValueError: the numbers of sizes, names and types differ, or a name stands twice.
+
+    >>> minijax.sharding.AbstractMesh((4, 2), ("data", "model")).shape["model"]
+    2
+    """
+
+    def __init__(
+        self, axis_sizes: Sequence[int], axis_names: Sequence[Hashable], axis_types: Any = None
+    ):
+        self.axis_sizes = tuple(axis_sizes)
+        self.axis_names = _names_of("AbstractMesh", axis_names, len(self.axis_sizes))
+        self.axis_types = _types_of("AbstractMesh", axis_types, len(self.axis_sizes))
+
+    @property
+    def abstract_mesh(self) -> "AbstractMesh":
+        """The mesh itself."""
+        return self
+
+    def update_axis_types(self, types: "dict[Hashable, AxisType]") -> "AbstractMesh":
+        """The mesh with other types of the axes that are named."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        changed = [types.get(name, found) for name, found in pairs]
+        return AbstractMesh(self.axis_sizes, self.axis_names, tuple(changed))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> Any:
+        return self.axis_sizes, self.axis_names, self.axis_types
+
+
+class Mesh(_Axes):
+    """Devices in an array whose axes have names.
+
+    Arguments:
+        devices: an array or nested lists of devices.
+        axis_names: a name for each axis, or one name for the only axis.
+        axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+
+    Raises:
+        ValueError: names or types do not fit the axes, a name stands twice, or a device does.
+        TypeError: `devices` holds something else than devices.
+
+    >>> import numpy as np
+    >>> mesh = minijax.sharding.Mesh(np.array(minijax.devices()[:1]), ("data",))
+    >>> mesh.shape["data"], mesh.size
+    (1, 1)
+    """
+
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
+        if not isinstance(devices, np.ndarray):
+            devices = np.array(devices, dtype=object)
+        found = list(devices.flat) if devices.ndim else []  # an empty mesh
+        for device in found:
+            if not isinstance(device, xla.device_class()):
+                raise TypeError(
+                    "Mesh: devices must hold devices, such as minijax.devices(), found "
+                    f"{shown(device)} of type {type(device).__name__}"
+                )
+        if len({*found}) < len(found):
+            raise ValueError("Mesh: a device stands twice in devices")
+        self.devices: np.ndarray[Any, Any] = devices.copy()
+        self.devices.flags.writeable = False
+        if isinstance(axis_names, str):
+            axis_names = (axis_names,)
+        self.axis_sizes = devices.shape
+        self.axis_names = _names_of("Mesh", axis_names, devices.ndim)
+        self.axis_types = _types_of("Mesh", axis_types, devices.ndim)
+        self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
+        self._hash = hash(self._key)
+        self._previous: list[Mesh | None] = []  # in context, where blocks of this one began
+
+    @property
+    def device_tuple(self) -> tuple[Device, ...]:
+        """The devices in order: the last axis varies fastest."""
+        return self._key[-1]
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The array of the devices' numbers."""
+        return np.array([device.id for device in self.devices.flat]).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list[Device]:
+        """The devices of this process."""
+        here = xla.process_index()
+        return [device for device in self.devices.flat if device.process_index == here]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """True if devices of other processes are among them."""
+        return len(self.local_devices) < len(self.device_tuple)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The axes without the devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __enter__(self) -> "Mesh":
+        self._previous.append(mesh_in_context.get())
+        mesh_in_context.set(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        mesh_in_context.set(self._previous.pop())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return False
+        return self is other or bool(self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return _mesh_of_ids, (self.device_ids, self.axis_names, self.axis_types)
+
+
+def _mesh_of_ids(
+    ids: np.ndarray[Any, Any], names: tuple[Hashable, ...], types: tuple[AxisType, ...]
+) -> Mesh:
+    """Restore a pickled mesh, whose devices are found by their numbers."""
+    by_id = {device.id: device for device in xla.devices()}
+    try:
+        devices = [by_id[number] for number in ids.flat]
+    except KeyError as error:
+        raise RuntimeError(f"a pickled mesh has device {error}, which is not here") from None
+    return Mesh(np.array(devices, dtype=object).reshape(ids.shape), names, types)
+
+
+def _names_of(caller: str, given: Any, ndim: int) -> tuple[Hashable, ...]:
+    names: tuple[Hashable, ...] = tuple(given)
+    if len(names) != ndim:
+        raise ValueError(
+            f"{caller}: {counted(ndim, 'axis')} need as many names, found axis_names={names!r}"
+        )
+    if len({*names}) < ndim:
+        raise ValueError(f"{caller}: a name stands twice in axis_names={names!r}")
+    return names
+
+
+def _types_of(caller: str, given: Any, ndim: int) -> tuple[AxisType, ...]:
+    if given is None:
+        return (AxisType.Auto,) * ndim
+    types: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) else (given,) * ndim
+    if len(types) != ndim or not all(isinstance(each, AxisType) for each in types):
+        raise ValueError(
+            f"{caller}: axis_types must hold an AxisType for each of {counted(ndim, 'axis')}, "
+            f"found {shown(types)}"
+        )
+    return types
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Hashable],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """A mesh of the first devices, in their order.
+
+    Arguments:
+        axis_shapes: the size of each axis.
+        axis_names: the name of each axis.
+        axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+        devices: the devices to take; all of `minijax.devices()` if not given.
+
+    Raises:
+        ValueError: there are too few devices, or names and types do not fit the axes.
+
+    >>> minijax.make_mesh((1, 1), ("data", "model")).shape
+    OrderedDict({'data': 1, 'model': 1})
+    """
+    devices = xla.devices() if devices is None else list(devices)
+    count = math.prod(axis_shapes)
+    if count > len(devices):
+        raise ValueError(
+            f"make_mesh: axis_shapes {tuple(axis_shapes)} need {counted(count, 'device')}, and "
+            f"there {'is' if len(devices) == 1 else 'are'} {len(devices)}. On a CPU, set "
+            f"MINIJAX_NUM_CPU_DEVICES={count} before the first array is made."
+        )
+    chosen = np.array(devices[:count], dtype=object).reshape(tuple(axis_shapes))
+    return Mesh(chosen, tuple(axis_names), axis_types)

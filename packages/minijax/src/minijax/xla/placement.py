@@ -1,0 +1,179 @@
+"""Placements: devices, and how an array is divided among them, as jaxlib has it."""
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax_stage3.backend import (
+    Aval,
+    Buffer,
+    Device,
+    Executable,
+    Options,
+    get_backend,
+    import_module,
+)
+from minijax_stage3.errors import CompileError
+
+Placement = Any  # an object of jaxlib
+
+
+class Tiling(NamedTuple):
+    """A division of an array among the devices of a mesh.
+
+    Attributes:
+        parts: the number of parts along each axis of the array; one more axis, last, if devices
+            that hold the same part are left.
+        mesh_sizes: the sizes of the axes of the mesh.
+        order: the axes of the mesh in the order in which they divide: those of the first axis of
+            the array, of the second, and so on, and then those that divide none.
+        repeats: whether `parts` has an axis for devices that hold the same part.
+    """
+
+    parts: tuple[int, ...]
+    mesh_sizes: tuple[int, ...]
+    order: tuple[int, ...]
+    repeats: bool
+
+
+WHOLE = None  # in place of a tiling: each device holds the whole array
+
+
+def _hlo_sharding(tiling: Tiling | None) -> Any:
+    xla_client = import_module("jaxlib.xla_client")
+    if tiling is None:
+        return xla_client.HloSharding.replicate()
+    types = [xla_client.OpSharding.Type.REPLICATED] if tiling.repeats else []
+    return xla_client.HloSharding.iota_tile(
+        dims=tiling.parts,
+        reshape_dims=tiling.mesh_sizes,
+        transpose_perm=tiling.order,
+        subgroup_types=types,
+    )
+
+
+@cache
+def _placement_class() -> Any:
+    class PlacementOnDevices(get_backend().jaxlib.GSPMDSharding):  # type: ignore[misc]
+        memory_kind = None
+
+        def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+            return self.hlo_sharding
+
+    return PlacementOnDevices
+
+
+def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placement:
+    """The placement for arrays divided among `devices` by `tiling`."""
+    hlo_sharding = _hlo_sharding(tiling)
+    made = _placement_class()(_device_list(devices), hlo_sharding, memory_kind=None)
+    made.hlo_sharding = hlo_sharding
+    made.devices = devices
+    return made
+
+
+@lru_cache(maxsize=256)
+def _device_list(devices: tuple[Device, ...]) -> Any:
+    return import_module("jaxlib.xla_client").DeviceList(devices)
+
+
+def put_parts(
+    aval: Aval, where: Placement, parts: Sequence[np.ndarray[Any, Any]], committed: bool
+) -> Buffer:
+    """Copy one part of an array to each device of a placement in this process.
+
+    The parts have the dtype of `aval`, and the shape that the placement gives them.
+    """
+    return get_backend().jaxlib.batched_device_put(
+        aval, where, list(parts), list(where.devices), committed, force_copy=True, enable_x64=True
+    )
+
+
+def placement_of(buffer: Buffer) -> Placement:
+    return buffer._sharding
+
+
+def is_committed(buffer: Buffer) -> bool:
+    return bool(buffer._committed)
+
+
+class Division(NamedTuple):
+    """A division that XLA chose: the parts along each axis, and the devices in their order."""
+
+    parts: tuple[int, ...]
+    positions: tuple[int, ...]
+    repeats: bool
+
+
+class PartitionedExecutable(Executable):
+    """A compiled program that runs on several devices at once, one part on each."""
+
+    def __init__(self, loaded: Any) -> None:  # results get their handlers by `set_results`
+        self.loaded = loaded
+        self.launch = loaded.execute_sharded
+        self.handlers = []
+
+    def argument_divisions(self, count: int) -> list[Division | None]:
+        """The division of each argument; None where each device holds the whole."""
+        found = self.loaded.get_parameter_shardings()  # None in a program for one device
+        return [None] * count if found is None else [_division(each) for each in found]
+
+    def result_divisions(self, count: int) -> list[Division | None]:
+        """The division of each result; None where each device holds the whole."""
+        found = self.loaded.get_output_shardings()
+        return [None] * count if found is None else [_division(each) for each in found]
+
+    def set_results(
+        self, out_avals: Sequence[Aval], placements: Sequence[Placement], committed: bool
+    ) -> None:
+        """Set the types and placements of the results."""
+        make = get_backend().jaxlib.array_result_handler
+        for aval, where in zip(out_avals, placements, strict=True):
+            try:
+                self.handlers.append(make(aval, where, committed, True))
+            except TypeError:  # as in stage 3
+                self.handlers.append(make(aval, where, committed))
+
+
+def _division(given: Any) -> Division | None:
+    hlo_sharding = import_module("jaxlib.xla_client").HloSharding
+    sharding = given if isinstance(given, hlo_sharding) else hlo_sharding.from_proto(given)
+    if sharding.is_replicated():
+        return None
+    return Division(
+        tuple(sharding.tile_assignment_dimensions()),
+        tuple(sharding.tile_assignment_devices()),
+        sharding.replicate_on_last_tile_dim(),
+    )
+
+
+def compile_partitioned(
+    text: str, devices: tuple[Device, ...], options: Options
+) -> PartitionedExecutable:
+    """Compile a program for several devices; the partitioner divides it.
+
+    Arguments:
+        text: a StableHLO module with as many partitions, whose meshes number the devices in the
+            order given.
+        devices: where it runs.
+        options: XLA flags for this program alone.
+
+    Raises:
+        CompileError: XLA does not accept the text or an option.
+    """
+    backend, xla_client = get_backend(), import_module("jaxlib.xla_client")
+    compile_options = backend.compile_options(options)
+    compile_options.num_partitions = len(devices)
+    build = compile_options.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    numbers = np.array([[device.id for device in devices]], np.int32)
+    compile_options.device_assignment = xla_client.DeviceAssignment.create(numbers)
+    try:
+        loaded = backend.client.compile_and_load(
+            text, executable_devices=_device_list(devices), compile_options=compile_options
+        )
+    except RuntimeError as error:
+        raise CompileError(str(error), text) from error
+    return PartitionedExecutable(loaded)
