@@ -160,7 +160,7 @@ class Compilation:
             if not program.calls_functions:
                 return self._on_devices(program.compile(), consts)
         execute = self._on_default_device(consts)
-        if not any(self.shardings):
+        if not self.shardings:
             return execute
         in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
         return lambda arguments: execute(list(map(to_buffer, arguments, in_avals)))

@@ -15,7 +15,7 @@ from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray, of_library
-from minijax.runtime.partitioning import evaluate_partitioned
+from minijax.runtime.partitioning import evaluate_jit_partitioned, evaluate_partitioned
 from minijax.settings.config import Switch
 from minijax.settings.number_types import (
     dtype_promotion,
@@ -40,6 +40,7 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
+from minijax_stage3.jit import jit_p
 
 
 def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
@@ -143,7 +144,9 @@ class DeviceTrace(EvalTrace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        if primitive.higher_order:
+        if primitive is jit_p and any(type(x) is PlacedArray for x in args):
+            outs = evaluate_jit_partitioned(args, **params)
+        elif primitive.higher_order:
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceShar
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import Jaxpr
 from minijax_stage3.abstract_eval import once_for_types
-from minijax_stage3.executable import device_type, jaxpr_of_primitive
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_jaxpr, device_type, jaxpr_of_primitive
 from minijax_stage3.lowering import (
     FunctionBuilder,
     ModuleBuilder,
@@ -330,6 +332,24 @@ def evaluate_partitioned(
     """Evaluate a primitive with operands that are not all on the default device."""
     shardings = tuple(map(sharding_if_placed, args))
     return _programs_for(shardings)(primitive, in_avals, params)(args)  # type: ignore[no-any-return]
+
+
+def evaluate_jit_partitioned(args: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> list[Any]:
+    """Evaluate a call of a jitted function with operands that are not all on the default device."""
+    shardings = tuple(map(sharding_if_placed, args))
+    programs = _programs_of.setdefault(jaxpr, {})
+    if shardings not in programs:
+        names = [f"operand {number}" for number in range(len(args))]
+        outs = [None] * len(jaxpr.outvars)
+        program = PartitionedProgram(name, jaxpr, shardings, outs, names, {}, {})
+        programs[shardings] = None if program.calls_functions else program.compile()
+    compiled = programs[shardings]
+    if compiled is None:
+        return list(call(compile_jaxpr(jaxpr, f"jit_{name}"), args, Array))
+    return list(compiled(args))
+
+
+_programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram | None]]" = WeakKeyDictionary()
 
 
 @cache

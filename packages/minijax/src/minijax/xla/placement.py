@@ -66,7 +66,17 @@ def _placement_class() -> Any:
 
 
 def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placement:
-    """The placement for arrays divided among `devices` by `tiling`."""
+    """The placement for arrays divided among `devices` by `tiling`.
+
+    Raises:
+        RuntimeError: jaxlib is too old to read arrays from several devices.
+    """
+    jaxlib = get_backend().jaxlib
+    if len(devices) > 1 and not hasattr(jaxlib.ArrayImpl, "_to_np_array_did_copy"):
+        raise RuntimeError(
+            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib 0.11 "
+            "can, on Python 3.12 or newer"
+        )
     hlo_sharding = _hlo_sharding(tiling)
     made = _placement_class()(_device_list(devices), hlo_sharding, memory_kind=None)
     made.hlo_sharding = hlo_sharding
