@@ -10,11 +10,6 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
 )
 
 __all__ = [
-    "CustomVJPPrimal",
-    "SymbolicZero",
-    "closure_convert",
-    "custom_gradient",
-    "custom_jvp",
-    "custom_vjp",
-    "zero_from_primal",
-]
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
+    "custom_vjp", "zero_from_primal",
+]  # fmt: skip

@@ -4,8 +4,5 @@ from minijax.callbacks.breakpoint import breakpoint
 from minijax.callbacks.debug_print import callback, log, print
 
 __all__ = [
-    "breakpoint",
-    "callback",
-    "log",
-    "print",
-]
+    "breakpoint", "callback", "log", "print",
+]  # fmt: skip

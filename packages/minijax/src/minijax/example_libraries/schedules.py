@@ -117,10 +117,6 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 __all__ = [
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "make_schedule",
-    "piecewise_constant",
+    "constant", "exponential_decay", "inverse_time_decay", "make_schedule", "piecewise_constant",
     "polynomial_decay",
-]
+]  # fmt: skip

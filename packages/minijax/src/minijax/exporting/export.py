@@ -35,12 +35,9 @@ from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.lowering import lower_to_module
 
 __all__ = [
-    "Exported",
-    "deserialize",
-    "export",
-    "register_namedtuple_serialization",
+    "Exported", "deserialize", "export", "register_namedtuple_serialization",
     "register_pytree_node_serialization",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

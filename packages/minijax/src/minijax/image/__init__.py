@@ -4,7 +4,5 @@ from minijax.image.kernels import ResizeMethod
 from minijax.image.resizing import resize, scale_and_translate
 
 __all__ = [
-    "ResizeMethod",
-    "resize",
-    "scale_and_translate",
-]
+    "ResizeMethod", "resize", "scale_and_translate",
+]  # fmt: skip

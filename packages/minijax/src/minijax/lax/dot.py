@@ -222,9 +222,5 @@ def ragged_dot(
 
 
 __all__ = [
-    "DotDimensionNumbers",
-    "batch_matmul",
-    "dot",
-    "dot_general",
-    "ragged_dot",
-]
+    "DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "ragged_dot",
+]  # fmt: skip

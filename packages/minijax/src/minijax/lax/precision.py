@@ -181,8 +181,5 @@ def _algorithm_text(algorithm: DotAlgorithm) -> str:
 
 
 __all__ = [
-    "DotAlgorithm",
-    "DotAlgorithmPreset",
-    "Precision",
-    "PrecisionLike",
-]
+    "DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
+]  # fmt: skip

@@ -333,9 +333,5 @@ def _positive(caller: str, k: int) -> int:
 
 
 __all__ = [
-    "approx_max_k",
-    "approx_min_k",
-    "sort",
-    "sort_key_val",
-    "top_k",
-]
+    "approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k",
+]  # fmt: skip

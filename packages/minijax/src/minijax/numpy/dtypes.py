@@ -68,12 +68,5 @@ def computation_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 __all__ = [
-    "can_cast",
-    "dtype",
-    "finfo",
-    "iinfo",
-    "isdtype",
-    "issubdtype",
-    "promote_types",
-    "result_type",
-]
+    "can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype", "promote_types", "result_type",
+]  # fmt: skip

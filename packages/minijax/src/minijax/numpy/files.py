@@ -94,16 +94,6 @@ def fromstring(string: str | bytes, dtype: Any = float, count: int = -1, *, sep:
 
 
 __all__ = [
-    "array_repr",
-    "array_str",
-    "frombuffer",
-    "fromfile",
-    "fromiter",
-    "fromstring",
-    "get_printoptions",
-    "load",
-    "printoptions",
-    "save",
-    "savez",
-    "set_printoptions",
-]
+    "array_repr", "array_str", "frombuffer", "fromfile", "fromiter", "fromstring",
+    "get_printoptions", "load", "printoptions", "save", "savez", "set_printoptions",
+]  # fmt: skip

@@ -238,14 +238,5 @@ r_ = _Concatenator(0, 1, -1)
 c_ = _Concatenator(-1, 2, 0)
 
 __all__ = [
-    "c_",
-    "fromfunction",
-    "index_exp",
-    "indices",
-    "ix_",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
-]
+    "c_", "fromfunction", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_",
+]  # fmt: skip

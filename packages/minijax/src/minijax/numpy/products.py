@@ -328,15 +328,6 @@ def _conjugate(x: Any) -> Any:
 
 
 __all__ = [
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
+    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot",
     "vecmat",
-]
+]  # fmt: skip

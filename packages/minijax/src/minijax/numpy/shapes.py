@@ -305,24 +305,7 @@ def _each(arrays: Sequence[Any], change: Callable[[Any], Any]) -> Any:
 
 
 __all__ = [
-    "astype",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "expand_dims",
-    "matrix_transpose",
-    "moveaxis",
-    "ndim",
-    "permute_dims",
-    "ravel",
-    "reshape",
-    "rollaxis",
-    "shape",
-    "size",
-    "squeeze",
-    "swapaxes",
-    "transpose",
-]
+    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "expand_dims", "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel",
+    "reshape", "rollaxis", "shape", "size", "squeeze", "swapaxes", "transpose",
+]  # fmt: skip

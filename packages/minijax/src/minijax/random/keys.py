@@ -283,13 +283,6 @@ def clone(key: Any) -> Any:
 
 
 __all__ = [
-    "PRNGKey",
-    "clone",
-    "fold_in",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "split",
+    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
     "wrap_key_data",
-]
+]  # fmt: skip

@@ -229,16 +229,6 @@ def promote_types(a: Any, b: Any) -> DType:
 can_cast = np.can_cast
 
 __all__ = [
-    "TypePromotionError",
-    "bfloat16",
-    "canonicalize_dtype",
-    "extended",
-    "finfo",
-    "float0",
-    "iinfo",
-    "issubdtype",
-    "itemsize_bits",
-    "prng_key",
-    "result_type",
-    "scalar_type_of",
-]
+    "TypePromotionError", "bfloat16", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo",
+    "issubdtype", "itemsize_bits", "prng_key", "result_type", "scalar_type_of",
+]  # fmt: skip

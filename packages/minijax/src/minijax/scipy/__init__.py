@@ -13,13 +13,5 @@ from minijax.scipy import (
 )
 
 __all__ = [
-    "fft",
-    "integrate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "special",
-    "stats",
-]
+    "fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats",
+]  # fmt: skip

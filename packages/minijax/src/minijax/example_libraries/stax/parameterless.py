@@ -99,19 +99,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 __all__ = [
-    "Dropout",
-    "Elu",
-    "Exp",
-    "Flatten",
-    "Gelu",
-    "Identity",
-    "LeakyRelu",
-    "LogSoftmax",
-    "Relu",
-    "Selu",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-    "elementwise",
-]
+    "Dropout", "Elu", "Exp", "Flatten", "Gelu", "Identity", "LeakyRelu", "LogSoftmax", "Relu",
+    "Selu", "Sigmoid", "Softmax", "Softplus", "Tanh", "elementwise",
+]  # fmt: skip

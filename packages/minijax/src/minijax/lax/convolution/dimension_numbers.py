@@ -179,8 +179,6 @@ def pads_of(
 
 
 __all__ = [
-    "ConvDimensionNumbers",
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv_dimension_numbers",
+    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv_dimension_numbers",
     "conv_general_permutations",
-]
+]  # fmt: skip

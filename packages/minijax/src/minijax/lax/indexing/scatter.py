@@ -561,11 +561,6 @@ def scatter_apply(
 
 
 __all__ = [
-    "scatter",
-    "scatter_add",
-    "scatter_apply",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
+    "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
     "scatter_sub",
-]
+]  # fmt: skip

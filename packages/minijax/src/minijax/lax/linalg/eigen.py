@@ -316,7 +316,5 @@ declare(
 )
 
 __all__ = [
-    "eig",
-    "eigh",
-    "schur",
-]
+    "eig", "eigh", "schur",
+]  # fmt: skip

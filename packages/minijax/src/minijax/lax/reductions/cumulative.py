@@ -416,10 +416,5 @@ cumlogsumexp = _cumulative(
 )
 
 __all__ = [
-    "associative_scan",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-]
+    "associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
+]  # fmt: skip

@@ -151,10 +151,5 @@ reduce_xor = reduction(
 # --8<-- [end:reductions]
 
 __all__ = [
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_sum",
-    "reduce_xor",
-]
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_sum", "reduce_xor",
+]  # fmt: skip

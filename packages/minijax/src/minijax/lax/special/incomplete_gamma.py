@@ -322,8 +322,5 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 
 
 __all__ = [
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "random_gamma_grad",
-]
+    "igamma", "igamma_grad_a", "igammac", "random_gamma_grad",
+]  # fmt: skip

@@ -339,10 +339,5 @@ def _raveled(
 
 
 __all__ = [
-    "put",
-    "put_along_axis",
-    "ravel_multi_index",
-    "take",
-    "take_along_axis",
-    "unravel_index",
-]
+    "put", "put_along_axis", "ravel_multi_index", "take", "take_along_axis", "unravel_index",
+]  # fmt: skip

@@ -282,17 +282,6 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 __all__ = [
-    "cholesky",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "matrix_power",
-    "matrix_transpose",
-    "multi_dot",
-    "qr",
-    "svd",
-    "svdvals",
-    "trace",
-]
+    "cholesky", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "matrix_power",
+    "matrix_transpose", "multi_dot", "qr", "svd", "svdvals", "trace",
+]  # fmt: skip

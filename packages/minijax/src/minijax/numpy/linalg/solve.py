@@ -356,12 +356,5 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 __all__ = [
-    "det",
-    "inv",
-    "lstsq",
-    "pinv",
-    "slogdet",
-    "solve",
-    "tensorinv",
-    "tensorsolve",
-]
+    "det", "inv", "lstsq", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve",
+]  # fmt: skip

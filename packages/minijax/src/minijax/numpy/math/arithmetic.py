@@ -287,25 +287,7 @@ def _integers(caller: str, x1: Any, x2: Any) -> list[Any]:
 
 
 __all__ = [
-    "abs",
-    "absolute",
-    "cbrt",
-    "divide",
-    "divmod",
-    "fabs",
-    "float_power",
-    "floor_divide",
-    "fmod",
-    "gcd",
-    "lcm",
-    "mod",
-    "positive",
-    "pow",
-    "power",
-    "reciprocal",
-    "remainder",
-    "sign",
-    "sqrt",
-    "square",
-    "true_divide",
-]
+    "abs", "absolute", "cbrt", "divide", "divmod", "fabs", "float_power", "floor_divide", "fmod",
+    "gcd", "lcm", "mod", "positive", "pow", "power", "reciprocal", "remainder", "sign", "sqrt",
+    "square", "true_divide",
+]  # fmt: skip

@@ -130,14 +130,6 @@ def _last_axis(caller: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 __all__ = [
-    "bitwise_count",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_right_shift",
-    "invert",
-    "left_shift",
-    "packbits",
-    "right_shift",
-    "unpackbits",
-]
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift",
+    "invert", "left_shift", "packbits", "right_shift", "unpackbits",
+]  # fmt: skip

@@ -218,21 +218,7 @@ def iterable(y: Any) -> bool:
 
 
 __all__ = [
-    "allclose",
-    "array_equal",
-    "array_equiv",
-    "equal",
-    "greater",
-    "greater_equal",
-    "isclose",
-    "iscomplex",
-    "iscomplexobj",
-    "isreal",
-    "isrealobj",
-    "isscalar",
-    "iterable",
-    "less",
-    "less_equal",
-    "logical_not",
-    "not_equal",
-]
+    "allclose", "array_equal", "array_equiv", "equal", "greater", "greater_equal", "isclose",
+    "iscomplex", "iscomplexobj", "isreal", "isrealobj", "isscalar", "iterable", "less",
+    "less_equal", "logical_not", "not_equal",
+]  # fmt: skip

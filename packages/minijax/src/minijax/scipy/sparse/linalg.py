@@ -8,7 +8,5 @@ from minijax.scipy.sparse.conjugate_gradients import bicgstab, cg
 from minijax.scipy.sparse.minimal_residuals import gmres
 
 __all__ = [
-    "bicgstab",
-    "cg",
-    "gmres",
-]
+    "bicgstab", "cg", "gmres",
+]  # fmt: skip
