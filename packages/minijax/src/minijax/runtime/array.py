@@ -308,7 +308,7 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     Raises:
         ValueError: the sharding does not divide the array evenly.
     """
-    shape = sharding.shard_shape(aval.shape)
+    indices = sharding.indices_here(aval.shape)
     where = sharding.placement(aval.ndim)
     if isinstance(x, PlacedArray):
         if xla.placement_of(x.placed) is where:
@@ -318,9 +318,7 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
         x = backend.get(x.buffer)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
-    indices = sharding.addressable_devices_indices_map(aval.shape)
-    # Of parts that share memory jaxlib takes none.
-    parts = [np.array(x[index]).reshape(shape) for index in indices.values()]
+    parts = [np.array(x[index]) for index in indices]  # jaxlib takes none that share memory
     return PlacedArray(xla.put_parts(on_device, where, parts, committed), aval)
 
 

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from minijax import xla
 from minijax.errors.classes import CompileError
+from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, executor
 from minijax.runtime.partitioning import (
@@ -205,7 +206,7 @@ class Compilation:
 
     def _on_devices(self, program: PartitionedProgram, consts: Sequence[Any]) -> Executor:
         kept, in_avals = self.kept, self.jaxpr.in_avals[len(consts) :]
-        unflatten = self.traced.out_tree.unflatten
+        unflatten = fast_unflatten(self.traced.out_tree)
 
         def execute(arguments: Sequence[Any]) -> Any:
             given = [

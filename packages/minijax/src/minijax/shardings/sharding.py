@@ -98,6 +98,10 @@ class Sharding:
         indices, here = self.devices_indices_map(global_shape), self.addressable_devices
         return {device: index for device, index in indices.items() if device in here}
 
+    def indices_here(self, global_shape: Shape) -> tuple[Index, ...]:
+        """The slices that each device of this process holds, in the order of the devices."""
+        return _indices_here(self, tuple(global_shape))
+
     def coordinates(self, ndim: int) -> Mapping[Device, tuple[int, ...]]:
         """For each device the number of its part along each axis."""
         raise NotImplementedError(f"{type(self).__name__} must define _coordinates")
@@ -125,6 +129,11 @@ def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
     made = xla.new_placement(sharding.device_tuple, sharding.tiling(ndim))
     made.sharding = sharding
     return made
+
+
+@lru_cache(maxsize=4096)
+def _indices_here(sharding: Sharding, global_shape: Shape) -> tuple[Index, ...]:
+    return tuple(sharding.addressable_devices_indices_map(global_shape).values())
 
 
 def sharding_of(where: xla.Placement) -> Sharding:
@@ -231,6 +240,7 @@ class NamedSharding(Sharding):
                 )
         self.mesh = mesh
         self.spec = spec
+        self._hash = hash((mesh, spec))
         self.memory_kind = memory_kind or "device"
 
     @property
@@ -280,12 +290,14 @@ class NamedSharding(Sharding):
         return found
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return (
             isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
         )
 
     def __hash__(self) -> int:
-        return hash((self.mesh, self.spec))
+        return self._hash
 
     def __reduce__(self) -> Any:
         return NamedSharding, (self.mesh, self.spec)
