@@ -147,7 +147,8 @@ def agree(ours: Any, theirs: Any) -> bool:
 def is_among(ours: Any, others: list[Any]) -> bool:
     """Whether each number is near what some arrays of its type hold in its place.
 
-    Near is what rounding does to the first of these, and eight times what they are apart. Only
+    Near is what rounding does to the first of these, eight times what they are apart there, and
+    what they are apart in the middle of all places: the noise of a sum may cancel in one. Only
     where one of them is infinite may it be of their size; only where one is NaN may it be NaN.
     """
     if ours.dtype.kind == "c":
@@ -169,10 +170,11 @@ def is_among(ours: Any, others: list[Any]) -> bool:
         least = np.min(ys, axis=0, where=finite, initial=np.inf)
         most = np.max(ys, axis=0, where=finite, initial=-np.inf)
         size = np.max(np.abs(ys), axis=0, where=finite, initial=0.0)
-        far = 8 * np.where(np.any(infinite, axis=0), size, most - least)
+        apart = np.where(np.any(finite, axis=0), most - least, 0.0)
+        far = 8 * np.where(np.any(infinite, axis=0), size, apart)
         if tolerance is not None:
             scale = np.max(np.abs(ys[0]), where=finite[0], initial=0.0)
-            far = far + tolerance * (scale + 1e-3)
+            far = far + tolerance * (scale + 1e-3) + (np.median(apart) if apart.size else 0.0)
         is_near = (least - far <= x) & (x <= most + far)  # False where none is finite
         is_same = np.any((x == ys) | (np.isnan(x) & np.isnan(ys)), axis=0)
     is_infinite = np.isinf(x) & np.any(infinite, axis=0) & np.any(finite, axis=0)

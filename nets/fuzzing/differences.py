@@ -478,6 +478,15 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Derivatives of the negative binomial distribution by the number of failures are numbers, "
+        "finite or not, also where there are none; JAX's are NaN.",
+        equates=where_given(
+            r"jax\.scipy\.stats\.nbinom\.(log)?pmf",
+            lambda k, n, p, *args: np.any(np.asarray(p) == 1),
+            of_derivatives(number_for_nan),
+        ),
+    ),
+    Deliberate(
         "`istft` gives as many samples as scipy's; JAX's lacks some where more than half overlaps.",
         called_with(
             "shape", r"jax\.scipy\.signal\.istft",

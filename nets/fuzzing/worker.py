@@ -186,8 +186,16 @@ def is_nearer(program: Program, ours: Any, theirs: Any) -> bool:
     if any(name.startswith("jax.random.") for name in program.functions):
         return False
     _, jax = libraries()
+    # Of integers, too, where these are made numbers of: JAX computes such in float32.
+    wide = (
+        WIDE
+        if all(each.dtype in comparing.TOLERANCES for each in comparing.leaves(ours))
+        else WIDE_FLOATS
+    )
     inputs = tuple(
-        replace(each, source=NARROW.sub(lambda found: WIDE[found[1]], each.source))
+        replace(
+            each, source=DTYPE.sub(lambda found: f'"{wide.get(found[1], found[1])}"', each.source)
+        )
         for each in program.inputs
     )
     truth = result_of(replace(program, inputs=inputs, x64=True), jax)
@@ -211,10 +219,11 @@ def is_nearer(program: Program, ours: Any, theirs: Any) -> bool:
 
 
 # The dtypes in the sources of inputs, and those of 64 bits in their place.
-NARROW = re.compile('"(float16|bfloat16|float32|complex64)"')
-WIDE = {
-    "float16": '"float64"',
-    "bfloat16": '"float64"',
-    "float32": '"float64"',
-    "complex64": '"complex128"',
+DTYPE = re.compile(r'"(\w+)"')
+WIDE_FLOATS = {
+    "float16": "float64",
+    "bfloat16": "float64",
+    "float32": "float64",
+    "complex64": "complex128",
 }
+WIDE = WIDE_FLOATS | dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16", "uint32"), "int64")
