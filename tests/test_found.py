@@ -404,6 +404,9 @@ FOUND = {
         )
         for theta in (4.0, 2.0, -0.5)
     ],
+    "zeros of nothing that is mapped over": lambda n, lib: [
+        lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
+    ],
 }
 
 

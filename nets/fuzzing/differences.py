@@ -487,6 +487,15 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`hypot` of an infinite number has the slope 0 by the other one, also where that alone is "
+        "differentiated by; JAX's is NaN then.",
+        equates=where_given(
+            r"jnp\.hypot",
+            lambda x, y: np.any(np.isinf(np.asarray(x))) or np.any(np.isinf(np.asarray(y))),
+            of_derivatives(number_for_nan),
+        ),
+    ),
+    Deliberate(
         "`istft` gives as many samples as scipy's; JAX's lacks some where more than half overlaps.",
         called_with(
             "shape", r"jax\.scipy\.signal\.istft",

@@ -381,9 +381,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """
     if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', found {trim!r}")
-    if not typeof_named("trim_zeros: filt", filt).ndim:
+    aval = typeof_named("trim_zeros: filt", filt)
+    if not aval.ndim:
         raise ValueError("trim_zeros: a scalar has no axes; use atleast_1d(x)")
-    known = known_value(filt)
+    known = known_value(filt) if aval.size else np.zeros(aval.shape)
     if known is None:
         raise ConcretizationTypeError(
             "trim_zeros: the numbers decide a shape, so they must be known when the function is "
