@@ -6,7 +6,7 @@ to divide it; the partitioner then chooses the shardings of the results.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage3 import Jaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_jaxpr, device_type, jaxpr_of_primitive
@@ -199,19 +199,20 @@ def _numbers(sharding: Sharding) -> list[int]:
 
 
 def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
-    """The shardings in the parameters of a program's equations."""
-    return [each for each in _parameters_within(jaxpr) if isinstance(each, Sharding)]
-
-
-def _parameters_within(jaxpr: Jaxpr) -> Iterator[Any]:
-    """Iterate over the parameters of all equations of a program, including nested programs."""
-    for eqn in jaxpr.eqns:
-        for value in eqn.params.values():
-            for each in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(each, "jaxpr", each)
-                if isinstance(inner, Jaxpr):
-                    yield from _parameters_within(inner)
-                yield each
+    """The shardings in the parameters of a program's equations, nested programs included."""
+    found: list[Sharding] = []
+    seen, pending = {jaxpr}, [jaxpr]
+    while pending:
+        for eqn in pending.pop().eqns:
+            for value in eqn.params.values():
+                for each in value if isinstance(value, tuple | list) else (value,):
+                    inner = each.jaxpr if isinstance(each, ClosedJaxpr) else each
+                    if isinstance(inner, Sharding):
+                        found.append(inner)
+                    elif isinstance(inner, Jaxpr) and inner not in seen:
+                        seen.add(inner)
+                        pending.append(inner)
+    return found
 
 
 # Text

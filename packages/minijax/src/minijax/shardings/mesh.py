@@ -262,7 +262,7 @@ def _types_of(caller: str, given: Any, ndim: int) -> tuple[AxisType, ...]:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: Sequence[Hashable],
     axis_types: Any = None,
     *,
@@ -271,7 +271,7 @@ def make_mesh(
     """A mesh of the first devices, in their order.
 
     Arguments:
-        axis_shapes: the size of each axis.
+        axis_sizes: the size of each axis.
         axis_names: the name of each axis.
         axis_types: the type of each axis; `AxisType.Auto` for all if not given.
         devices: the devices to take; all of `minijax.devices()` if not given.
@@ -283,12 +283,12 @@ def make_mesh(
     OrderedDict({'data': 1, 'model': 1})
     """
     devices = xla.devices() if devices is None else list(devices)
-    count = math.prod(axis_shapes)
+    count = math.prod(axis_sizes)
     if count > len(devices):
         raise ValueError(
-            f"make_mesh: axis_shapes {tuple(axis_shapes)} need {counted(count, 'device')}, and "
+            f"make_mesh: axis_sizes {tuple(axis_sizes)} need {counted(count, 'device')}, and "
             f"there {'is' if len(devices) == 1 else 'are'} {len(devices)}. On a CPU, set "
             f"MINIJAX_NUM_CPU_DEVICES={count} before the first array is made."
         )
-    chosen = np.array(devices[:count], dtype=object).reshape(tuple(axis_shapes))
+    chosen = np.array(devices[:count], dtype=object).reshape(tuple(axis_sizes))
     return Mesh(chosen, tuple(axis_names), axis_types)

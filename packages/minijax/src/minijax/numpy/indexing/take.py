@@ -20,7 +20,8 @@ from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
-from minijax_stage2.shown import counted
+from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shown import counted, shown
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:
@@ -293,7 +294,7 @@ def ravel_multi_index(
         dtype: of the result; that of Python ints by default.
 
     Raises:
-        ValueError: in mode "raise", an index is out of bounds; or mode or order is invalid.
+        ValueError: in mode "raise", an index is out of bounds; or mode, order or dtype is invalid.
         ConcretizationTypeError: in mode "raise", indices are traced.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 1])), (2, 3))
@@ -319,6 +320,8 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: mode must be raise, wrap or clip, found {mode!r}")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', found {order!r}")
+    if dtype is not None and dtype_of_numbers("ravel_multi_index", dtype).kind not in "iu":
+        raise ValueError(f"ravel_multi_index: dtype must be that of integers, found {shown(dtype)}")
     return _raveled(list(multi_index), dims=sizes, mode=mode, order=order, dtype=dtype)
 
 
