@@ -496,6 +496,17 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Slopes of `cumlogsumexp` are those of the largest numbers where some are infinite, and "
+        "NaN from NaN on; JAX's are sums of what its steps make of infinite numbers.",
+        under(
+            called_with(
+                "value", r"lax\.cumlogsumexp",
+                lambda x, *args, **kwargs: not np.all(np.isfinite(np.asarray(x))),
+            ),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
         "`istft` gives as many samples as scipy's; JAX's lacks some where more than half overlaps.",
         called_with(
             "shape", r"jax\.scipy\.signal\.istft",
