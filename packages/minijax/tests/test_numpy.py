@@ -344,7 +344,7 @@ def test_manipulation():
     is_same(jnp.reshape(x, (3, -1)), np.reshape(x, (3, -1)))
     is_same(jnp.ravel(x), np.ravel(x))
     is_same(jnp.ravel(x, "F"), np.ravel(x, "F"))
-    is_same(jnp.reshape(x, (3, -1), "F"), np.reshape(x, (3, -1), "F"))
+    is_same(jnp.reshape(x, (3, -1), "F"), np.reshape(x, (3, -1), order="F"))
     is_same(jnp.concatenate([x, x], 1, np.int32), np.concatenate([x, x], 1).astype(np.int32))
     is_same(jnp.stack([x, x], 1, dtype=np.int32), np.stack([x, x], 1).astype(np.int32))
     is_same(jnp.transpose(x), np.transpose(x))

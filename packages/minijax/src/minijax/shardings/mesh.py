@@ -279,8 +279,8 @@ def make_mesh(
     Raises:
         ValueError: there are too few devices, or names and types do not fit the axes.
 
-    >>> minijax.make_mesh((1, 1), ("data", "model")).shape
-    OrderedDict({'data': 1, 'model': 1})
+    >>> minijax.make_mesh((1, 1), ("data", "model")).shape_tuple
+    (('data', 1), ('model', 1))
     """
     devices = xla.devices() if devices is None else list(devices)
     count = math.prod(axis_sizes)

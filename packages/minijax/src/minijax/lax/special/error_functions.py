@@ -58,8 +58,8 @@ erfc = unary(
     "erfc",
     """`1 - erf(x)`, accurate even where that is nearly 0.
 
-    >>> f"{lax.erfc(5.0):.3e}", f"{1 - lax.erf(5.0):.3e}"
-    ('1.537e-12', '0.000e+00')
+    >>> f"{lax.erfc(5.0):.3e}", bool(lax.erfc(5.0) == 1 - lax.erf(5.0))
+    ('1.537e-12', False)
     """,
     hlo="chlo.erfc",
     kinds="f",
