@@ -63,6 +63,10 @@ from minijax.runtime.devices import (
 from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
 from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
 from minijax.runtime.jit import jit
+from minijax.runtime.make_array import (
+    make_array_from_callback,
+    make_array_from_single_device_arrays,
+)
 from minijax.runtime.named_scope import named_call, named_scope
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.settings.config import config
@@ -108,7 +112,8 @@ __all__ = [
     "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental",
     "explain_cache_misses", "explain_error", "export", "flatten_util", "grad", "hessian", "image",
     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_jaxpr", "make_mesh",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "make_array_from_callback", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
     "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
     "ops", "print_environment_info", "process_count", "process_index", "pure_callback", "random",
     "remat", "scipy", "set_mesh", "sharding", "stages", "test_util", "threefry_partitionable",

@@ -84,12 +84,12 @@ class Sharding:
 
     def devices_indices_map(self, global_shape: Shape) -> Mapping[Device, Index]:
         """The slices of an array of `global_shape` that each device holds."""
-        shape = self.shard_shape(global_shape)
+        shape, parts = self.shard_shape(global_shape), self.parts(len(global_shape))
         indices = {}
         for device, coordinates in self.coordinates(len(global_shape)).items():
             indices[device] = tuple(
-                slice(None) if size == whole else slice(at * size, (at + 1) * size)
-                for at, size, whole in zip(coordinates, shape, global_shape, strict=True)
+                slice(None) if count == 1 else slice(at * size, (at + 1) * size)
+                for at, size, count in zip(coordinates, shape, parts, strict=True)
             )
         return indices
 

@@ -101,6 +101,17 @@ def put_parts(
     )
 
 
+def join_parts(aval: Aval, where: Placement, parts: Sequence[Buffer]) -> Buffer:
+    """An array of buffers that lie where a placement has its parts, without a copy.
+
+    The parts have the dtype of `aval`, the shape that the placement gives them, and the order of
+    its devices.
+    """
+    return get_backend().jaxlib.batched_device_put(
+        aval, where, list(parts), list(where.devices), True, enable_x64=True
+    )
+
+
 def placement_of(buffer: Buffer) -> Placement:
     return buffer._sharding
 

@@ -1,0 +1,140 @@
+"""Arrays of devices for meshes (`jax.experimental.mesh_utils`)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax.shardings.mesh import Device
+from minijax_stage2.shown import counted, shown
+
+Devices = np.ndarray[Any, Any]
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Device] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> Devices:
+    """The devices in an array, for a `Mesh`; devices near each other differ in the last axis.
+
+    Arguments:
+        mesh_shape: the shape of the array.
+        devices: the devices; all of `minijax.devices()` if not given.
+        contiguous_submeshes: of no effect: it is about TPUs.
+        allow_split_physical_axes: of no effect: it is about TPUs.
+
+    Raises:
+        ValueError: the number of devices is not that of the places in the array.
+        TypeError: `mesh_shape` holds something else than ints.
+
+    >>> devices = create_device_mesh((1, 1), minijax.devices()[:1])
+    >>> minijax.sharding.Mesh(devices, ("data", "model")).shape_tuple
+    (('data', 1), ('model', 1))
+    """
+    shape = _shape("create_device_mesh", "mesh_shape", mesh_shape)
+    devices = xla.devices() if devices is None else list(devices)
+    if math.prod(shape) != len(devices):
+        raise ValueError(
+            f"create_device_mesh: mesh_shape {shape} needs {math.prod(shape)}, and there "
+            f"{'is' if len(devices) == 1 else 'are'} {counted(len(devices), 'device')}. "
+            "Give as many as it needs as `devices`."
+        )
+    return _array(devices).reshape(shape)
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Device] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> Devices:
+    """The devices of several granules in an array, for a `Mesh`.
+
+    A granule is a group of devices with a fast network among them; a slower network connects the
+    granules. Along each axis of the array, the granule varies slowest.
+
+    Arguments:
+        mesh_shape: the shape of the array of devices of one granule.
+        dcn_mesh_shape: the shape of the array of granules, of as many axes.
+        devices: the devices; all of `minijax.devices()` if not given.
+        process_is_granule: whether the devices of a process are a granule; otherwise those of the
+            same `slice_index` are.
+        should_sort_granules_by_key: whether the granules are in the order of their numbers, or as
+            they come among `devices`.
+        allow_split_physical_axes: of no effect: it is about TPUs.
+
+    Returns:
+        An array whose shape is the product of both, axis by axis.
+
+    Raises:
+        ValueError: the number of granules, or that of the devices in one, is another than that of
+            the places; devices have no `slice_index`; the numbers of axes differ.
+
+    >>> create_hybrid_device_mesh(
+    ...     (1, 1), (1, 1), minijax.devices()[:1], process_is_granule=True
+    ... ).shape
+    (1, 1)
+    """
+    caller = "create_hybrid_device_mesh"
+    shape = _shape(caller, "mesh_shape", mesh_shape)
+    outer = _shape(caller, "dcn_mesh_shape", dcn_mesh_shape)
+    if len(shape) != len(outer):
+        raise ValueError(
+            f"{caller}: mesh_shape {shape} and dcn_mesh_shape {outer} must have as many axes"
+        )
+    devices = xla.devices() if devices is None else list(devices)
+    attribute = "process_index" if process_is_granule else "slice_index"
+    granules: dict[int, list[Device]] = {}
+    for device in devices:
+        key = getattr(device, attribute, None)
+        if key is None:
+            raise ValueError(
+                f"{caller}: {device} has no slice_index; process_is_granule=True takes the "
+                "devices of each process together"
+            )
+        granules.setdefault(key, []).append(device)
+    if math.prod(outer) != len(granules):
+        raise ValueError(
+            f"{caller}: dcn_mesh_shape {outer} needs {counted(math.prod(outer), 'granule')}, and "
+            f"by {attribute} the devices make {len(granules)}"
+        )
+    keys = sorted(granules) if should_sort_granules_by_key else list(granules)
+    blocks = _array(
+        [
+            device
+            for key in keys
+            for device in create_device_mesh(
+                shape, granules[key], allow_split_physical_axes=allow_split_physical_axes
+            ).flat
+        ]
+    ).reshape(outer + shape)
+    ndim = len(shape)
+    axes = [axis for pair in zip(range(ndim), range(ndim, 2 * ndim), strict=True) for axis in pair]
+    return blocks.transpose(axes).reshape([a * b for a, b in zip(outer, shape, strict=True)])
+
+
+def _shape(caller: str, role: str, given: Any) -> tuple[int, ...]:
+    shape: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(n, int | np.integer) for n in shape
+    ):
+        raise TypeError(f"{caller}: {role} must be a tuple of ints, found {shown(given)}")
+    return tuple(map(int, shape))
+
+
+def _array(devices: Sequence[Device]) -> Devices:
+    """A vector of devices, which numpy would otherwise try to look into."""
+    found = np.empty(len(devices), dtype=object)
+    found[:] = devices
+    return found
+
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

@@ -1,0 +1,191 @@
+"""Arrays made of the parts that lie on the devices of this process."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax import xla
+from minijax.runtime.array import Array, PlacedArray, array, put
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from minijax_stage2 import ShapedArray, Tracer
+from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
+from minijax_stage2.shown import counted, shown
+from minijax_stage3.executable import device_type
+
+
+@evaluated_by_library
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[Index], Any],
+    dtype: Any = None,
+) -> Array:
+    """An array of which a function makes the part for each device.
+
+    No process needs to hold the whole array.
+
+    Arguments:
+        shape: the shape of the whole array.
+        sharding: the devices, and how the array is divided among them.
+        data_callback: a function from a tuple of slices, one per axis, to that part of the array.
+            It is called once for each device of this process; once only if each device holds all of
+            the array.
+        dtype: the dtype of the parts, which they must have; by default whichever they have.
+
+    Returns:
+        The array, committed to its devices.
+
+    Raises:
+        TypeError: an argument is of another type, or a part is not an array or number.
+        ValueError: the sharding does not divide the array evenly; a part has another shape than its
+            slices, or another dtype than the first, or than `dtype`.
+
+    >>> import numpy as np
+    >>> mesh = minijax.make_mesh((1,), ("data",))
+    >>> sharding = minijax.NamedSharding(mesh, minijax.P("data"))
+    >>> minijax.make_array_from_callback((4,), sharding, lambda index: np.arange(4.0)[index])
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
+    caller = "make_array_from_callback"
+    shape = _shape_of(caller, shape, sharding)
+    if not callable(data_callback):
+        raise TypeError(
+            f"{caller}: data_callback must be a function of slices, found {shown(data_callback)} "
+            f"of type {type(data_callback).__name__}"
+        )
+    indices = list(sharding.addressable_devices_indices_map(shape).items())
+    parts: list[Array] = []
+    for device, index in indices:
+        if parts and sharding.is_fully_replicated:
+            parts.append(parts[0])
+            continue
+        try:
+            parts.append(_on_device(array(data_callback(index)), device))
+        except TypeError as error:
+            raise TypeError(f"{caller}: data_callback({index}): {error}") from None
+    names = [f"data_callback({index})" for _, index in indices]
+    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
+    return _of_parts(aval, sharding, parts)
+
+
+@evaluated_by_library
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+) -> Array:
+    """An array of the given parts, without a copy.
+
+    Arguments:
+        shape: the shape of the whole array.
+        sharding: the devices, and how the array is divided among them.
+        arrays: for each device of this process an Array on that device: its part. Any order.
+        dtype: the dtype of the parts, which they must have; by default whichever they have.
+
+    Returns:
+        The array, committed to its devices.
+
+    Raises:
+        TypeError: `arrays` is not a list of Arrays, or `sharding` not a sharding.
+        ValueError: the sharding does not divide the array evenly; `arrays` lacks the part of a
+            device, or has one for another device; a part is of another shape or dtype than it
+            should be.
+
+    >>> import numpy as np
+    >>> device = minijax.devices()[0]
+    >>> sharding = minijax.sharding.SingleDeviceSharding(device)
+    >>> part = minijax.device_put(np.ones(2), device)
+    >>> minijax.make_array_from_single_device_arrays((2,), sharding, [part])
+    Array([1., 1.], dtype=float32)
+    """
+    caller = "make_array_from_single_device_arrays"
+    shape = _shape_of(caller, shape, sharding)
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(
+            f"{caller}: arrays must be a list of Arrays, found {shown(arrays)} of type "
+            f"{type(arrays).__name__}"
+        )
+    numbers = {}
+    for number, x in enumerate(arrays):
+        if not isinstance(x, Array) or isinstance(x, Tracer):
+            raise TypeError(
+                f"{caller}: arrays[{number}] must be an Array, found {shown(x)} of type "
+                f"{type(x).__name__}; device_put(x, device) makes one of it"
+            )
+        devices = x.sharding.device_tuple
+        if len(devices) > 1:
+            raise ValueError(
+                f"{caller}: arrays[{number}] must be on one device, and is on {len(devices)}; its "
+                "parts are x.addressable_shards[...].data"
+            )
+        if devices[0] in numbers:
+            raise ValueError(
+                f"{caller}: arrays[{number}] and arrays[{numbers[devices[0]]}] are both on "
+                f"{devices[0]}; each device has one part"
+            )
+        numbers[devices[0]] = number
+    wanted = list(sharding.addressable_devices_indices_map(shape))
+    if {*wanted} != {*numbers}:
+        lacking = [each for each in wanted if each not in numbers]
+        others = [each for each in numbers if each not in wanted]
+        what = f"lacks those on {lacking}" if lacking else f"also has those on {others}"
+        raise ValueError(
+            f"{caller}: {sharding} has {counted(len(wanted), 'device')} in this process, each with "
+            f"a part, and arrays {what}"
+        )
+    names = [f"arrays[{numbers[device]}]" for device in wanted]
+    parts = [arrays[numbers[device]] for device in wanted]
+    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
+    return _of_parts(aval, sharding, parts)
+
+
+def _shape_of(caller: str, shape: Any, sharding: Any) -> Shape:
+    """`shape` as a tuple, if the sharding can divide it."""
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"{caller}: sharding must be a Sharding, found {shown(sharding)} of type "
+            f"{type(sharding).__name__}"
+        )
+    if not isinstance(shape, list | tuple):
+        raise TypeError(f"{caller}: shape must be a tuple of ints, found {shown(shape)}")
+    shape = tuple(shape)
+    check_shape(caller, shape)
+    try:
+        sharding.shard_shape(shape)
+    except ValueError as error:
+        raise ValueError(f"{caller}: {error}") from None
+    return shape
+
+
+def _type_of_whole(
+    caller: str,
+    shape: Shape,
+    sharding: Sharding,
+    parts: Sequence[Array],
+    names: Sequence[str],
+    dtype: Any,
+) -> ShapedArray:
+    """The type of the array of these parts."""
+    wanted = parts[0].aval.dtype if dtype is None else dtype_of_numbers(caller, dtype)
+    part_shape = sharding.shard_shape(shape)
+    for x, name in zip(parts, names, strict=True):
+        if x.aval.dtype != wanted:
+            said = f"{names[0]} has" if dtype is None else "dtype says"
+            raise ValueError(f"{caller}: {name} has dtype {x.aval.dtype}, and {said} {wanted}")
+        if x.aval.shape != part_shape:
+            raise ValueError(
+                f"{caller}: {name} must have shape {part_shape}, the part of an array of shape "
+                f"{shape}, found {x.aval.shape}"
+            )
+    return ShapedArray(shape, wanted)
+
+
+def _on_device(x: Any, device: Any) -> Array:
+    return put(x, x.aval, SingleDeviceSharding(device))
+
+
+def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
+    held = [x.held for x in parts]
+    where = sharding.placement(aval.ndim)
+    return PlacedArray(xla.join_parts(device_type(aval), where, held), aval)
+
+
+__all__ = ["make_array_from_callback", "make_array_from_single_device_arrays"]

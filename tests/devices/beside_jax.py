@@ -1,0 +1,64 @@
+"""Programs on eight devices by minijax and by JAX: results are the same, and lie alike."""
+
+import jax
+import numpy as np
+
+import minijax
+
+CAN_READ = jax.__version_info__ >= (0, 11)
+X = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
+
+
+def mesh_of(lib, shape=(4, 2), names=("x", "y"), start=0):
+    count = int(np.prod(shape))
+    devices = np.array(lib.devices()[start : start + count]).reshape(shape)
+    return lib.sharding.Mesh(devices, names)
+
+
+def sharding(lib, *spec, **of_mesh):
+    return lib.sharding.NamedSharding(mesh_of(lib, **of_mesh), lib.sharding.PartitionSpec(*spec))
+
+
+def put(lib, *spec, x=X, **of_mesh):
+    return lib.device_put(x, sharding(lib, *spec, **of_mesh))
+
+
+def described(x):
+    """Where an array lies, as both libraries say it."""
+    found = x.sharding
+    ids = sorted(device.id for device in found.device_set)
+    index = {device.id: i for device, i in found.devices_indices_map(x.shape).items()}
+    return type(found).__name__, str(getattr(found, "spec", "")), ids, index, x.committed
+
+
+ERRORS = (IndexError, ValueError, TypeError, RuntimeError, Exception)
+
+
+def outcome(lib, program):
+    """The values, types and places of what a program returns, or the class of its error."""
+    try:
+        leaves = lib.tree.leaves(program(lib))
+    except Exception as error:
+        return next(cls for cls in ERRORS if isinstance(error, cls))
+    arrays = [x for x in leaves if isinstance(x, lib.Array)]
+    return [(np.asarray(x), str(x.dtype), described(x)) for x in arrays], [
+        str(x) for x in leaves if not isinstance(x, lib.Array)
+    ]
+
+
+def assert_same(program):
+    theirs, ours = outcome(jax, program), outcome(minijax, program)
+    if isinstance(theirs, type) or isinstance(ours, type):
+        assert ours == theirs or theirs is Exception  # a class of JAX's own
+        return
+    (arrays, rest), (expected, expected_rest) = ours, theirs
+    assert rest == expected_rest
+    assert len(arrays) == len(expected)
+    for (x, *found), (y, *wanted) in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
+        assert found == wanted
+
+
+def with_mesh(lib, function):
+    with lib.set_mesh(mesh_of(lib)):
+        return function(lib)
