@@ -104,11 +104,15 @@ def tests_of(stage: Stage) -> str:
 TESTS = [tests_of(stage) for stage in STAGES]
 
 
+# They start processes and wait for them, which takes cores of their own.
+WITHOUT_PROCESSES = "--ignore=tests/processes"
+
+
 @nox.session(name="tests-crossing")
 def tests_crossing(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests", *ON_ALL_CORES, "-m", "not nightly")
+    pytest(session, "tests", *ON_ALL_CORES, "-m", "not nightly", WITHOUT_PROCESSES)
 
 
 EIGHT_DEVICES = {
@@ -125,6 +129,13 @@ def tests_devices(session: nox.Session) -> None:
     pytest(session, "tests/devices")
 
 
+@nox.session(name="tests-processes")
+def tests_processes(session: nox.Session) -> None:
+    """Tests programs in several processes, and what happens when some of them fail."""
+    install(session, LIBRARY, *group("crossing"))
+    pytest(session, "tests/processes")
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -134,13 +145,16 @@ def today() -> str:
 def nightly(session: nox.Session) -> None:
     """Tests what crosses packages, with what `tests-crossing` leaves out; and longer nets."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests", *ON_ALL_CORES)
+    pytest(session, "tests", *ON_ALL_CORES, WITHOUT_PROCESSES)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
 
 
-@nox.session(venv_backend="none", requires=[*TESTS, "tests-crossing", "tests-devices"])
+@nox.session(
+    venv_backend="none",
+    requires=[*TESTS, "tests-crossing", "tests-devices", "tests-processes"],
+)
 def tests(session: nox.Session) -> None:
     """Runs all of the tests above."""
 

@@ -30,6 +30,7 @@ MODULES = [
     "lax.linalg",
     "scipy.linalg",
     "debug",
+    "distributed",
     "scipy.fft",
     "scipy.integrate",
     "scipy.ndimage",
@@ -56,6 +57,8 @@ MODULES += [
 # Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
 NOT_YET = {
     "host_id": "local_devices",
+    "slice_index": "distributed.initialize",
+    "partition_index": "distributed.initialize",
     "out_sharding": """lax.broadcast lax.broadcast_in_dim lax.broadcasted_iota
         lax.reduce lax.reduce_max lax.reduce_min lax.reduce_sum lax.reshape lax.rng_bit_generator
         nn.initializers.ones nn.initializers.zeros random.ball random.bernoulli
@@ -86,6 +89,11 @@ NEWER = {
     "out_sharding": """numpy.full numpy.full_like numpy.bincount numpy.histogram numpy.percentile
         nn.one_hot""",
     "batch_size": "numpy.lexsort",
+    "mtls_cert_file": "distributed.initialize",
+    "mtls_key_file": "distributed.initialize",
+    "mtls_ca_file": "distributed.initialize",
+    "mtls_peer_uri_prefix": "distributed.initialize",
+    "verify_secure_credentials": "distributed.initialize",
     "wrap_negative_indices": "numpy.take_along_axis",
     "is_stable": "lax.top_k",
     "method": "random.beta random.chisquare random.gamma random.loggamma random.poisson",

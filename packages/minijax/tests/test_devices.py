@@ -29,7 +29,7 @@ def test_there_is_one_cpu_in_one_process():
         (lambda: devices("gpu"), RuntimeError, "no devices of the kind 'gpu'; there are 'cpu'"),
         (lambda: minijax.device_count("tpu"), RuntimeError, "no devices of the kind 'tpu'"),
         (lambda: minijax.process_index("tpu"), RuntimeError, "no devices of the kind 'tpu'"),
-        (lambda: minijax.local_devices(1), ValueError, "found process_index=1"),
+        (lambda: minijax.local_devices(1), ValueError, "must be one of [0], found 1"),
         (lambda: device_put(X, "cpu"), TypeError, "device must be a device, a Sharding, a Par"),
         (lambda: device_put(X, src=3), TypeError, "src must be a device, a Sharding, a Partiti"),
         (

@@ -38,6 +38,7 @@ WITH_EXAMPLES = [
     "minijax.custom_batching",
     "minijax.custom_derivatives",
     "minijax.debug",
+    "minijax.distributed",
     "minijax.experimental",
     "minijax.export",
     "minijax.flatten_util",

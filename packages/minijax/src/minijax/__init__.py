@@ -59,6 +59,7 @@ from minijax.runtime.devices import (
     local_devices,
     process_count,
     process_index,
+    process_indices,
 )
 from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
 from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
@@ -108,26 +109,45 @@ __all__ = [
     "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
     "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dlpack", "dtypes", "effects_barrier", "enable_custom_prng",
-    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental",
-    "explain_cache_misses", "explain_error", "export", "flatten_util", "grad", "hessian", "image",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "devices", "disable_jit", "distributed", "dlpack", "dtypes", "effects_barrier",
+    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "experimental", "explain_cache_misses", "explain_error", "export", "flatten_util", "grad",
+    "hessian", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
+    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
     "make_array_from_callback", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
     "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
-    "ops", "print_environment_info", "process_count", "process_index", "pure_callback", "random",
-    "remat", "scipy", "set_mesh", "sharding", "stages", "test_util", "threefry_partitionable",
-    "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
+    "ops", "print_environment_info", "process_count", "process_index", "process_indices",
+    "pure_callback", "random", "remat", "scipy", "set_mesh", "sharding", "stages", "test_util",
+    "threefry_partitionable", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
+    "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)
 
 
 # Modules that many programs never touch are imported when they are first named.
-_LATER = {"experimental", "export", "flatten_util", "image", "scipy", "test_util", "version"}
+_LATER = {
+    "distributed",
+    "experimental",
+    "export",
+    "flatten_util",
+    "image",
+    "scipy",
+    "test_util",
+    "version",
+}
 
 if TYPE_CHECKING:
-    from minijax import experimental, export, flatten_util, image, scipy, test_util, version
+    from minijax import (
+        distributed,
+        experimental,
+        export,
+        flatten_util,
+        image,
+        scipy,
+        test_util,
+        version,
+    )
     from minijax.runtime.devices import Device
 
 

@@ -87,6 +87,8 @@ class _Backend:
     def compile_options(self, options: Options) -> Any:
         compile_options = self.jaxlib.CompileOptions()
         compile_options.num_replicas = compile_options.num_partitions = 1
+        numbers = np.array([[self.device.id]], np.int32)
+        compile_options.device_assignment = self.jaxlib.DeviceAssignment.create(numbers)
         compile_options.env_option_overrides = list(options.items())
         return compile_options
 
@@ -146,6 +148,11 @@ def get_backend() -> _Backend:
 
 
 # --8<-- [end:client]
+
+
+def has_client() -> bool:
+    """Return True if the client exists, so that its options are settled."""
+    return _backend is not None
 
 
 def set_client_option(name: str, value: Any) -> None:

@@ -1,7 +1,4 @@
-"""Devices: listing them, and moving arrays to them and back.
-
-There is one so far, the CPU, in one process. The functions are those of programs for many devices.
-"""
+"""Devices of this process and of others, and reading arrays from them."""
 
 import gc
 from collections.abc import Iterator
@@ -133,7 +130,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     """The devices of this process, or of the one with the given number.
 
     Arguments:
-        process_index: the number of a process; by default this one's, 0.
+        process_index: the number of a process; by default this one's.
         backend: the platform, "cpu"; by default that of `default_backend`.
 
     Raises:
@@ -144,9 +141,15 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     True
     """
     require_fit("local_devices", "process_index", process_index, int | None)
-    if process_index not in (None, 0):
-        raise ValueError(f"there is one process, number 0; found process_index={process_index!r}")
-    return devices(backend)
+    if process_index is None:
+        process_index = xla.process_index()
+    found = [device for device in devices(backend) if device.process_index == process_index]
+    if not found:
+        raise ValueError(
+            f"local_devices: process_index must be one of {process_indices(backend)}, found "
+            f"{process_index!r}"
+        )
+    return found
 
 
 @reusable_context
@@ -228,7 +231,7 @@ def default_backend() -> str:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The index of this process among those that compute together: 0, since it is the only one.
+    """The index of this process among those that compute together.
 
     Arguments:
         backend: the platform of its devices, "cpu".
@@ -241,11 +244,11 @@ def process_index(backend: str | None = None) -> int:
     said once, however many processes compute
     """
     devices(backend)
-    return 0
+    return xla.process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes that compute together: 1.
+    """The number of processes that compute together: 1, unless `distributed.initialize` was called.
 
     Arguments:
         backend: the platform of their devices, "cpu".
@@ -257,8 +260,22 @@ def process_count(backend: str | None = None) -> int:
     >>> len(every_nth)
     100
     """
-    devices(backend)
-    return 1
+    return len(process_indices(backend))
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The indices of all processes that compute together, in order.
+
+    Arguments:
+        backend: the platform of their devices, "cpu".
+
+    Raises:
+        RuntimeError: there are no devices of that platform.
+
+    >>> minijax.process_indices()
+    [0]
+    """
+    return sorted({device.process_index for device in devices(backend)})
 
 
 def device_get(x: Any) -> Any:

@@ -18,6 +18,12 @@ def platform() -> str:
 
 
 def devices() -> list[Device]:
+    """The devices of all processes."""
+    return list(get_backend().client.devices())
+
+
+def local_devices() -> list[Device]:
+    """The devices of this process."""
     return list(get_backend().client.local_devices())
 
 
@@ -52,3 +58,8 @@ def xla_flags() -> str:
 def process_index() -> int:
     """Return the number of this process among those that compute together."""
     return int(get_backend().client.process_index())
+
+
+def supports_processes() -> bool:
+    """Return True if this jaxlib can read arrays that are divided among processes."""
+    return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")

@@ -1,0 +1,279 @@
+"""A launcher of several processes on this machine: `python -m minijax.distributed.launch`.
+
+Each process learns its number and the address of process 0 from its environment, where
+`minijax.distributed.initialize()` finds them. When one fails, the others are ended.
+"""
+
+import argparse
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import IO, NamedTuple
+
+from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _End(NamedTuple):
+    """The end of a process: its number, and its exit code, negative for a signal."""
+
+    index: int
+    code: int
+
+    @property
+    def is_consequence(self) -> bool:
+        """True if it ended because of another: by itself, or by jaxlib, which aborts."""
+        return self.code in (ENDED_BY_ANOTHER, -signal.SIGABRT)
+
+
+class _Worker:
+    """One of the processes, with threads that pass on its output and wait for its end."""
+
+    def __init__(
+        self,
+        index: int,
+        command: Sequence[str],
+        environment: dict[str, str],
+        ends: "queue.SimpleQueue[_End]",
+    ):
+        self.index = index
+        self.last_error = ""  # the last line that it wrote to stderr
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # so that what it starts can be ended with it
+            preexec_fn=_die_with_launcher(),
+        )
+        self.threads = [
+            threading.Thread(target=self._pass_on, args=streams, daemon=True)
+            for streams in (
+                (self.process.stdout, sys.stdout.buffer, False),
+                (self.process.stderr, sys.stderr.buffer, True),
+            )
+        ]
+        self.threads.append(threading.Thread(target=self._wait, args=(ends,), daemon=True))
+        for thread in self.threads:
+            thread.start()
+
+    def _pass_on(self, source: IO[bytes], target: IO[bytes], is_stderr: bool) -> None:
+        prefix = f"[{self.index}] ".encode()
+        for line in source:
+            if is_stderr and line.strip():
+                self.last_error = line.decode(errors="replace").strip()
+            with _printing, suppress(OSError):  # nobody may be reading
+                target.write(prefix + line.rstrip(b"\r\n") + b"\n")
+                target.flush()
+
+    def _wait(self, ends: "queue.SimpleQueue[_End]") -> None:
+        ends.put(_End(self.index, self.process.wait()))
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and to those that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join(timeout=5)  # a pipe stays open if somebody else holds it
+
+
+_printing = threading.Lock()
+
+
+def _die_with_launcher() -> Callable[[], object] | None:
+    """A function that makes Linux kill the process that calls it when its parent dies."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    set_parent_death_signal, number = 1, int(signal.SIGKILL)
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(set_parent_death_signal, number)
+
+
+class _Launcher:
+    """Starts the processes, and sees that none outlives the others.
+
+    Arguments:
+        command: the command that each process runs.
+        count: the number of processes.
+        environment: further environment variables.
+        grace: seconds between asking a process to end and killing it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], count: int, environment: dict[str, str], grace: float
+    ):
+        self.command, self.count, self.grace = command, count, grace
+        self.environment = environment
+        self.signalled: int | None = None  # the signal that the launcher received
+        self.workers: list[_Worker] = []
+
+    def run(self, max_restarts: int) -> int:
+        """Run the processes until all are done, again if one fails; return the exit code."""
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+        for attempt in range(max_restarts + 1):
+            code = self._run_once(attempt)
+            if code == 0 or self.signalled is not None:
+                break
+            if attempt < max_restarts:
+                _say(f"starting all processes again, {max_restarts - attempt} more times at most")
+        return 128 + self.signalled if self.signalled is not None else code
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        again = self.signalled is not None
+        self.signalled = number
+        for worker in self.workers:
+            worker.signal(signal.SIGKILL if again else number)
+
+    def _run_once(self, attempt: int) -> int:
+        ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
+        address = f"127.0.0.1:{_free_port()}"
+        self.workers = []
+        try:
+            for index in range(self.count):
+                environment = {
+                    "PYTHONUNBUFFERED": "1",
+                    **self.environment,
+                    "MINIJAX_COORDINATOR_ADDRESS": address,
+                    "MINIJAX_NUM_PROCESSES": str(self.count),
+                    "MINIJAX_PROCESS_ID": str(index),
+                    "MINIJAX_RESTART_COUNT": str(attempt),
+                }
+                self.workers.append(_Worker(index, self.command, environment, ends))
+            return self._supervise(ends)
+        finally:
+            for worker in self.workers:  # also those that a worker started and left behind
+                worker.signal(signal.SIGKILL)
+            for worker in self.workers:
+                worker.join()
+
+    def _supervise(self, ends: "queue.SimpleQueue[_End]") -> int:
+        """Wait until all processes have ended; return the exit code of the first that failed."""
+        ended: list[_End] = []
+        deadline = None  # when processes that were asked to end are killed
+        by_themselves: list[_End] | None = None  # those that failed before the others were asked to
+        while len(ended) < self.count:
+            with suppress(queue.Empty):
+                ended.append(ends.get(timeout=0.1))
+            failed = [each for each in ended if each.code != 0]
+            if deadline is None and (failed or self.signalled is not None):
+                deadline = time.monotonic() + self.grace
+            if deadline is None:
+                continue
+            # A process that ended because of another is followed by that other.
+            if by_themselves is None and (
+                any(not each.is_consequence for each in failed) or time.monotonic() > deadline - 1
+            ):
+                by_themselves = failed
+                self._signal_all(signal.SIGTERM, ended)
+            if time.monotonic() > deadline:
+                self._signal_all(signal.SIGKILL, ended)
+                deadline += self.grace
+        failed = [each for each in ended if each.code != 0]
+        if not failed:
+            return 0
+        suspects = by_themselves or failed
+        first = next((each for each in suspects if not each.is_consequence), suspects[0])
+        if self.signalled is None:
+            self._report(first, failed)
+        return first.code if first.code > 0 else 128 - first.code
+
+    def _signal_all(self, number: int, ended: Sequence[_End]) -> None:
+        done = {each.index for each in ended}
+        for worker in self.workers:
+            if worker.index not in done:
+                worker.signal(number)
+
+    def _report(self, first: _End, failed: Sequence[_End]) -> None:
+        worker = self.workers[first.index]
+        worker.join()
+        if first.code > 0:
+            how = f"failed with exit code {first.code}"
+        else:
+            how = f"was killed by {_signal_name(-first.code)}"
+        last = f"; its last words were: {worker.last_error}" if worker.last_error else ""
+        others = len(failed) - 1
+        rest = "" if not others else f". {others} other{'s' * (others > 1)} ended because of it"
+        _say(f"process {first.index} (pid {worker.process.pid}) {how}{last}{rest}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _say(text: str) -> None:
+    with _printing, suppress(OSError):
+        print(f"launch: {text}", file=sys.stderr, flush=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as attempt:
+        attempt.bind(("127.0.0.1", 0))
+        return int(attempt.getsockname()[1])
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, found {number}")
+        return number
+
+    parse.__name__ = "int"  # as argparse shows it
+    return parse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the launcher with command-line arguments; return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m minijax.distributed.launch",
+        description="Start a program in several processes on this machine, which find each other "
+        "by minijax.distributed.initialize().",
+        epilog="When a process fails, the others are ended, and the exit code is that of the first "
+        "that failed.",
+    )
+    add = parser.add_argument
+    add("-n", "--num-processes", type=_at_least(1), default=2, help="how many processes; 2")
+    add(
+        "--devices-per-process", type=_at_least(1), help="into how many devices each CPU is divided"
+    )
+    add("--max-restarts", type=_at_least(0), default=0, help="how often to start all again; 0")
+    add(
+        "--grace",
+        type=float,
+        default=10.0,
+        help="seconds from asking a process to end to killing it; 10",
+    )
+    add("-m", "--module", action="store_true", help="the program is the name of a module")
+    add("program", help="a Python file")
+    add("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    given = parser.parse_args(arguments)
+    if not given.module and not os.path.exists(given.program):
+        parser.error(f"there is no file {given.program!r}")
+    command = [sys.executable, *["-m"] * given.module, given.program, *given.arguments]
+    environment = {}
+    if given.devices_per_process is not None:
+        environment["MINIJAX_NUM_CPU_DEVICES"] = str(given.devices_per_process)
+    launcher = _Launcher(command, given.num_processes, environment, given.grace)
+    return launcher.run(given.max_restarts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Coordination of processes: jaxlib's service in the first process, and a client of it in each.
+
+Through it the processes find each other, exchange short texts under keys, and wait for each other.
+A process that stops sending heartbeats is taken for dead, and jaxlib ends all others.
+"""
+
+import ctypes
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minijax_stage3.backend import has_client, import_module, set_client_option
+
+# How long a client waits for the service beyond the service's own timeout, which names the
+# processes that are missing.
+_GRACE = 5
+
+
+class Timeouts(NamedTuple):
+    """Seconds to wait: for all processes to come, for a heartbeat, for all to be done."""
+
+    initialization: int
+    heartbeat: int
+    shutdown: int
+
+
+class Coordination:
+    """The membership of this process among those that compute together.
+
+    Arguments:
+        address: the host and port of the service, as this process reaches it.
+        bind_address: the host and port on which process 0 serves.
+        count: the number of processes.
+        index: the number of this one.
+        timeouts: how long to wait.
+        security: jaxlib's arguments for TLS.
+
+    Raises:
+        RuntimeError: the port is taken, or nobody serves at the address in time.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        bind_address: str,
+        count: int,
+        index: int,
+        timeouts: Timeouts,
+        security: Mapping[str, Any],
+    ):
+        self.count, self.index, self.timeouts = count, index, timeouts
+        jaxlib = import_module("jaxlib._jax")
+        self._service = None
+        if index == 0:
+            self._service = jaxlib.get_distributed_runtime_service(
+                bind_address,
+                count,
+                heartbeat_timeout=timeouts.heartbeat,
+                shutdown_timeout=timeouts.shutdown,
+                cluster_register_timeout=timeouts.initialization,
+                **security,
+            )
+        self._client = jaxlib.get_distributed_runtime_client(
+            address,
+            index,
+            init_timeout=timeouts.initialization + _GRACE,
+            heartbeat_timeout=timeouts.heartbeat,
+            shutdown_timeout=timeouts.shutdown,
+            use_compression=True,
+            **security,
+        )
+        self._client.connect()
+        self.set(f"process/{index}", f"{socket.gethostname()} {os.getpid()}")
+        is_local = address.startswith(("127.", "localhost:", "[::1]:"))
+        hosts = {"hostname": "127.0.0.1"} if is_local else {}
+        collectives = jaxlib.make_gloo_tcp_collectives(distributed_client=self._client, **hosts)
+        minutes = ceil(timeouts.initialization / 60)
+        set_client_option("distributed_client", self._client)
+        set_client_option("node_id", index)
+        set_client_option("num_nodes", count)
+        set_client_option("collectives", collectives)
+        set_client_option("get_local_topology_timeout_minutes", minutes)
+        set_client_option("get_global_topology_timeout_minutes", minutes)
+
+    # Texts under keys, which all processes see
+
+    def set(self, key: str, text: str) -> None:
+        """Publish a text, in place of an earlier one."""
+        self._client.key_value_set(f"minijax/{key}", text, allow_overwrite=True)
+
+    def delete(self, key: str) -> None:
+        """Withdraw a text."""
+        self._client.key_value_delete(f"minijax/{key}")
+
+    def get(self, key: str, seconds: float) -> str | None:
+        """The text under a key; None if nobody publishes one in time."""
+        try:
+            text: str = self._client.blocking_key_value_get(f"minijax/{key}", int(seconds * 1000))
+        except RuntimeError as error:
+            if "DEADLINE_EXCEEDED" in str(error):
+                return None
+            raise
+        return text
+
+    def of_processes(self, kind: str) -> dict[int, str]:
+        """The texts under `kind/0`, `kind/1`, and so on, by number."""
+        prefix = f"minijax/{kind}/"
+        found = self._client.key_value_dir_get(prefix)
+        return {int(key.removeprefix(prefix)): text for key, text in sorted(found)}
+
+    def wait(self, name: str, seconds: float) -> None:
+        """Wait until all processes wait under this name; RuntimeError if some do not in time."""
+        self._client.wait_at_barrier(f"minijax/{name}", int(seconds * 1000))
+
+    # Processes that are gone
+
+    def described(self, index: int) -> str:
+        """The number, host and pid of a process."""
+        known = self.of_processes("process").get(index)
+        if known is None:
+            return f"process {index}"
+        host, pid = known.split()
+        return f"process {index} (pid {pid} on {host})"
+
+    def losses(self) -> list[str]:
+        """Descriptions of the other processes that failed, or are gone as far as can be seen."""
+        with suppress(RuntimeError):
+            failed = self.of_processes("failed")
+            found = [f"{self.described(i)} failed: {text}" for i, text in failed.items()]
+            here = socket.gethostname()
+            for index, text in self.of_processes("process").items():
+                host, pid = text.split()
+                if index not in (*failed, self.index) and host == here and not _runs(int(pid)):
+                    found.append(f"{self.described(index)} is gone: it crashed or was killed")
+            return found
+        return []
+
+    def close(self) -> None:
+        """Leave, once all processes do."""
+        self._client.shutdown()
+        if self._service is not None:
+            self._service.shutdown()
+        if not has_client():  # arrays will be this process' own
+            for name, value in _OF_ONE_PROCESS.items():
+                set_client_option(name, value)
+
+
+_OF_ONE_PROCESS = {"distributed_client": None, "node_id": 0, "num_nodes": 1, "collectives": None}
+
+
+def _runs(pid: int) -> bool:
+    """Return False if a process of this host is known to have ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    if sys.platform == "linux":  # one that its parent has not asked about yet
+        with suppress(OSError):
+            return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    return True
+
+
+_joined: Coordination | None = None
+
+
+def join(*arguments: Any) -> Coordination:
+    """Join other processes; the arguments are those of `Coordination`."""
+    global _joined
+    _joined = Coordination(*arguments)
+    return _joined
+
+
+def leave() -> None:
+    """Leave the other processes."""
+    global _joined
+    if _joined is not None:
+        _joined.close()
+        _joined = None
+
+
+def _after_fork_in_child() -> None:
+    """Forget the other processes: the connections to them stay with the parent."""
+    global _joined
+    if _joined is not None:
+        for connection in (_joined._client, _joined._service):  # never to be closed here
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        _joined = None
+        if not has_client():
+            for name, value in _OF_ONE_PROCESS.items():
+                set_client_option(name, value)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def coordination() -> Coordination | None:
+    """The membership of this process, or None if it computes alone."""
+    return _joined
