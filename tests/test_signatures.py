@@ -70,7 +70,6 @@ NOT_YET = {
         random.permutation random.poisson random.rademacher random.randint
         random.rayleigh random.t random.triangular random.truncated_normal
         random.uniform random.wald""",
-    "sharding": "lax.full lax.full_like",
     "accuracy": """lax.cbrt lax.cos lax.erfc lax.exp lax.exp2 lax.expm1 lax.log lax.log1p
         lax.logistic lax.rsqrt lax.sin lax.sqrt lax.tan lax.tanh""",
     "concrete": "checkpoint remat",

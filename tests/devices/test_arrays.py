@@ -5,7 +5,7 @@ import warnings
 import jax
 import numpy as np
 import pytest
-from beside_jax import CAN_READ, X, assert_same, put, sharding
+from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding
 
 import minijax
 
@@ -151,3 +151,212 @@ def test_the_part_that_does_not_fit_is_named():
         from_parts(minijax, parts[:7], "x")
     with pytest.raises(ValueError, match=r"data_callback.* must have shape \(2, 8\)"):
         from_callback(minijax, "x", function=lambda index: X)
+
+
+def at_device(lib, number, function):
+    with lib.default_device(lib.devices()[number]):
+        return function(lib)
+
+
+def in_mesh(lib, function):
+    with lib.set_mesh(mesh_of(lib)):
+        return function(lib)
+
+
+def elsewhere(lib, number=3):
+    """An array on a device where nobody put it on purpose."""
+    return at_device(lib, number, lambda lib: lib.numpy.ones(8))
+
+
+def on(lib, number, x=X):
+    return lib.device_put(x, lib.devices()[number])
+
+
+PLACED = {
+    # Where functions put what they make.
+    **{
+        f"{name} on {place}": lambda lib, make=make, where=where: make(lib, where(lib))
+        for place, where in {
+            "a device": lambda lib: lib.devices()[3],
+            "a mesh": lambda lib: sharding(lib, "x"),
+            "a mesh, in full": lambda lib: sharding(lib, "y", None),
+        }.items()
+        for name, make in {
+            "zeros": lambda lib, device: lib.numpy.zeros((8, 8), device=device),
+            "ones": lambda lib, device: lib.numpy.ones((8, 8), int, device=device),
+            "full": lambda lib, device: lib.numpy.full((8, 8), 2.5, device=device),
+            "empty": lambda lib, device: lib.numpy.empty((8, 8), device=device).shape,
+            "zeros_like": lambda lib, device: lib.numpy.zeros_like(X, device=device),
+            "ones_like": lambda lib, device: lib.numpy.ones_like(put(lib, "x"), device=device),
+            "full_like": lambda lib, device: lib.numpy.full_like(X, 2, device=device),
+            "array": lambda lib, device: lib.numpy.array(X, device=device),
+            "asarray": lambda lib, device: lib.numpy.asarray(X.tolist(), device=device),
+            "eye": lambda lib, device: lib.numpy.eye(8, device=device),
+            "jit": lambda lib, device: lib.jit(lambda x: lib.numpy.array(x, device=device))(X),
+            "to_device": lambda lib, device: put(lib, "x").to_device(device),
+            "lax.full": lambda lib, device: (
+                lib.lax.full((8, 8), 2.0, sharding=device)
+                if isinstance(device, lib.sharding.Sharding)
+                else None
+            ),
+        }.items()
+    },
+    "arange": lambda lib: lib.numpy.arange(8, device=sharding(lib, "x")),
+    "arange of floats": lambda lib: lib.numpy.arange(1.0, 9.0, device=lib.devices()[2]),
+    "linspace": lambda lib: lib.numpy.linspace(0, 1, 8, device=sharding(lib, "y")),
+    "linspace and its step": lambda lib: lib.numpy.linspace(
+        0, 1, 8, retstep=True, device=sharding(lib, "y")
+    )[0],
+    "fftfreq": lambda lib: lib.numpy.fft.fftfreq(8, device=lib.devices()[2]),
+    "rfftfreq": lambda lib: lib.numpy.fft.rfftfreq(8, device=lib.devices()[1]),
+    "from_dlpack": lambda lib: lib.numpy.from_dlpack(X, device=lib.devices()[3]),
+    "astype": lambda lib: on(lib, 2).astype(int, device=lib.devices()[2]),
+    "zeros that do not divide": lambda lib: lib.numpy.zeros((7, 8), device=sharding(lib, "x")),
+    "array that does not divide": lambda lib: lib.numpy.array(X[:7], device=sharding(lib, "x")),
+    "both": lambda lib: lib.numpy.zeros(
+        8, device=sharding(lib, "x"), out_sharding=sharding(lib, "x")
+    ),
+    "out_sharding by axes of type Auto": lambda lib: lib.numpy.zeros(
+        8, out_sharding=sharding(lib, "x")
+    ),
+    "out_sharding that is a device": lambda lib: lib.numpy.zeros(8, out_sharding=lib.devices()[0]),
+    "out_sharding without a mesh": lambda lib: lib.numpy.ones(
+        8, out_sharding=lib.sharding.PartitionSpec("x")
+    ),
+    "out_sharding of a product": lambda lib: lib.numpy.dot(X, X, out_sharding=sharding(lib, "x")),
+    "out_sharding of a shape": lambda lib: lib.numpy.reshape(
+        X, 64, out_sharding=sharding(lib, "x")
+    ),
+    "like a divided array": lambda lib: (
+        lib.numpy.zeros_like(put(lib, "x")),
+        lib.numpy.ones_like(put(lib, "y", None), dtype=int),
+        lib.numpy.full_like(put(lib), 3),
+        lib.numpy.empty_like(on(lib, 3)),
+        lib.lax.full_like(put(lib, None, "x"), 2.0),
+    ),
+    "like a divided array, of another shape": lambda lib: (
+        lib.numpy.zeros_like(put(lib, "x"), shape=(8,)),
+        lib.numpy.zeros_like(put(lib, "x"), None, (3,)),
+    ),
+    "like a type": lambda lib: lib.numpy.zeros_like(
+        lib.ShapeDtypeStruct((8, 8), np.float32, sharding=sharding(lib, "x"))
+    ),
+    "jit for a device": lambda lib: lib.jit(lambda x: x + 1, device=lib.devices()[3])(X),
+    "jit for a device of what is elsewhere": lambda lib: lib.jit(
+        lambda x: x + 1, device=lib.devices()[3]
+    )(put(lib, "x")),
+    "jit for a device and shardings": lambda lib: lib.jit(
+        lambda x: x + 1, device=lib.devices()[3], in_shardings=sharding(lib, "x")
+    )(X),
+    "out_shardings that do not divide": lambda lib: lib.jit(
+        lambda x: x + 1, out_shardings=sharding(lib, "x")
+    )(X[:7]),
+    "out_shardings of too many axes": lambda lib: lib.jit(
+        lambda x: x + 1, out_shardings=sharding(lib, "x")
+    )(3.0),
+    # The default device: of what nobody puts anywhere.
+    **{
+        f"default device: {name}": lambda lib, make=make: at_device(lib, 3, make)
+        for name, make in {
+            "ones": lambda lib: lib.numpy.ones(3),
+            "array": lambda lib: (lib.numpy.array([1.0, 2.0]), lib.numpy.asarray(X)),
+            "numbers": lambda lib: (lib.numpy.array(2), lib.numpy.asarray(2.5)),
+            "arange": lambda lib: (lib.numpy.arange(3), lib.lax.iota(int, 3)),
+            "device_put": lambda lib: (lib.device_put(X), lib.device_put(3.0)),
+            "add": lambda lib: lib.numpy.ones(3) + 1,
+            "jit": lambda lib: lib.jit(lambda x: (x + 1, lib.numpy.zeros(2)))(X),
+            "jit of jit": lambda lib: lib.jit(lambda x: x * 2)(lib.jit(lambda x: x + 1)(X)),
+            "donation": lambda lib: lib.jit(lambda x: x + 1, donate_argnums=0)(lib.numpy.ones(3)),
+            "divided": lambda lib: put(lib, "x") + 1,
+            "put elsewhere": lambda lib: on(lib, 2) + 1,
+            "made elsewhere": lambda lib: lib.numpy.zeros(3, device=lib.devices()[1]),
+            "of parts": lambda lib: from_callback(lib, "x"),
+            "random": lambda lib: lib.random.normal(lib.random.key(0), (3,)),
+            "scan": lambda lib: lib.lax.scan(lambda c, x: (c + x, c), 0.0, lib.numpy.ones(3)),
+            "cond": lambda lib: lib.lax.cond(True, lambda x: x + 1, lambda x: x, 1.0),
+            "grad": lambda lib: lib.grad(lambda x: x * x)(3.0),
+            "grad of jit": lambda lib: lib.grad(lambda x: lib.jit(lib.numpy.sin)(x))(3.0),
+            "vmap": lambda lib: lib.vmap(lambda x: x + 1)(X),
+            "inverse": lambda lib: lib.numpy.linalg.inv(lib.numpy.eye(3) * 2),
+            "index": lambda lib: (lib.numpy.ones(3)[0], lib.numpy.ones(3).at[0].set(2)),
+            "stack": lambda lib: lib.numpy.stack([lib.numpy.ones(3)] * 2),
+            "copy": lambda lib: (lib.numpy.copy(elsewhere(lib)), elsewhere(lib).astype(int)),
+            "in a mesh": lambda lib: in_mesh(lib, lambda lib: lib.numpy.ones(3)),
+            "none": lambda lib: at_device(lib, 0, lambda lib: lib.numpy.ones(3)),
+        }.items()
+    },
+    # What lies elsewhere, but not on purpose, does not say where programs run.
+    "uncommitted": lambda lib: elsewhere(lib),
+    "uncommitted, added": lambda lib: elsewhere(lib) + 1,
+    "uncommitted, added to plain": lambda lib: (
+        elsewhere(lib) + lib.numpy.ones(8),
+        lib.numpy.ones(8) + elsewhere(lib),
+    ),
+    "uncommitted on two devices": lambda lib: elsewhere(lib, 3) + elsewhere(lib, 4),
+    "uncommitted and divided": lambda lib: elsewhere(lib) + put(lib, "x"),
+    "uncommitted and put": lambda lib: elsewhere(lib) * on(lib, 2),
+    "uncommitted in jit": lambda lib: lib.jit(lambda x: (x * 2).sum())(elsewhere(lib)),
+    "uncommitted, put": lambda lib: lib.device_put(elsewhere(lib), lib.devices()[3]),
+    "uncommitted, put anywhere": lambda lib: lib.device_put(elsewhere(lib)),
+    "uncommitted, closed over": lambda lib: lib.jit((lambda x: lambda: x + 1)(elsewhere(lib)))(),
+    "uncommitted, differentiated": lambda lib: lib.grad(lambda x: (x * elsewhere(lib)).sum())(
+        lib.numpy.ones(8)
+    ),
+    "uncommitted, in shardings": lambda lib: lib.jit(
+        lambda x: x + 1, in_shardings=sharding(lib, "x")
+    )(elsewhere(lib)),
+    "stacked": lambda lib: lib.numpy.stack([elsewhere(lib), lib.numpy.ones(8)]),
+    "committed on the default device": lambda lib: on(lib, 0) + lib.numpy.ones(8),
+    "committed on two devices": lambda lib: on(lib, 0) + on(lib, 1),
+    "committed on two devices, stacked": lambda lib: lib.numpy.stack([on(lib, 0), on(lib, 1)]),
+    "one that is not used": lambda lib: (
+        lib.jit(lambda x, y: x)(on(lib, 0), on(lib, 1)),
+        lib.jit(lambda x, y: y + 1)(put(lib, "x"), lib.numpy.ones(3)),
+        lib.jit(lambda x: lib.numpy.zeros(3))(put(lib, "x")),
+    ),
+    # The mesh in context.
+    **{
+        f"mesh: {name}": lambda lib, make=make: in_mesh(lib, make)
+        for name, make in {
+            "ones": lambda lib: lib.numpy.ones(3),
+            "array": lambda lib: (lib.numpy.array([1.0, 2.0]), lib.numpy.asarray(X)),
+            "arange": lambda lib: lib.numpy.arange(3),
+            "device_put": lambda lib: lib.device_put(X),
+            "device_put elsewhere": lambda lib: on(lib, 2),
+            "made elsewhere": lambda lib: lib.numpy.zeros(3, device=lib.devices()[1]),
+            "jit": lambda lib: lib.jit(lambda x: x + 1)(X),
+            "divided": lambda lib: put(lib, "x") + 1,
+            "on one device": lambda lib: on(lib, 2) + 1,
+            "on one device, in jit": lambda lib: lib.jit(lambda x: x + 1)(on(lib, 2)),
+            "on other devices": lambda lib: lib.jit(lambda x: x + 1)(
+                put(lib, "x", shape=(2,), names=("x",))
+            ),
+            "uncommitted": lambda lib: elsewhere(lib) + 1,
+            "random": lambda lib: lib.random.normal(lib.random.key(0), (3,)),
+            "scan": lambda lib: lib.lax.scan(lambda c, x: (c + x, c), 0.0, lib.numpy.ones(3)),
+            "grad": lambda lib: lib.grad(lambda x: x * x)(3.0),
+            "stack": lambda lib: lib.numpy.stack([lib.numpy.ones(3)] * 2),
+            "a constraint": lambda lib: lib.lax.with_sharding_constraint(
+                X, lib.sharding.PartitionSpec("x")
+            ),
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_what_is_made_lies_where_it_does_in_jax(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of jit for a device
+        assert_same(PLACED[name])
+
+
+def test_a_default_device_is_that_of_the_process():
+    try:
+        for lib in (jax, minijax):
+            lib.config.update("jax_default_device", lib.devices()[5])
+        assert_same(lambda lib: (lib.numpy.ones(3), lib.numpy.ones(8) + elsewhere(lib)))
+    finally:
+        for lib in (jax, minijax):
+            lib.config.update("jax_default_device", None)
+    assert_same(lambda lib: lib.numpy.ones(3))

@@ -463,9 +463,9 @@ def test_negative_indices_are_out_of_bounds_if_they_are_not_to_wrap():
         lambda out_sharding: nn.one_hot(np.arange(3), 3, out_sharding=out_sharding),
     ],
 )
-def test_results_are_on_the_one_device(call):
+def test_out_sharding_is_a_sharding(call):
     call(None)
-    with pytest.raises(ValueError, match="there is one device, so out_sharding must be None"):
+    with pytest.raises(TypeError, match="out_sharding must be a NamedSharding or a PartitionSpec"):
         call("elsewhere")
 
 

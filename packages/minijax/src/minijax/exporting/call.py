@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from minijax import xla
 from minijax.primitives.declare_program import declare_program
-from minijax.runtime.array import Array
+from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage3 import (
     Jaxpr,
@@ -15,8 +15,6 @@ from minijax_stage3 import (
     Var,
     lowering_rules,
 )
-from minijax_stage3.array import call
-from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
@@ -75,8 +73,7 @@ class PortableProgram:
 
 
 def _evaluate(*args: Any, program: PortableProgram) -> list[Any]:
-    compiled = compile_jaxpr(program.jaxpr, f"exported_{program.name}")
-    return list(call(compiled, args, Array))
+    return evaluate_jaxpr(program.jaxpr, f"exported_{program.name}", args)
 
 
 def _abstract_eval(*in_avals: ShapedArray, program: PortableProgram) -> list[ShapedArray]:

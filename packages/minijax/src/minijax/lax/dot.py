@@ -13,6 +13,7 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.runtime.operation import operation
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.promotion import as_weak_as, result_type
@@ -25,7 +26,7 @@ def options(
     caller: str,
     precision: PrecisionLike,
     preferred_element_type: Any,
-    out_sharding: None = None,
+    out_sharding: Any = None,
     *operands: Any,
 ) -> dict[str, Any]:
     """The parameters of a product of operands, without those that are defaults.
@@ -34,10 +35,7 @@ def options(
         TypeError: the dtype in which to sum is narrower than that of the operands, unless these
             are floats.
     """
-    if out_sharding is not None:
-        raise NotImplementedError(
-            f"{caller}: out_sharding must be None: the result is on one device"
-        )
+    require_no_sharding(caller, out_sharding)
     how: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
         wanted = dtype_of_numbers(caller, preferred_element_type)
@@ -80,7 +78,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     *,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
 
@@ -119,7 +117,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The product of vectors or matrices; with `dimension_numbers` it is `dot_general`.
 
@@ -166,7 +164,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     group_offset: None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The products of the rows of a matrix, in groups, with one of several matrices for each group.
 

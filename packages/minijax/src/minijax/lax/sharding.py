@@ -7,18 +7,21 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.declare import declare
 from minijax.runtime.array import Array, array, place
 from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.partitioning import division_text
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
-from minijax.shardings.trees import shardings_for
+from minijax.shardings.trees import chosen_sharding, shardings_for
 from minijax.transforms.axis_names import axis_of
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
     Tracer,
     bind1,
     tree_flatten_with_path,
+    tree_map,
     tree_unflatten,
     typeof,
 )
@@ -165,6 +168,25 @@ def device_put(
         for (path, leaf), sharding in zip(paths, shardings, strict=True)
     ]
     return tree_unflatten(treedef, put_leaves)
+
+
+def placed(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
+    """`x`, a pytree of arrays that a function made, where its arguments say."""
+    sharding = chosen_sharding(caller, device, out_sharding)
+    if sharding is not None:
+        return tree_map(lambda leaf: _placed(caller, leaf, sharding), x)
+    default = default_placement()
+    if default is None or not default.committed or type(x) is not Array or not is_evaluating():
+        return x
+    return place(x, default.sharding)
+
+
+def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
+    try:
+        sharding.shard_shape(typeof(x).shape)
+    except ValueError as error:
+        raise ValueError(f"{caller}: {error}") from None
+    return _put("", x, sharding, donate=False, may_alias=None)
 
 
 def _put(

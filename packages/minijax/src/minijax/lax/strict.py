@@ -199,7 +199,7 @@ def _of_scalar(function: Function) -> Function:
             raise TypeError(f"{name}: fill_value must be a scalar, found {typeof(value)}")
         return to_array(fun(*args, **kwargs))
 
-    result: Any = Operation(of_scalar, operation.static_names, operation.takes_types)
+    result: Any = type(operation)(of_scalar, operation.static_names, operation.takes_types)
     return result  # type: ignore[no-any-return]
 
 

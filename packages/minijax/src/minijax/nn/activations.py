@@ -8,9 +8,9 @@ import minijax.numpy as jnp
 from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
 from minijax.numpy import tanh
-from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -325,7 +325,7 @@ def one_hot(
     *,
     dtype: Any = None,
     axis: int = -1,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """One-hot vectors of `num_classes` numbers: a one at the index in `x`, else zeros.
 
@@ -334,13 +334,13 @@ def one_hot(
         num_classes: the number of classes.
         dtype: the dtype of the result; the default float dtype if not given.
         axis: the position of the class axis in the result.
-        out_sharding: must be None, since there is one device.
+        out_sharding: must be None: results lie where the compiler has them.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    require_the_device("one_hot", None, out_sharding)
+    require_no_sharding("one_hot", out_sharding)
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
     x = jnp.asarray(x)

@@ -1,6 +1,7 @@
 """Making arrays.
 
-`device` and `out_sharding` must be None or the only device.
+`device`, a device or a sharding, says where the result lies, as `device_put` does; by default on
+the default device. `out_sharding` says it by axes of type `Explicit`.
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ from minijax.errors.argument_errors import require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
+from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
-from minijax.runtime.conversion import require_the_device, to_array
+from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
@@ -40,7 +42,7 @@ def array(
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An Array of numbers.
 
@@ -51,6 +53,8 @@ def array(
         copy: makes no difference, since Arrays are immutable.
         order: must be "K" or None: XLA decides the memory layout of an Array.
         ndmin: the minimum number of axes of the result; missing ones are added in front.
+        device: a device or a sharding, where the result lies.
+        out_sharding: the same, by axes of type `Explicit`.
 
     Raises:
         TypeError: `object` holds anything else.
@@ -60,7 +64,6 @@ def array(
     (Array([[1, 2],
            [3, 4]], dtype=int32), Array([1., 2.], dtype=float32))
     """
-    require_the_device("array", device, out_sharding)
     if copy is not True:
         require_flags("array", copy=copy)
     if dtype is not None and not isinstance(dtype, _USUAL_DTYPES):
@@ -87,7 +90,8 @@ def array(
     if ndmin > _MOST_AXES:
         raise ValueError(f"array: ndmin must be {_MOST_AXES} at most, found {shown(ndmin)}")
     lacking = ndmin - typeof(out).ndim
-    return expand_dims(out, range(lacking)) if lacking > 0 else out
+    out = expand_dims(out, range(lacking)) if lacking > 0 else out
+    return placed("array", out, device, out_sharding)
 
 
 def _refuse_none(object: Any) -> None:
@@ -131,7 +135,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`a` as an Array, without a copy if possible. The arguments are those of `array`.
 
@@ -139,19 +143,18 @@ def asarray(
     >>> jnp.asarray(x) is x, jnp.asarray([1, 2.5])
     (True, Array([1. , 2.5], dtype=float32))
     """
-    require_the_device("asarray", device, out_sharding)
     if copy is not None:
         require_flags("asarray", copy=copy)
-    return array(a, dtype, order=order)
+    return array(a, dtype, order=order, device=device, out_sharding=out_sharding)
 
 
-@operation(static=("shape", "dtype", "device", "out_sharding"))
+@operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def zeros(
     shape: Shape,
     dtype: Any = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An array of zeros.
 
@@ -159,17 +162,18 @@ def zeros(
     (Array([[0., 0.],
            [0., 0.]], dtype=float32), Array([False, False], dtype=bool))
     """
-    require_the_device("zeros", device, out_sharding)
-    return full(sizes_of("zeros", shape), 0, default_float() if dtype is None else dtype)
+    dtype = default_float() if dtype is None else dtype
+    out = full(sizes_of("zeros", shape), 0, dtype)
+    return placed("zeros", out, device, out_sharding)
 
 
-@operation(static=("shape", "dtype", "device", "out_sharding"))
+@operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def ones(
     shape: Shape,
     dtype: Any = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An array of ones.
 
@@ -177,18 +181,19 @@ def ones(
     (Array([[1., 1.],
            [1., 1.]], dtype=float32), Array([1, 1], dtype=int8))
     """
-    require_the_device("ones", device, out_sharding)
-    return full(sizes_of("ones", shape), 1, default_float() if dtype is None else dtype)
+    dtype = default_float() if dtype is None else dtype
+    out = full(sizes_of("ones", shape), 1, dtype)
+    return placed("ones", out, device, out_sharding)
 
 
-@operation(static=("shape", "dtype", "device", "out_sharding"))
+@operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def full(
     shape: Shape,
     fill_value: Any,
     dtype: Any = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An array filled with `fill_value`, a number or an array that broadcasts to `shape`.
 
@@ -196,18 +201,17 @@ def full(
     (Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
-    require_the_device("full", device, out_sharding)
-    return to_array(lax.full(shape, fill_value, dtype))
+    return placed("full", to_array(lax.full(shape, fill_value, dtype)), device, out_sharding)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def zeros_like(
     a: Any,
     dtype: Any = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
@@ -216,29 +220,27 @@ def zeros_like(
     >>> jnp.zeros_like(jnp.array([[5, 6]]))
     Array([[0, 0]], dtype=int32)
     """
-    require_the_device("zeros_like", device, out_sharding)
-    return full_like(a, 0, dtype, shape)
+    return placed("zeros_like", full_like(a, 0, dtype, shape), device, out_sharding)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def ones_like(
     a: Any,
     dtype: Any = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Ones with the shape and dtype of `a`, an array or its type, unless others are given.
 
     >>> jnp.ones_like(jnp.array([[5, 6]]))
     Array([[1, 1]], dtype=int32)
     """
-    require_the_device("ones_like", device, out_sharding)
-    return full_like(a, 1, dtype, shape)
+    return placed("ones_like", full_like(a, 1, dtype, shape), device, out_sharding)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"), types=True)
+@operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def full_like(
     a: Any,
     fill_value: Any,
@@ -246,7 +248,7 @@ def full_like(
     shape: Shape | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
@@ -255,8 +257,8 @@ def full_like(
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
-    require_the_device("full_like", device, out_sharding)
-    return to_array(lax.full_like(a, fill_value, dtype, shape))
+    out = to_array(lax.full_like(a, fill_value, dtype, shape))
+    return placed("full_like", out, device, out_sharding)
 
 
 def empty(
@@ -264,15 +266,14 @@ def empty(
     dtype: Any = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """An array with unspecified elements, which are in fact zeros.
 
     >>> jnp.empty((2, 3)).shape
     (2, 3)
     """
-    require_the_device("empty", device, out_sharding)
-    return zeros(shape, dtype)
+    return zeros(shape, dtype, **_chosen(device, out_sharding))
 
 
 @hiding_frames
@@ -288,8 +289,13 @@ def empty_like(
     >>> jnp.empty_like(jnp.arange(3)).dtype
     dtype('int32')
     """
-    require_the_device("empty_like", device)
-    return zeros_like(prototype, dtype, shape)
+    return zeros_like(prototype, dtype, shape, **_chosen(device, None))
+
+
+def _chosen(device: Any, out_sharding: Any) -> dict[str, Any]:
+    """The arguments that are given."""
+    given = {"device": device, "out_sharding": out_sharding}
+    return {name: x for name, x in given.items() if x is not None}
 
 
 @hiding_frames
@@ -318,7 +324,7 @@ def copy(a: Any, order: str | None = None) -> Any:
     return a if isinstance(a, Tracer) else a.copy()
 
 
-@operation(static=("N", "M", "k", "dtype", "device"))
+@operation(static=("N", "M", "k", "dtype", "device"), creates=True)
 def eye(
     N: int,
     M: int | None = None,
@@ -334,14 +340,14 @@ def eye(
            [0., 1.]], dtype=float32), Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32))
     """
-    require_the_device("eye", device)
     rows = one_int("eye: N", N)
     (columns,) = (rows,) if M is None else ints("eye: M", M)
     shape = sizes_of("eye", (rows, columns))
     row = lax.broadcasted_iota(default_int(), shape, 0)
     column = lax.broadcasted_iota(default_int(), shape, 1)
     on_diagonal = lax.eq(lax.add(row, k), column)
-    return lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
+    out = lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
+    return placed("eye", out, device)
 
 
 set_all(globals())

@@ -20,6 +20,7 @@ from minijax.numpy.products import meet, weak_like
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted, shown
@@ -53,7 +54,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     _dot_general: Callable[..., Any] = lax.dot_general,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of products of operands with labelled axes, as in numpy.
 
@@ -79,8 +80,7 @@ def einsum(
     Array([3., 3.], dtype=float32)
     """
     require_no_out("einsum", out)
-    if out_sharding is not None:
-        raise NotImplementedError("einsum: out_sharding must be None")
+    require_no_sharding("einsum", out_sharding)
     arrays, summation = _parse(subscripts, operands)
     path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)
     product = _einsum if _dot_general is lax.dot_general else inspect.unwrap(_einsum)

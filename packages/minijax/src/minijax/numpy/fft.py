@@ -15,8 +15,8 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.fft import FftType
 from minijax.lax.fft import fft as transform
+from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float
-from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -301,7 +301,7 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
     return lax.div(lax.convert_element_type(numbers, dtype), lax.convert_element_type(n * d, dtype))
 
 
-@operation(static=("n", "dtype", "device"))
+@operation(static=("n", "dtype", "device"), creates=True)
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies of the results of `fft`, for samples `d` apart.
 
@@ -309,13 +309,12 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     n = one_int("fftfreq: n", n)
-    require_the_device("fftfreq", device)
     counts = lax.iota("int32", n)
     shifted = lax.select(lax.lt(counts, (n + 1) // 2), counts, lax.sub(counts, n))
-    return _frequencies("fftfreq", n, shifted, d, dtype)
+    return placed("fftfreq", _frequencies("fftfreq", n, shifted, d, dtype), device)
 
 
-@operation(static=("n", "dtype", "device"))
+@operation(static=("n", "dtype", "device"), creates=True)
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies of the results of `rfft`, for samples `d` apart.
 
@@ -323,8 +322,8 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     n = one_int("rfftfreq: n", n)
-    require_the_device("rfftfreq", device)
-    return _frequencies("rfftfreq", n, lax.iota("int32", n // 2 + 1), d, dtype)
+    counts = lax.iota("int32", n // 2 + 1)
+    return placed("rfftfreq", _frequencies("rfftfreq", n, counts, d, dtype), device)
 
 
 @operation(static="axes")

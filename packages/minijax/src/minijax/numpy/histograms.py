@@ -15,9 +15,9 @@ from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
-from minijax.runtime.conversion import require_the_device
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import to_inexact
@@ -33,7 +33,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Count the occurrences of each number from 0 on in `x`.
 
@@ -43,7 +43,7 @@ def bincount(
         minlength: the minimum number of counts.
         length: the number of counts, whatever `minlength` is; by default up to the largest number
             in `x`, which must then be known. Larger numbers are not counted.
-        out_sharding: must be None, since there is one device.
+        out_sharding: must be None: results lie where the compiler has them.
 
     Raises:
         TypeError: `x` is not of integers.
@@ -55,7 +55,7 @@ def bincount(
     >>> jnp.bincount(jnp.array([0, 2]), weights=jnp.array([0.5, 2.0]), length=4)
     Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
-    require_the_device("bincount", None, out_sharding)
+    require_no_sharding("bincount", out_sharding)
     aval = typeof(x)
     if aval.dtype.kind not in "biu":
         raise TypeError(f"bincount: x must be of integers, found {aval}")
@@ -140,7 +140,7 @@ def histogram(
     range: Any = None,
     weights: Any = None,
     density: bool | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Count the elements in each bin; return counts and bin edges.
 
@@ -150,7 +150,7 @@ def histogram(
         range: the lowest and the highest edge; by default those of the elements.
         weights: the weight of each element; an array of the shape of `a`.
         density: whether to normalize the area of the histogram to 1.
-        out_sharding: must be None, since there is one device.
+        out_sharding: must be None: results lie where the compiler has them.
 
     Returns:
         The counts, and the edges, one more than counts. The last bin includes both its edges.
@@ -159,7 +159,7 @@ def histogram(
     >>> counts, edges
     (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
     """
-    require_the_device("histogram", None, out_sharding)
+    require_no_sharding("histogram", out_sharding)
     if weights is not None:
         if typeof(weights).shape != typeof(a).shape:
             raise ValueError(

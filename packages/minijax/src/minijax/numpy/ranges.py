@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
+from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import broadcast_to, expand_dims, moveaxis, ndim, shape
 from minijax.runtime import array as arrays
-from minijax.runtime.conversion import require_the_device
 from minijax.runtime.dtypes import canonicalize_dtype, finfo, result_type
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
@@ -28,7 +28,7 @@ def arange(
     dtype: Any = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
@@ -39,7 +39,6 @@ def arange(
     >>> jnp.arange(4), jnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2, 3], dtype=int32), Array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
     """
-    require_the_device("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
     bounds: Any = [
         x if x is None and name != "start" else _known_number(_role_of_bound(name, stop), x)
@@ -52,8 +51,10 @@ def arange(
     if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones
         numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
-        return lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
-    return arrays.array(numbers)
+        out = lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
+    else:
+        out = arrays.array(numbers)
+    return placed("arange", out, device, out_sharding)
 
 
 def _role_of_bound(name: str, stop: Any) -> str:
@@ -68,7 +69,7 @@ def _known_number(role: str, x: Any) -> Any:
     return ints(role, x)[0] if isinstance(x, Tracer) else np.asarray(x)[()]
 
 
-@operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
+@operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"), creates=True)
 def linspace(
     start: Any,
     stop: Any,
@@ -90,6 +91,7 @@ def linspace(
         retstep: whether to return the spacing, too, in a pair.
         dtype: the dtype of the result; a float by default.
         axis: the position of the new axis in the result.
+        device: a device or a sharding, where the result lies.
 
     Raises:
         ValueError: `num` is negative.
@@ -99,7 +101,6 @@ def linspace(
     >>> jnp.linspace(0, 1, 4, endpoint=False)
     Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    require_the_device("linspace", device)
     num = one_int("linspace: num", num)
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
@@ -128,8 +129,9 @@ def linspace(
     if retstep:
         if dtype.kind == "f" and inexact.kind == "c":
             distance = lax.real(distance)
-        return out, lax.convert_element_type(distance, inexact_dtype(dtype))
-    return out
+        distance = lax.convert_element_type(distance, inexact_dtype(dtype))
+        return placed("linspace", out, device), distance
+    return placed("linspace", out, device)
 
 
 @operation(static=("num", "endpoint", "dtype", "axis"))

@@ -21,8 +21,8 @@ from minijax.numpy.shapes import (
     shape,
     transpose,
 )
-from minijax.runtime.conversion import require_the_device
 from minijax.runtime.operation import operation
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
@@ -155,7 +155,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Each element of `a`, or along an axis of it, repeated in place.
 
@@ -173,7 +173,7 @@ def repeat(
     >>> jnp.repeat(jnp.array([1, 2]), 2), jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
     (Array([1, 1, 2, 2], dtype=int32), Array([1, 2, 2, 2], dtype=int32))
     """
-    require_the_device("repeat", None, out_sharding)
+    require_no_sharding("repeat", out_sharding)
     if axis is None:
         a, axis = ravel(a), 0
     if not ndim(a):

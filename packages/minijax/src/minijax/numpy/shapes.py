@@ -9,9 +9,10 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.conversion import convert_silently
 from minijax.lax.shapes import creation
-from minijax.runtime.conversion import require_the_device
+from minijax.lax.sharding import placed
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
+from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 
@@ -67,8 +68,7 @@ def astype(
 
 
 def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
-    require_the_device("astype", device)
-    return convert_silently(x, dtype)
+    return placed("astype", convert_silently(x, dtype), device)
 
 
 _convert.__name__ = "astype"  # in messages
@@ -82,7 +82,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`a` with another shape of the same size; one size may be -1, to be inferred.
 
@@ -97,7 +97,7 @@ def reshape(
     (Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32), (3, 2))
     """
-    require_the_device("reshape", None, out_sharding)
+    require_no_sharding("reshape", out_sharding)
     if order == "C":
         return stage2.reshape(a, shape)
     if order != "F":
@@ -111,14 +111,14 @@ def ravel(
     a: Any,
     order: str = "C",
     *,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`a` with all of its axes made one.
 
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])), jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
-    require_the_device("ravel", None, out_sharding)
+    require_no_sharding("ravel", out_sharding)
     return reshape(a, -1, order)
 
 
@@ -219,7 +219,7 @@ def broadcast_to(
     array: Any,
     shape: Axes,
     *,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`array` repeated to `shape`, by numpy's rule.
 
@@ -227,7 +227,7 @@ def broadcast_to(
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    require_the_device("broadcast_to", None, out_sharding)
+    require_no_sharding("broadcast_to", out_sharding)
     return creation.broadcast_to("broadcast_to", array, shape)
 
 

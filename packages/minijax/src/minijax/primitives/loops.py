@@ -1,6 +1,7 @@
 """Shared parts of loops: staging a body, checking its carry, evaluation."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -8,6 +9,13 @@ import numpy as np
 
 from minijax.errors.classes import CarryTypeError
 from minijax.runtime.array import Array
+from minijax.runtime.partitioning import (
+    PartitionedProgram,
+    Places,
+    is_elsewhere,
+    places_of,
+    program_at,
+)
 from minijax.settings.promotion import result_type
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
@@ -154,10 +162,38 @@ def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
-        text = lower_to_module(jaxpr, primitive.name)
-        return list(call(compile_once(text, in_avals, tuple(jaxpr.out_avals)), args, Array))
+        program = LoweredProgram(lower_to_module(jaxpr, primitive.name), jaxpr, primitive.name)
+        return program.evaluate(args)
 
     return evaluate
+
+
+@dataclass(frozen=True)
+class LoweredProgram:
+    """A program of an eager loop. Equal texts are one program, whatever function they come from.
+
+    Attributes:
+        text: its StableHLO module, for one device.
+        jaxpr: the program.
+        name: its name.
+    """
+
+    text: str
+    jaxpr: Jaxpr = field(compare=False)
+    name: str = field(compare=False)
+
+    def compile(self) -> CompiledJaxpr:
+        """The program for the default device, compiled once."""
+        return compile_once(self.text, tuple(self.jaxpr.in_avals), tuple(self.jaxpr.out_avals))
+
+    def compile_at(self, where: Places) -> PartitionedProgram | None:
+        """The program for operands that lie there; None if it runs on the default device."""
+        return compile_at_once(self, where) if is_elsewhere(where) else None
+
+    def evaluate(self, args: Sequence[Any]) -> list[Any]:
+        """The results, where the operands lie."""
+        program = self.compile_at(places_of(args))
+        return list(call(self.compile(), args, Array) if program is None else program(args))
 
 
 @lru_cache(maxsize=512)
@@ -168,9 +204,16 @@ def compile_once(
     return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
 
 
+@lru_cache(maxsize=512)
+def compile_at_once(program: LoweredProgram, where: Places) -> PartitionedProgram | None:
+    """Compile a program for several devices, unless it is cached."""
+    return program_at(program.jaxpr, program.name, where)
+
+
 def clear_loops() -> None:
     """Clear the cache of programs of eager loops."""
     compile_once.cache_clear()
+    compile_at_once.cache_clear()
 
 
 def region(

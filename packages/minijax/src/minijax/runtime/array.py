@@ -16,6 +16,8 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax import xla
 from minijax.runtime import hooks
+from minijax.runtime.default_placement import default_placement
+from minijax.settings.config import Switch
 from minijax.settings.key_dtype import key_dtype
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0
@@ -269,7 +271,7 @@ class PlacedArray(Array):
     @property
     def committed(self) -> bool:
         """True if the user chose the device, so that programs run there."""
-        return xla.is_committed(self.placed)
+        return True
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array."""
@@ -297,9 +299,18 @@ class PlacedArray(Array):
         return new_buffer(backend.get(self.placed), self.aval)
 
 
-def lies_elsewhere(x: Any) -> bool:
-    """Return True for an Array that is not on the default device."""
-    return type(x) is PlacedArray
+class UncommittedArray(PlacedArray):
+    """An Array on another device than the first, where nobody put it on purpose.
+
+    So it does not say where a program runs that uses it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def committed(self) -> bool:
+        """True if the user chose the device, so that programs run there."""
+        return False
 
 
 def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> PlacedArray:
@@ -310,16 +321,17 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     """
     indices = sharding.indices_here(aval.shape)
     where = sharding.placement(aval.ndim)
+    array_type = PlacedArray if committed else UncommittedArray
     if isinstance(x, PlacedArray):
         if xla.placement_of(x.placed) is where:
-            return x
+            return x if type(x) is array_type else array_type(x.placed, x.aval)
         x = backend.get(x.placed)
     elif isinstance(x, Array):
         x = backend.get(x.buffer)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [np.array(x[index]) for index in indices]  # jaxlib takes none that share memory
-    return PlacedArray(xla.put_parts(on_device, where, parts, committed), aval)
+    return array_type(xla.put_parts(on_device, where, parts, committed), aval)
 
 
 def place(x: Array, sharding: Sharding | None) -> Array:
@@ -392,8 +404,13 @@ def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
 
 
 def array(x: Any, dtype: Any = None) -> Any:
-    """Copy numbers to the device; `stage3.array`, for this library's Arrays."""
-    return of_library(stage3.array(x, dtype))
+    """Copy numbers to the default device; `stage3.array`, for this library's Arrays."""
+    out = of_library(stage3.array(x, dtype))
+    if out is not x and Switch.used and type(out) is Array:
+        place = default_placement()
+        if place is not None and not place.committed:
+            return put(out, out.aval, place.sharding, committed=False)
+    return out
 
 
 def of_library(x: Any) -> Any:

@@ -11,15 +11,17 @@ from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, executor
 from minijax.runtime.partitioning import (
+    NOWHERE,
     PartitionedProgram,
+    Places,
+    Shardings,
     as_argument,
-    sharding_if_placed,
+    shardings_of,
     shardings_within,
 )
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
 from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
-from minijax.shardings.sharding import Sharding
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
@@ -83,17 +85,13 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
     return tuple(sorted(options.items()))
 
 
-# The sharding of each leaf, or None where it is not fixed; empty if none is.
-Shardings = tuple[Sharding | None, ...]
-
-
 class Compilation:
     """A traced function as XLA compiles it.
 
     Arguments:
         traced: the function.
         options: options of compilation.
-        shardings: the shardings of its arguments.
+        where: where its arguments lie, and where it runs if they do not say.
         out_shardings: the shardings of its results.
     """
 
@@ -101,12 +99,12 @@ class Compilation:
         self,
         traced: Traced,
         options: CompileOptions,
-        shardings: Shardings = (),
+        where: Places = NOWHERE,
         out_shardings: Shardings = (),
     ):
         self.traced = traced
         self.options = options
-        self.shardings = shardings
+        self.where = where
         self.out_shardings = out_shardings
         self.name = traced.name
         self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
@@ -161,7 +159,7 @@ class Compilation:
             if not program.calls_functions:
                 return self._on_devices(program.compile(), consts)
         execute = self._on_default_device(consts)
-        if not self.shardings:
+        if not self.where.is_given:
             return execute
         in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
         return lambda arguments: execute(list(map(to_buffer, arguments, in_avals)))
@@ -179,7 +177,8 @@ class Compilation:
     def _is_placed(self, consts: Sequence[Any]) -> bool:
         """Return True if an argument, a constant or an option fixes the devices."""
         return (
-            any(self.shardings[position] for position in self.kept if self.shardings)
+            self.where.default is not None
+            or any(self.where.shardings[position] for position in self.kept if self.where.shardings)
             or any(self.out_shardings)
             or any(type(x) is PlacedArray for x in consts)
             or bool(shardings_within(self.jaxpr))
@@ -188,21 +187,28 @@ class Compilation:
     def _partitioned(
         self, consts: Sequence[Any], argument_names: Sequence[str]
     ) -> PartitionedProgram:
-        shardings = self.shardings or (None,) * len(argument_names)
+        shardings = self.where.shardings or (None,) * len(argument_names)
         kept = self.kept
         attributes = {
             len(consts) + kept.index(position): "{jax.buffer_donor = true}"
             for position in self.donated
         }
         return PartitionedProgram(
-            self.name,
+            f"jit_{self.name}",
             self.jaxpr,
-            [*map(sharding_if_placed, consts), *[shardings[position] for position in kept]],
-            self.out_shardings or (None,) * len(self.jaxpr.out_avals),
+            [*(shardings_of(consts) or [None] * len(consts)), *[shardings[i] for i in kept]],
+            self._out_shardings(),
             [*["a constant"] * len(consts), *[argument_names[position] for position in kept]],
             attributes,
             dict(self.options.compiler_options),
+            self.where.default,
         )
+
+    def _out_shardings(self) -> Shardings:
+        default, out_avals = self.where.default, self.jaxpr.out_avals
+        if default is None or not default.divides:
+            return self.out_shardings or (None,) * len(out_avals)
+        return tuple([default.sharding if aval.shape else None for aval in out_avals])
 
     def _on_devices(self, program: PartitionedProgram, consts: Sequence[Any]) -> Executor:
         kept, in_avals = self.kept, self.jaxpr.in_avals[len(consts) :]
@@ -319,7 +325,7 @@ class DonatingExecutor:
         self.name = compilation.name
         self.donated = compilation.donated
         self.execute = compilation.executor(lambda: argument_names)
-        self.is_placed = any(compilation.shardings)
+        self.is_placed = compilation.where.is_given
         self.argument_names = argument_names
         avals = compilation.jaxpr.in_avals
         self.constants = [

@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from minijax import xla
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
 from minijax_stage2.shaped_array import is_value, python_scalars
-from minijax_stage2.shown import shown
 from minijax_stage3.staging import as_type
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
@@ -40,25 +38,3 @@ def require_no_out(name: str, out: None) -> None:
     """Raise an error if numpy's argument `out` is used."""
     if out is not None:
         raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
-
-
-def is_device(given: Any) -> bool:
-    """Return True for one of the devices, without comparing anything else with them."""
-    return any(type(given) is type(each) and given == each for each in xla.devices())
-
-
-def require_the_device(name: str, device: Any, out_sharding: None = None) -> None:
-    """Raise an error if an array is requested on another device than the only one.
-
-    Raises:
-        ValueError: `device` is neither None nor that device, or `out_sharding` is not None.
-    """
-    if device is not None and not is_device(device):
-        raise ValueError(
-            f"{name}: device must be None or one of minijax.devices(), found {shown(device)}"
-        )
-    if out_sharding is not None:
-        raise ValueError(
-            f"{name}: there is one device, so out_sharding must be None, found "
-            f"{shown(out_sharding)}"
-        )

@@ -8,6 +8,7 @@ from typing import Any
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array
+from minijax.runtime.default_placement import default_device_option
 from minijax.settings.config import Option, config
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
@@ -79,30 +80,6 @@ config.declare(
 config.declare("platform_name", ("", _PLATFORM), "", "The kind of devices that compute.")
 
 
-class _DefaultDevice(Option):
-    """The setting that names a device or a platform."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "default_device",
-            (_PLATFORM,),
-            None,
-            "The device of arrays that nobody puts elsewhere, or its kind; None: the first.",
-        )
-
-    def _checked(self, value: Any) -> Any:
-        if isinstance(value, str):
-            devices(value)
-        elif value is not None and not isinstance(value, xla.device_class()):
-            raise ValueError(
-                "config: default_device is one of minijax.devices(), a kind of devices such as "
-                f"{_PLATFORM!r}, or None; found {shown(value)} of type {type(value).__name__}"
-            )
-        return value
-
-
-config.options["default_device"] = _default_device = _DefaultDevice()
-
 Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
 
@@ -156,6 +133,9 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 def default_device(new_val: Device | str | None) -> Iterator[None]:
     """Set `config.default_device` for the block of a `with`, in this thread only.
 
+    Programs whose arguments do not say where they run, because nobody put them there on purpose,
+    run on that device, and so do their results lie there.
+
     Arguments:
         new_val: one of `devices()`, a platform, or None, which means the first device.
 
@@ -168,7 +148,7 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
     ...     print(jnp.zeros(2).device)
     cpu:0
     """
-    with _default_device.override(new_val):
+    with default_device_option.override(new_val):
         yield
 
 

@@ -14,8 +14,12 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import hooks
-from minijax.runtime.array import Array, PlacedArray, of_library
-from minijax.runtime.partitioning import evaluate_jit_partitioned, evaluate_partitioned
+from minijax.runtime.array import Array, PlacedArray, UncommittedArray, of_library
+from minijax.runtime.partitioning import (
+    evaluate_jaxpr,
+    evaluate_partitioned,
+    places_of,
+)
 from minijax.settings.config import Switch
 from minijax.settings.number_types import (
     dtype_promotion,
@@ -144,16 +148,18 @@ class DeviceTrace(EvalTrace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        if primitive is jit_p and any(type(x) is PlacedArray for x in args):
-            outs = evaluate_jit_partitioned(args, **params)
+        types = [*map(type, args)]
+        is_placed = Switch.used or PlacedArray in types or UncommittedArray in types
+        if primitive is jit_p and is_placed:
+            outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])
             if primitive in evaluators:
                 outs = evaluators[primitive](*args, **params)
-            elif any(type(x) is PlacedArray for x in args):
-                outs = evaluate_partitioned(primitive, args, in_avals, params)
+            elif is_placed:
+                outs = evaluate_partitioned(primitive, args, in_avals, params, places_of(args))
             else:
                 outs = call(compile_primitive(primitive, in_avals, params), args, Array)
         if Switch.used:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.runtime.array import PlacedArray
-from minijax.runtime.compilation import Shardings
+from minijax.runtime.partitioning import Shardings
 from minijax.shardings.trees import require_shardings, shardings_for
 from minijax_stage2 import typeof
 from minijax_stage2.tree import PyTreeDef
@@ -39,7 +39,7 @@ class GivenShardings:
         given += [None] * (len(leaves) - len(given))  # arguments by keyword
         found = []
         for number, (x, sharding) in enumerate(zip(leaves, given, strict=True)):
-            lies = x.sharding if type(x) is PlacedArray and x.committed else None
+            lies = x.sharding if type(x) is PlacedArray else None
             ndim = typeof(x).ndim
             if sharding is not None:
                 try:

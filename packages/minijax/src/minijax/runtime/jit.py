@@ -11,22 +11,25 @@ from types import MethodType
 from typing import Any
 from weakref import WeakSet
 
+from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
-from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.array import Array
 from minijax.runtime.compilation import (
     Compilation,
     CompileOptions,
     DonatingExecutor,
     Shardings,
 )
-from minijax.runtime.conversion import require_the_device, tree_to_arrays
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
+from minijax.runtime.partitioning import NOWHERE, Places, shardings_of
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -35,6 +38,7 @@ from minijax.settings.debugging import disable_jit_option, logging_time
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax.settings.tracers import adopted
 from minijax.shardings.mesh import mesh_in_context
+from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import bind, tree_map, typeof
@@ -66,6 +70,7 @@ class JittedFunction:
         traced: Cache,
         inline: bool,
         shardings: GivenShardings | None = None,
+        place: DefaultPlacement | None = None,
     ):
         functools.update_wrapper(self, fun, updated=())
         self._fun = fun
@@ -77,6 +82,7 @@ class JittedFunction:
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
         self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
         self._given_shardings = shardings
+        self._place = place
         self._inside = fun if inline else None  # what is called inside a transformation
         _jitted.add(self)
 
@@ -138,7 +144,15 @@ class JittedFunction:
         """The result, in a tuple, if a debugging switch changes how the call is made."""
         if self.is_users and disable_jit_option.value:
             return (self._fun(*args, **kwargs),)
-        return call_by_hook(self, args, kwargs)
+        result = call_by_hook(self, args, kwargs)
+        if result is None and default_placement() is not None and is_evaluating():
+            return (self._call_flat(args, kwargs),)
+        return result
+
+    def _call_flat(self, args: Any, kwargs: Any) -> Any:
+        """The result of a call that no fast path knows."""
+        execute, buffers = self._prepare_trees(args, kwargs)
+        return execute(buffers)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Raise a more informative error than the one that a call raised, if there is one."""
@@ -150,7 +164,7 @@ class JittedFunction:
         of each argument that is an array, and exact type and value of each that is static, after
         its name if it has one.
         """
-        if self._given_shardings is not None:
+        if self._given_shardings is not None or self._place is not None:
             return self._prepare_trees(args, kwargs)
         key: list[Any] = []
         leaves: list[Any] = []
@@ -193,9 +207,9 @@ class JittedFunction:
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
-            shardings = self._shardings_of(leaves, args, kwargs)
-            execute = self._executor_of(signature, shardings, args, kwargs)
-            if shardings:
+            where = self._places_of(leaves, args, kwargs)
+            execute = self._executor_of(signature, where, args, kwargs)
+            if where.is_given:
                 return execute, leaves
             buffers = [
                 x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
@@ -203,13 +217,11 @@ class JittedFunction:
             ]
             return execute, buffers
 
-    def _executor_of(
-        self, signature: Signature, shardings: Shardings, args: Any, kwargs: Any
-    ) -> Executor:
-        """The executor for a signature and the shardings of the arguments."""
-        key: Any = (signature, shardings) if shardings else signature
+    def _executor_of(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> Executor:
+        """The executor for a signature and the places of the arguments."""
+        key: Any = (signature, where) if where.is_given else signature
         if self._given_shardings is not None:
-            key = signature, shardings, mesh_in_context.get()  # which specs may mean
+            key = signature, where, mesh_in_context.get()  # which specs may mean
         execute = self._executors.get(key)
         if execute is not None:
             return execute
@@ -218,11 +230,17 @@ class JittedFunction:
                 execute = self._executors.get(key)
                 if execute is None:
                     traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-                    compilation = self._compilation(traced, args, kwargs, shardings)
+                    compilation = self._compilation(traced, args, kwargs, where)
                     execute = self._executors[key] = self._executor(compilation, args, kwargs)
                 return execute
         finally:
             self._first_calls.pop(key, None)
+
+    def _places_of(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Places:
+        """The shardings of the leaves, and where the program runs if they do not say."""
+        if self._place is not None:  # wherever they lie
+            return Places((None,) * len(leaves), self._place)
+        return Places(self._shardings_of(leaves, args, kwargs), default_placement())
 
     def _shardings_of(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Shardings:
         """The shardings of the leaves, None for one that may lie anywhere; or an empty tuple."""
@@ -231,17 +249,15 @@ class JittedFunction:
             args, kwargs = self._static.drop(static, args, kwargs)
             names = functools.partial(self._names, args, kwargs)
             return self._given_shardings.of_arguments(self._name, leaves, args, names)
-        if any(type(x) is PlacedArray for x in leaves):
-            return tuple([x.sharding if type(x) is PlacedArray else None for x in leaves])
-        return ()
+        return shardings_of(leaves)
 
     def _compilation(
-        self, traced: Traced, args: Any, kwargs: Any, shardings: Shardings = ()
+        self, traced: Traced, args: Any, kwargs: Any, where: Places = NOWHERE
     ) -> Compilation:
         if self._given_shardings is None:
-            return Compilation(traced, self._options, shardings)
+            return Compilation(traced, self._options, where)
         out_shardings = self._given_shardings.of_results(traced.out_tree)
-        return Compilation(traced, self._options, shardings, out_shardings)
+        return Compilation(traced, self._options, where, out_shardings)
 
     def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
         """The leaves of the arguments, and the signature of the call: structure, types, statics."""
@@ -395,17 +411,17 @@ class DonatingFunction(JittedFunction):
                 return result[0]
             if not evaluating:  # a part of a larger program has no memory of its own
                 return super().__call__(*args, **kwargs)
-            with library_evaluation():
-                execute, leaves, in_avals = self._prepare_donation(args, kwargs)
-                return execute(leaves, in_avals)
+            return self._call_flat(args, kwargs)
         except Exception as error:
             hide_frames(error)
             raise
 
-    def _prepare_donation(self, args: Any, kwargs: Any) -> Any:
-        leaves, signature = self._signature_of(args, kwargs)
-        shardings = self._shardings_of(leaves, args, kwargs)
-        return self._executor_of(signature, shardings, args, kwargs), leaves, signature[1]
+    def _call_flat(self, args: Any, kwargs: Any) -> Any:
+        with library_evaluation():
+            leaves, signature = self._signature_of(args, kwargs)
+            where = self._places_of(leaves, args, kwargs)
+            execute: Any = self._executor_of(signature, where, args, kwargs)
+            return execute(leaves, signature[1])
 
     def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Any:
         return DonatingExecutor(compilation, self._names_of_dynamic(args, kwargs))
@@ -457,7 +473,7 @@ def jit(
             deletes Arrays passed there. Of no effect inside another jitted function.
         donate_argnames: the same, by name.
         keep_unused: whether to pass unused arguments to XLA, too.
-        device: None, or the device where `fun` runs.
+        device: None, or the device where `fun` runs, wherever its arguments lie.
         backend: None or "cpu", which is where `fun` runs.
         inline: inside another transformation, run `fun` itself, so that its operations become part
             of the surrounding program, instead of a call.
@@ -482,10 +498,15 @@ def jit(
     >>> add(total, 1.0), total.is_deleted()
     (Array([1., 1., 1.], dtype=float32), True)
     """
-    _require_the_one_device(device, backend)
+    _require_platform(backend)
     given = None
     if in_shardings is not None or out_shardings is not None:
         given = GivenShardings(in_shardings, out_shardings)
+    place = _placement_of(device)
+    if given is not None and place is not None:
+        raise ValueError(
+            "jit: device is given, and so are in_shardings or out_shardings, which say it, too"
+        )
     for name, flag in (("keep_unused", keep_unused), ("inline", inline)):
         if type(flag) is not bool:
             raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
@@ -499,13 +520,23 @@ def jit(
         donates = options.donate_argnums or options.donate_argnames
         traced = cache_of(fun, (static.argnums, static.argnames))
         function = DonatingFunction if donates else JittedFunction
-        return function(fun, static, options, traced, inline, given)
+        return function(fun, static, options, traced, inline, given, place)
 
     return jitted if fun is not_given else jitted(fun)
 
 
-def _require_the_one_device(device: Any, platform: Any) -> None:
+def _placement_of(device: Any) -> DefaultPlacement | None:
+    """The placement of a function whose device is given; None: anywhere."""
+    if device is None or (isinstance(device, str) and device == "cpu"):
+        return None
+    if not isinstance(device, xla.device_class()):
+        raise ValueError(
+            f"jit: device must be None or one of minijax.devices(), found {shown(device)} of type "
+            f"{type(device).__name__}"
+        )
+    return DefaultPlacement(SingleDeviceSharding(device), committed=True)
+
+
+def _require_platform(platform: Any) -> None:
     if platform is not None and not (isinstance(platform, str) and platform == "cpu"):
         raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")
-    if not isinstance(device, str) or device != "cpu":
-        require_the_device("jit", device)

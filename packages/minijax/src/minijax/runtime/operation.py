@@ -9,13 +9,18 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray, place
 from minijax.runtime.compilation import CompileOptions
+from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.executor import Executor
 from minijax.runtime.jit import JittedFunction
+from minijax.runtime.partitioning import Places
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import Sharding
+from minijax.shardings.trees import chosen_sharding
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
@@ -50,6 +55,49 @@ class Operation(JittedFunction):
                 return lambda buffers: self._fun(*args, **kwargs), []
         with library_evaluation(types_in_function()):
             return super()._prepare_trees(args, kwargs)
+
+
+class Creation(Operation):
+    """An operation whose result lies where its argument `device` or `sharding` says, or
+    `out_sharding`.
+
+    Outside of transformations, the program is compiled for these devices, so that each makes its
+    own part. Inside, the function itself has to see to it. If the first argument is an array or a
+    type whose shape the result has, it says by default.
+    """
+
+    def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        if isinstance(kwargs.get("out_sharding"), PartitionSpec):  # of the mesh in context
+            return self._prepare_trees(args, kwargs)
+        return super()._prepare(args, kwargs)
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        rest = dict(kwargs)
+        device, given, out = (
+            rest.pop(name, None) for name in ("device", "sharding", "out_sharding")
+        )
+        if given is not None and not isinstance(given, Sharding):
+            require_fit(name_of(self._fun), "sharding", given, Sharding)
+        sharding = chosen_sharding(name_of(self._fun), given or device, out)
+        if sharding is None and self.takes_types:
+            sharding = self._sharding_of_first(args, kwargs)
+        if sharding is None:
+            return super()._prepare_trees(args, kwargs)
+        if self.takes_types and args and as_type(args[0]):
+            return lambda buffers: place(self._fun(*args, **rest), sharding), []
+        with library_evaluation(types_in_function()):
+            leaves, signature = self._signature_of(args, rest)
+            where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
+            return self._executor_of(signature, where, args, rest), leaves
+
+    def _sharding_of_first(self, args: Any, kwargs: Any) -> Sharding | None:
+        """The sharding of the first argument, unless the result has another shape."""
+        given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
+        first = next(iter(given.values()), None)
+        if given.get("shape") is None and (type(first) is PlacedArray or as_type(first)):
+            found = getattr(first, "sharding", None)
+            return found if isinstance(found, Sharding) else None
+        return None
 
 
 class _ListsAsTuples(StaticArguments):
@@ -103,19 +151,26 @@ class _ListsAsTuples(StaticArguments):
 def operation(fun: Function) -> Function: ...
 @overload
 def operation(
-    *, static: str | tuple[str, ...], types: bool = False
+    *, static: str | tuple[str, ...], types: bool = False, creates: bool = False
 ) -> Callable[[Function], Function]: ...
-def operation(fun: Any = None, *, static: str | tuple[str, ...] = (), types: bool = False) -> Any:
+def operation(
+    fun: Any = None,
+    *,
+    static: str | tuple[str, ...] = (),
+    types: bool = False,
+    creates: bool = False,
+) -> Any:
     """Decorator: turn a function of arrays into an operation.
 
     Arguments:
         fun: the function.
         static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
         types: whether the first argument, an array, may be a type instead.
+        creates: whether arguments say where the result lies, as those of a `Creation` do.
     """
     if fun is None:
-        return functools.partial(operation, static=static, types=types)
-    return Operation(fun, static, types)
+        return functools.partial(operation, static=static, types=types, creates=creates)
+    return (Creation if creates else Operation)(fun, static, types)
 
 
 # --8<-- [end:operation]

@@ -8,13 +8,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.array import Array, PlacedArray, put
+from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
+from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -22,7 +23,12 @@ from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.array import call
-from minijax_stage3.executable import compile_jaxpr, device_type, jaxpr_of_primitive
+from minijax_stage3.executable import (
+    compile_jaxpr,
+    compile_primitive,
+    device_type,
+    jaxpr_of_primitive,
+)
 from minijax_stage3.lowering import (
     FunctionBuilder,
     ModuleBuilder,
@@ -32,21 +38,59 @@ from minijax_stage3.lowering import (
     symbol,
 )
 
+# The sharding of each argument or result, or None where it is not fixed; empty if none is.
+Shardings = tuple[Sharding | None, ...]
+
+
+class Places(NamedTuple):
+    """The shardings of the arguments of a program, and its devices if these do not say.
+
+    Attributes:
+        shardings: the sharding of each argument.
+        default: where the program runs otherwise; None: on the first device.
+    """
+
+    shardings: Shardings = ()
+    default: DefaultPlacement | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """False if all arguments are plain Arrays and numbers, and the program runs with these."""
+        return bool(self.shardings) or self.default is not None
+
+
+NOWHERE = Places()
+
+
+def shardings_of(args: Sequence[Any]) -> Shardings:
+    """The sharding of each argument that the user put somewhere; empty if all are plain Arrays."""
+    types = [*map(type, args)]
+    if PlacedArray in types:
+        return tuple([x.sharding if type(x) is PlacedArray else None for x in args])
+    return (None,) * len(args) if UncommittedArray in types else ()
+
+
+def places_of(args: Sequence[Any]) -> Places:
+    """The places of the arguments of an operation."""
+    return Places(shardings_of(args), default_placement())
+
 
 class PartitionedProgram:
     """A jaxpr compiled for the devices on which some of its arguments lie.
 
     Arguments:
-        name: the name of the function, for messages.
+        name: the name of its module.
         jaxpr: the program.
         in_shardings: the sharding of each argument; None leaves the choice to XLA.
         out_shardings: the sharding of each result; None leaves the choice to XLA.
         argument_names: the names of the arguments, for messages.
         attributes: further MLIR attributes of arguments, by number.
         options: XLA flags.
+        default: where it runs if no sharding says so.
 
     Raises:
-        ValueError: the shardings differ in their devices, or in the order of these.
+        ValueError: the shardings differ in their devices, or in the order of these; one of a result
+            does not divide it evenly.
     """
 
     def __init__(
@@ -58,10 +102,23 @@ class PartitionedProgram:
         argument_names: Sequence[str],
         attributes: Mapping[int, str],
         options: Mapping[str, Any],
+        default: DefaultPlacement | None = None,
     ):
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
-        self.devices = devices_of(name, in_shardings, out_shardings, argument_names, jaxpr)
-        shardings = [*in_shardings, *out_shardings, *shardings_within(jaxpr)]
+        for number, (sharding, aval) in enumerate(zip(out_shardings, self.out_avals, strict=True)):
+            if sharding is not None:
+                try:
+                    sharding.shard_shape(aval.shape)
+                except ValueError as error:
+                    what = f"`{name.removeprefix('jit_')}`: result {number}, of type {aval}"
+                    raise ValueError(f"{what}: {error}") from None
+        within = shardings_within(jaxpr)
+        roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
+        self.devices = devices_of(name.removeprefix("jit_"), roles, default)
+        self.committed = bool(roles)
+        shardings = [*in_shardings, *out_shardings, *within]
+        if default is not None:
+            shardings.append(default.sharding)
         meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
         self.meshes = [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
         self.given = in_shardings, out_shardings
@@ -86,20 +143,21 @@ class PartitionedProgram:
         divisions = executable.result_divisions(len(self.out_avals))
         self.out_shardings = self._completed(out_shardings, divisions, self.out_avals)
         where = placements(self.out_shardings, self.out_avals)
-        executable.set_results(list(map(device_type, self.out_avals)), where, committed=True)
+        executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
+        self.array_type = PlacedArray if self.committed else UncommittedArray
         return self
 
     def __call__(self, arguments: Sequence[Any]) -> list[PlacedArray]:
         """The results for arguments of the program's types."""
         buffers = [
             x.placed
-            if type(x) is PlacedArray and xla.placement_of(x.placed) is where
+            if isinstance(x, PlacedArray) and xla.placement_of(x.placed) is where
             else put(x, aval, sharding).placed
             for x, aval, sharding, where in zip(
                 arguments, self.in_avals, self.in_shardings, self.in_placements, strict=True
             )
         ]
-        return list(map(PlacedArray, self.executable.execute(buffers), self.out_avals))
+        return list(map(self.array_type, self.executable.execute(buffers), self.out_avals))
 
     def _everywhere(self) -> Sharding:
         """The sharding of arrays of which each device holds the whole."""
@@ -117,7 +175,7 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
     ) -> str:
         if len(self.devices) == 1:
-            return lower_to_module(jaxpr, f"jit_{name}", attributes)
+            return lower_to_module(jaxpr, name, attributes)
         module = ModuleBuilder()
         module.attributes = (
             f"attributes {{mhlo.num_partitions = {len(self.devices)} : i32, "
@@ -134,7 +192,7 @@ class PartitionedProgram:
             )
             if isinstance(sharding, NamedSharding)
         }
-        return lower_to_module(jaxpr, f"jit_{name}", told, returned, module)
+        return lower_to_module(jaxpr, name, told, returned, module)
 
     def _completed(
         self,
@@ -164,25 +222,40 @@ def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> l
     return [each.placement(aval.ndim) for each, aval in zip(shardings, avals, strict=True)]
 
 
-def devices_of(
-    name: str,
+Role = tuple[str, Sharding]  # what fixes the devices of a program, in words
+
+
+def roles_of(
     in_shardings: Sequence[Sharding | None],
     out_shardings: Sequence[Sharding | None],
+    within: Sequence[Sharding],
     argument_names: Sequence[str],
     jaxpr: Jaxpr,
-) -> tuple[Device, ...]:
-    """The devices of all shardings of a program.
-
-    Raises:
-        ValueError: they differ.
-    """
+    default: DefaultPlacement | None,
+) -> list[Role]:
+    """All that fixes the devices of a program."""
     roles = [
         (f"argument {argument_names[number]} of type {jaxpr.in_avals[number]}", sharding)
         for number, sharding in enumerate(in_shardings)
         if sharding is not None
     ]
     roles += [("a result, by out_shardings", each) for each in out_shardings if each is not None]
-    roles += [("with_sharding_constraint", each) for each in shardings_within(jaxpr)]
+    roles += [("a sharding or mesh within", each) for each in within]
+    if default is not None and default.committed:
+        roles.append(("the mesh in context", default.sharding))
+    return roles
+
+
+def devices_of(
+    name: str, roles: Sequence[Role], default: DefaultPlacement | None
+) -> tuple[Device, ...]:
+    """The devices of a program.
+
+    Raises:
+        ValueError: they differ.
+    """
+    if not roles:
+        return default.sharding.device_tuple if default else (xla.default_device(),)
     first, chosen = roles[0]
     for other, sharding in roles[1:]:
         if sharding.device_tuple != chosen.device_tuple:
@@ -319,52 +392,59 @@ def _plain_mesh(devices: tuple[Device, ...]) -> Mesh:
     return Mesh(np.array(devices, dtype=object), ("devices",))
 
 
-def sharding_if_placed(x: Any) -> Sharding | None:
-    """The sharding of an argument that was put somewhere on purpose, else None."""
-    return x.sharding if isinstance(x, Array) and type(x) is PlacedArray else None
-
-
 def evaluate_partitioned(
     primitive: Primitive,
     args: Sequence[Any],
     in_avals: tuple[ShapedArray, ...],
     params: dict[str, Any],
+    where: Places,
 ) -> list[Any]:
-    """Evaluate a primitive with operands that are not all on the default device."""
-    shardings = tuple(map(sharding_if_placed, args))
-    return _programs_for(shardings)(primitive, in_avals, params)(args)  # type: ignore[no-any-return]
+    """Evaluate a primitive where its operands lie."""
+    if not is_elsewhere(where):
+        return list(call(compile_primitive(primitive, in_avals, params), args, Array))
+    return _programs_for(where)(primitive, in_avals, params)(args)  # type: ignore[no-any-return]
 
 
-def evaluate_jit_partitioned(args: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> list[Any]:
-    """Evaluate a call of a jitted function with operands that are not all on the default device."""
-    shardings = tuple(map(sharding_if_placed, args))
-    programs = _programs_of.setdefault(jaxpr, {})
-    if shardings not in programs:
-        names = [f"operand {number}" for number in range(len(args))]
-        outs = [None] * len(jaxpr.outvars)
-        program = PartitionedProgram(name, jaxpr, shardings, outs, names, {}, {})
-        programs[shardings] = None if program.calls_functions else program.compile()
-    compiled = programs[shardings]
-    if compiled is None:
-        return list(call(compile_jaxpr(jaxpr, f"jit_{name}"), args, Array))
-    return list(compiled(args))
+def is_elsewhere(where: Places) -> bool:
+    """Return True if an argument or a default has a program run elsewhere than on one device."""
+    return where.default is not None or any(where.shardings)
+
+
+def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
+    """The results of a program, compiled once, where its operands lie."""
+    where = places_of(args)
+    if is_elsewhere(where):
+        programs = _programs_of.setdefault(jaxpr, {})
+        if where not in programs:
+            programs[where] = program_at(jaxpr, name, where)
+        if (program := programs[where]) is not None:
+            return list(program(args))
+    return list(call(compile_jaxpr(jaxpr, name), args, Array))
+
+
+def program_at(jaxpr: Jaxpr, name: str, where: Places) -> PartitionedProgram | None:
+    """The program for operands that lie there; None if it runs on the default device."""
+    names = [f"operand {number}" for number in range(len(jaxpr.invars))]
+    in_shardings = where.shardings or (None,) * len(jaxpr.invars)
+    outs = [None] * len(jaxpr.outvars)
+    program = PartitionedProgram(name, jaxpr, in_shardings, outs, names, {}, {}, where.default)
+    return None if program.calls_functions else program.compile()
 
 
 _programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram | None]]" = WeakKeyDictionary()
 
 
 @cache
-def _programs_for(shardings: tuple[Sharding | None, ...]) -> Any:
-    """The function that compiles a primitive for these shardings, once per type of operands."""
+def _programs_for(where: Places) -> Any:
+    """The function that compiles a primitive for these places, once per type of operands."""
 
     @once_for_types
     def program(
         primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
     ) -> PartitionedProgram:
-        jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
-        names = [f"operand {number}" for number in range(len(in_avals))]
-        outs = [None] * len(jaxpr.outvars)
-        return PartitionedProgram(primitive.name, jaxpr, shardings, outs, names, {}, {}).compile()
+        found = program_at(jaxpr_of_primitive(primitive, in_avals, params), primitive.name, where)
+        assert found is not None  # only primitives of higher order call functions
+        return found
 
     return program
 

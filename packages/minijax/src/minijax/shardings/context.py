@@ -2,12 +2,15 @@
 
 import numpy as np
 
-from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
+from minijax.settings.config import Switch
+from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context, mesh_of_programs
 from minijax_stage2.shown import shown
 
 
 class set_mesh:
     """Set the mesh in context, for good or for the block of a `with`.
+
+    Programs run on its devices. A `PartitionSpec` is one of this mesh.
 
     Arguments:
         mesh: the mesh.
@@ -25,14 +28,18 @@ class set_mesh:
             raise TypeError(
                 f"set_mesh: expected a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
             )
-        self._previous = mesh_in_context.get()
+        self._previous = mesh_in_context.get(), mesh_of_programs.get()
         mesh_in_context.set(mesh)
+        mesh_of_programs.set(mesh)
+        Switch.used = True
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        mesh_in_context.set(self._previous)
+        mesh, of_programs = self._previous
+        mesh_in_context.set(mesh)
+        mesh_of_programs.set(of_programs)
 
 
 def get_mesh() -> Mesh:

@@ -16,6 +16,8 @@ Device = Any
 
 # The mesh in context: that of every PartitionSpec that is given without one.
 mesh_in_context: "ContextVar[Mesh | None]" = ContextVar("mesh", default=None)
+# The mesh on whose devices programs run, by `set_mesh`.
+mesh_of_programs: "ContextVar[Mesh | None]" = ContextVar("mesh_of_programs", default=None)
 
 
 class AxisType(Enum):

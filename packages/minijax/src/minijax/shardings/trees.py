@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax import xla
-from minijax.shardings.mesh import mesh_in_context
+from minijax.shardings.mesh import AxisType, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from minijax_stage2 import tree_leaves
@@ -57,3 +57,62 @@ def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
         f"{caller}: {role} must be a device, a Sharding, a PartitionSpec or None, found "
         f"{shown(entry)} of type {type(entry).__name__}"
     )
+
+
+def chosen_sharding(caller: str, device: Any, out_sharding: Any) -> Sharding | None:
+    """The sharding that `device` or `out_sharding` says, or None.
+
+    Raises:
+        TypeError: one is of another type.
+        ValueError: both are given; or `out_sharding` divides an array by axes of a mesh that are
+            not of type `Explicit`.
+    """
+    if out_sharding is None:
+        return None if device is None else as_sharding(caller, "device", device)
+    if device is not None:
+        raise ValueError(
+            f"{caller}: device and out_sharding are both given; one of them says where the result "
+            "lies"
+        )
+    return explicit_sharding(caller, out_sharding)
+
+
+def explicit_sharding(caller: str, out_sharding: Any) -> NamedSharding | None:
+    """The sharding that is given as `out_sharding`.
+
+    Raises:
+        TypeError: it is not a `NamedSharding` or a `PartitionSpec`.
+        ValueError: it divides an array by axes of a mesh that are not of type `Explicit`.
+    """
+    if out_sharding is None:
+        return None
+    if not isinstance(out_sharding, NamedSharding | PartitionSpec):
+        raise TypeError(
+            f"{caller}: out_sharding must be a NamedSharding or a PartitionSpec, found "
+            f"{shown(out_sharding)} of type {type(out_sharding).__name__}"
+        )
+    sharding = as_sharding(caller, "out_sharding", out_sharding)
+    assert isinstance(sharding, NamedSharding)
+    types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
+    for name in [name for names in sharding.spec.names() for name in names]:
+        if types[name] is not AxisType.Explicit:
+            raise ValueError(
+                f"{caller}: out_sharding divides the result by the mesh axis {name!r}, which is of "
+                f"type {types[name]}: the compiler decides about such axes. Use "
+                "lax.with_sharding_constraint, or a mesh with axes of type Explicit."
+            )
+    return sharding
+
+
+def require_no_sharding(caller: str, out_sharding: Any) -> None:
+    """Raise an error if the sharding of a result is asked for, which a function cannot give.
+
+    Raises:
+        NotImplementedError: `out_sharding` is one that JAX accepts.
+        TypeError, ValueError: it is another.
+    """
+    if explicit_sharding(caller, out_sharding) is not None:
+        raise NotImplementedError(
+            f"{caller}: out_sharding must be None; lax.with_sharding_constraint says how the "
+            "result is divided"
+        )

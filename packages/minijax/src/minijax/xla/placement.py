@@ -116,10 +116,6 @@ def placement_of(buffer: Buffer) -> Placement:
     return buffer._sharding
 
 
-def is_committed(buffer: Buffer) -> bool:
-    return bool(buffer._committed)
-
-
 class Division(NamedTuple):
     """A division that XLA chose: the parts along each axis, and the devices in their order."""
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from minijax.lax.control_flow.function_contents import Contents
-from minijax.primitives.loops import compile_once, stage_body
-from minijax.pytrees.fast_flatten import fast_flatten
-from minijax.runtime.array import Array, PlacedArray
+from minijax.primitives.loops import LoweredProgram, stage_body
+from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
+from minijax.runtime.array import Array
 from minijax.runtime.executor import Executor, executor
-from minijax.runtime.jit import jit
+from minijax.runtime.partitioning import Places, places_of
 from minijax.settings.config import Switch, config
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, Tracer, typeof
@@ -118,7 +118,8 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 )
                 leaves, tree = fast_flatten(operands)
                 avals = tuple([x.aval if type(x) is Array else typeof(x) for x in leaves])
-                key = function, tree, avals, number_types(), len(args), *contents.key
+                where = places_of(leaves)
+                key = function, tree, avals, number_types(), len(args), where, *contents.key
                 execute = kept_programs.find(key)
             except Exception:  # contents are unknown, or the function says better what is wrong
                 execute = key = None
@@ -130,16 +131,14 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 given = [x if i in positions else next(rest) for i, x in enumerate(args)]
                 return function(*given, **kwargs | named)
 
-            if any(type(x) is PlacedArray for x in leaves):
-                return jit(of_operands)(*operands)
             if execute is None:
                 flat = FlatFunction(of_operands, tree_structure(operands))
-                execute, is_reusable = _trace(flat, avals, function.__name__, contents)
+                execute, is_reusable = _trace(flat, avals, where, function.__name__, contents)
                 if execute is None:
                     return function(*args, **kwargs)
                 if is_reusable:
                     kept_programs.keep(key, contents.referents, execute)
-            return execute(list(map(to_buffer, leaves, avals)))
+            return execute(leaves if where.is_given else list(map(to_buffer, leaves, avals)))
 
         return call  # type: ignore[return-value]
 
@@ -147,18 +146,27 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
 
 
 def _trace(
-    f: FlatFunction, avals: tuple[ShapedArray, ...], name: str, contents: Contents
+    f: FlatFunction,
+    avals: tuple[ShapedArray, ...],
+    where: Places,
+    name: str,
+    contents: Contents,
 ) -> tuple[Executor | None, bool]:
-    """Return the executor of a call, None if it has tracers; and whether to cache it."""
+    """Return the executor of a call, None if it has tracers; and whether to cache it.
+
+    It takes the operands themselves if `where` says where they lie, otherwise their buffers.
+    """
     closed = stage_body(f, avals, name, None)
     consts = closed.consts
     if any(isinstance(x, Tracer) for x in consts):
         return None, False
     is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
     jaxpr = consts_as_invars(closed.jaxpr)
-    text = lower_to_module(jaxpr, name)
-    compiled = compile_once(text, tuple(jaxpr.in_avals), tuple(jaxpr.out_avals))
-    return executor(compiled, consts, f.out_tree), is_reusable
+    program = LoweredProgram(lower_to_module(jaxpr, name), jaxpr, name)
+    if not where.is_given:
+        return executor(program.compile(), consts, f.out_tree), is_reusable
+    unflatten = fast_unflatten(f.out_tree)
+    return (lambda leaves: unflatten(program.evaluate([*consts, *leaves]))), is_reusable
 
 
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:

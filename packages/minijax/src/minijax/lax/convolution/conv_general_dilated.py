@@ -69,7 +69,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The convolution of an input with a kernel.
 

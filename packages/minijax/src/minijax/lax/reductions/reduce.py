@@ -23,8 +23,8 @@ from minijax.primitives.calls import keys_of_program
 from minijax.primitives.declare import reduction
 from minijax.primitives.declare_program import Rule, declare_program
 from minijax.primitives.regions import operation_of, reduce_text, stage_computation
-from minijax.runtime.array import Array
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -39,11 +39,9 @@ from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Var, abstract_eval_rules, eval_jaxpr
-from minijax_stage3.array import call
-from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import JaxprEqn
 from minijax_stage3.jit_rules import cached_by_jaxpr
-from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 reduce_p = Primitive("reduce", higher_order=True)
 
@@ -278,16 +276,15 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     """
 
     @cached_by_jaxpr
-    def compiled(jaxpr: Jaxpr, in_avals: tuple[ShapedArray, ...], params: Any) -> CompiledJaxpr:
+    def program_of(jaxpr: Jaxpr, in_avals: tuple[ShapedArray, ...], params: Any) -> Jaxpr:
         named = {"jaxpr": jaxpr, **dict(params)}
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in abstract_eval_rules[primitive](*in_avals, **named)]
-        program = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, named)], outvars)
-        return CompiledJaxpr(program, lower_to_module(program, primitive.name))
+        return Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, named)], outvars)
 
     def evaluate(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-        in_avals = tuple(map(typeof, operands))
-        return list(call(compiled(jaxpr, in_avals, tuple(params.items())), operands, Array))
+        program = program_of(jaxpr, tuple(map(typeof, operands)), tuple(params.items()))
+        return evaluate_jaxpr(program, primitive.name, operands)
 
     return evaluate
 

@@ -8,10 +8,12 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.key_arrays import random_wrap
+from minijax.lax.sharding import placed
 from minijax.primitives.declare import declare
 from minijax.runtime.conversion import type_of
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
+from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import as_weak_as
@@ -26,9 +28,17 @@ from minijax_stage2.shown import shown
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
-@operation(static=("shape", "dtype"))
-def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "sharding"), creates=True)
+def full(
+    shape: int | Sequence[int],
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    sharding: Sharding | None = None,
+) -> Any:
     """An array filled with the number `fill_value`, of its dtype unless another is given.
+
+    `sharding` says where it lies; by default on the default device.
 
     >>> lax.full((2, 2), 7.0)
     Array([[7., 7.],
@@ -47,16 +57,21 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
             if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
                 raise TypeError(f"full: fill_value is complex, and {dtype} is not")
             fill_value = convert_element_type(fill_value, dtype)
-    return broadcast_to("full", fill_value, shape)
+    return placed("full", broadcast_to("full", fill_value, shape), sharding)
 
 
-@operation(static=("dtype", "shape"), types=True)
+@operation(static=("dtype", "shape", "sharding"), types=True, creates=True)
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: int | Sequence[int] | None = None
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: int | Sequence[int] | None = None,
+    sharding: Sharding | None = None,
 ) -> Any:
     """An array of the shape and type of `x`, weak as that is, unless others are given.
 
-    `x` may be a `ShapeDtypeStruct`.
+    `x` may be a `ShapeDtypeStruct`. `sharding` says where the result lies; by default where `x`
+    does, if it has the shape of `x`.
 
     >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
     Array([7, 7], dtype=int8)
@@ -64,8 +79,10 @@ def full_like(
     aval = type_of(x)
     shape = aval.shape if shape is None else shape
     if dtype is None:
-        return as_weak_as(aval, full(shape, fill_value, aval.dtype))
-    return full(shape, fill_value, dtype)
+        out = as_weak_as(aval, full(shape, fill_value, aval.dtype))
+    else:
+        out = full(shape, fill_value, dtype)
+    return placed("full_like", out, sharding)
 
 
 def _key_of(value: Any) -> Any:
@@ -161,16 +178,16 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-@operation(static=("shape", "dtype", "out_sharding"))
-def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
-    """An array of zeros, for use when only shape and dtype matter. `out_sharding` must be None.
+@operation(static=("shape", "dtype", "out_sharding"), creates=True)
+def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array of zeros, for use when only shape and dtype matter.
+
+    `out_sharding` says where it lies, by axes of type `Explicit`.
 
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("empty: out_sharding must be None: the result is on one device")
-    return full(sizes_of("empty", shape), 0, dtype)
+    return placed("empty", full(sizes_of("empty", shape), 0, dtype), None, out_sharding)
 
 
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
