@@ -177,9 +177,11 @@ class TestTypesOfResults:
         assert struct == ShapeDtypeStruct([2, 3], "float32")
         assert struct == ShapeDtypeStruct((2, 3), "float32", sharding=None)
         assert struct.sharding is None
-        assert (
-            ShapeDtypeStruct((2, 3), "float32", sharding="here").update(shape=()).sharding == "here"
-        )
+        here = minijax.sharding.SingleDeviceSharding(minijax.devices()[0])
+        assert ShapeDtypeStruct((2,), "float32", sharding=here).update(shape=()).sharding == here
+        assert struct != struct.update(sharding=here)
+        with pytest.raises(ValueError, match="sharding must be a Sharding"):
+            struct.update(sharding="here")
         assert hash(struct) == hash(ShapeDtypeStruct([2, 3], "float32"))
         assert struct != ShapeDtypeStruct((2, 3), "float64")
         assert struct != ShapeDtypeStruct((2, 3), "float32", weak_type=True)

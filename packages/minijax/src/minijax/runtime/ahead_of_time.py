@@ -6,13 +6,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minijax import xla
+from minijax.runtime.array import PlacedArray
 from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.staging import struct_of
+from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr
@@ -76,8 +79,12 @@ class _Stage:
 
     @property
     def out_info(self) -> Any:
-        """The result, with a `ShapeDtypeStruct` in place of each array."""
-        return self.out_tree.unflatten(map(struct_of, self.out_avals))
+        """The result, with a `ShapeDtypeStruct` in place of each array.
+
+        It has a sharding if `out_shardings` says so.
+        """
+        shardings = self._compilation.out_shardings or [None] * len(self.out_avals)
+        return self.out_tree.unflatten(map(struct_of, self.out_avals, shardings))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -123,7 +130,8 @@ class Lowered(_Stage):
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         super().__init__(compilation, in_tree, names)
-        self._text = compilation.text()
+        program = compilation.partitioned(lambda: names)
+        self._text = compilation.text() if program is None else program.text
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The StableHLO module.
@@ -155,7 +163,9 @@ class Lowered(_Stage):
         if compiler_options:
             given = {**dict(compilation.options.compiler_options), **compiler_options}
             options = compilation.options._replace(compiler_options=checked_options(given))
-            compilation = Compilation(compilation.traced, options)
+            compilation = Compilation(
+                compilation.traced, options, compilation.where, compilation.out_shardings
+            )
         return Compiled(compilation, self.in_tree, self._names)
 
     def cost_analysis(self) -> dict[str, float]:
@@ -164,6 +174,10 @@ class Lowered(_Stage):
 
 
 _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$', re.MULTILINE)
+
+
+def _first_device() -> Sharding:
+    return SingleDeviceSharding(xla.default_device())
 
 
 class Compiled(_Stage):
@@ -178,7 +192,8 @@ class Compiled(_Stage):
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         super().__init__(compilation, in_tree, names)
-        self.compiled = compilation.compiled()
+        self._program = compilation.partitioned(lambda: names)
+        self.compiled = self._program.compile() if self._program else compilation.compiled()
         if compilation.donated:
             self._donating = DonatingExecutor(compilation, names)
         else:
@@ -209,9 +224,48 @@ class Compiled(_Stage):
                 f"`{self.fun_name}` was compiled for {', '.join(map(str, expected))}, "
                 f"called with {', '.join(map(str, found))}"
             )
+        self._require_shardings(leaves)
         if self._compilation.donated:
             return self._donating(leaves, expected)
+        if self._program is not None or self._compilation.where.is_given:
+            return self.execute(leaves)
         return self.execute(list(map(to_buffer, leaves, expected)))
+
+    @property
+    def input_shardings(self) -> Any:
+        """The pair of positional and keyword arguments, with a sharding in place of each array.
+
+        That of an argument that the program does not use is None.
+        """
+        return self.in_tree.unflatten(self._input_shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result, with a sharding in place of each array."""
+        if self._program is not None:
+            return self.out_tree.unflatten(self._program.out_shardings)
+        return self.out_tree.unflatten([_first_device()] * len(self.out_avals))
+
+    @cached_property
+    def _input_shardings(self) -> list[Sharding | None]:
+        kept, found = self._compilation.kept, [None] * len(self._leaf_avals)
+        shardings: Sequence[Sharding] = [_first_device()] * len(kept)
+        if self._program is not None:
+            shardings = self._program.in_shardings[-len(kept) :] if kept else []
+        for position, sharding in zip(kept, shardings, strict=True):
+            found[position] = sharding  # type: ignore[call-overload]
+        return found
+
+    def _require_shardings(self, leaves: Sequence[Any]) -> None:
+        for number, (x, expected) in enumerate(zip(leaves, self._input_shardings, strict=True)):
+            if expected is None or type(x) is not PlacedArray:
+                continue
+            if not x.sharding.is_equivalent_to(expected, x.aval.ndim):
+                raise ValueError(
+                    f"`{self.fun_name}` was compiled for argument {self._names[number]} as "
+                    f"{expected} has it, and it lies as {x.sharding} says. Bring it there by "
+                    "device_put."
+                )
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""

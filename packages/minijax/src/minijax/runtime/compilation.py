@@ -106,6 +106,7 @@ class Compilation:
         self.options = options
         self.where = where
         self.out_shardings = out_shardings
+        self._program: Any = ()  # that for other devices, or None, once it is known
         self.name = traced.name
         self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
         if not options.keep_unused:
@@ -124,11 +125,11 @@ class Compilation:
         return [self.traced.const_on_device(number) for number in self._const_numbers]
 
     def text(self) -> str:
-        """The StableHLO module, whose first arguments are the constants."""
+        """The StableHLO module for the default device, whose first arguments are the constants."""
         return lower_to_module(self.jaxpr, f"jit_{self.name}", self._argument_attributes())
 
     def compiled(self) -> CompiledJaxpr:
-        """The compiled program, shared by all callers with the same program and options."""
+        """The program for the default device, shared by all with the same program and options."""
         options = self.options.compiler_options
         if not self.donated and not options:
             return compile_jaxpr(self.jaxpr, f"jit_{self.name}")
@@ -154,15 +155,24 @@ class Compilation:
         With shardings, it takes the arguments themselves.
         """
         consts = self.consts()
-        if self._is_placed(consts):
-            program = self._partitioned(consts, argument_names())
-            if not program.calls_functions:
-                return self._on_devices(program.compile(), consts)
+        program = self.partitioned(argument_names)
+        if program is not None:
+            return self._on_devices(program.compile(), consts)
         execute = self._on_default_device(consts)
         if not self.where.is_given:
             return execute
         in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
         return lambda arguments: execute(list(map(to_buffer, arguments, in_avals)))
+
+    def partitioned(self, argument_names: Callable[[], Sequence[str]]) -> PartitionedProgram | None:
+        """The program for other devices than the default one; None if it runs there."""
+        if self._program == ():
+            consts = self.consts()
+            self._program = (None,)
+            if self._is_placed(consts):
+                program = self._partitioned(consts, argument_names())
+                self._program = (None if program.calls_functions else program,)
+        return self._program[0]
 
     def _on_default_device(self, consts: Sequence[Any]) -> Executor:
         execute = executor(self.compiled(), consts, self.traced.out_tree)

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.runtime.array import PlacedArray
-from minijax.runtime.partitioning import Shardings
+from minijax.runtime.conversion import type_of
+from minijax.runtime.partitioning import Shardings, declared_shardings
 from minijax.shardings.trees import require_shardings, shardings_for
-from minijax_stage2 import typeof
 from minijax_stage2.tree import PyTreeDef
 
 
@@ -38,12 +37,13 @@ class GivenShardings:
         given = shardings_for("jit", "in_shardings", self.in_shardings, args)
         given += [None] * (len(leaves) - len(given))  # arguments by keyword
         found = []
-        for number, (x, sharding) in enumerate(zip(leaves, given, strict=True)):
-            lies = x.sharding if type(x) is PlacedArray else None
-            ndim = typeof(x).ndim
+        lying = declared_shardings(leaves) or (None,) * len(leaves)
+        for number, (x, sharding, lies) in enumerate(zip(leaves, given, lying, strict=True)):
+            aval = type_of(x)
+            ndim = aval.ndim
             if sharding is not None:
                 try:
-                    sharding.shard_shape(typeof(x).shape)
+                    sharding.shard_shape(aval.shape)
                 except ValueError as error:
                     what = f"argument {names()[number]}"
                     raise ValueError(f"jit of `{name}`: {what}: {error}") from None

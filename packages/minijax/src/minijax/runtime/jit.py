@@ -20,7 +20,6 @@ from minijax.runtime.compilation import (
     Compilation,
     CompileOptions,
     DonatingExecutor,
-    Shardings,
 )
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
@@ -29,7 +28,7 @@ from minijax.runtime.executor import Executor
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
-from minijax.runtime.partitioning import NOWHERE, Places, shardings_of
+from minijax.runtime.partitioning import Places, declared_shardings, shardings_of
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -207,7 +206,7 @@ class JittedFunction:
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
-            where = self._places_of(leaves, args, kwargs)
+            where = self._places_of_call(leaves, args, kwargs)
             execute = self._executor_of(signature, where, args, kwargs)
             if where.is_given:
                 return execute, leaves
@@ -230,30 +229,36 @@ class JittedFunction:
                 execute = self._executors.get(key)
                 if execute is None:
                     traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-                    compilation = self._compilation(traced, args, kwargs, where)
+                    compilation = self._compilation(traced, where)
                     execute = self._executors[key] = self._executor(compilation, args, kwargs)
                 return execute
         finally:
             self._first_calls.pop(key, None)
 
-    def _places_of(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Places:
-        """The shardings of the leaves, and where the program runs if they do not say."""
+    def _places_of(
+        self, leaves: Sequence[Any], args: Any, kwargs: Any, types: bool = False
+    ) -> Places:
+        """The shardings of the leaves, and where the program runs if they do not say.
+
+        The arguments, without static ones, are for messages; with `types` they may be types.
+        """
         if self._place is not None:  # wherever they lie
             return Places((None,) * len(leaves), self._place)
-        return Places(self._shardings_of(leaves, args, kwargs), default_placement())
+        if self._given_shardings is not None:
+            names = functools.partial(self._names, args, kwargs)
+            shardings = self._given_shardings.of_arguments(self._name, leaves, args, names)
+        else:
+            shardings = declared_shardings(leaves) if types else shardings_of(leaves)
+        return Places(shardings, default_placement())
 
-    def _shardings_of(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Shardings:
-        """The shardings of the leaves, None for one that may lie anywhere; or an empty tuple."""
+    def _places_of_call(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Places:
+        """`_places_of` all arguments of a call."""
         if self._given_shardings is not None:
             static, args, kwargs = self._static.split(args, kwargs)
             args, kwargs = self._static.drop(static, args, kwargs)
-            names = functools.partial(self._names, args, kwargs)
-            return self._given_shardings.of_arguments(self._name, leaves, args, names)
-        return shardings_of(leaves)
+        return self._places_of(leaves, args, kwargs)
 
-    def _compilation(
-        self, traced: Traced, args: Any, kwargs: Any, where: Places = NOWHERE
-    ) -> Compilation:
+    def _compilation(self, traced: Traced, where: Places) -> Compilation:
         if self._given_shardings is None:
             return Compilation(traced, self._options, where)
         out_shardings = self._given_shardings.of_results(traced.out_tree)
@@ -318,8 +323,11 @@ class JittedFunction:
         types of the results, and can be lowered.
         """
         traced, in_tree = self._trace_types(args, kwargs)
-        _, args, kwargs = self._static.split(args, kwargs)
-        compilation = self._compilation(traced, args, kwargs)
+        static, args, kwargs = self._static.split(args, kwargs)
+        leaves, _ = fast_flatten((args, kwargs))
+        args, kwargs = self._static.drop(static, args, kwargs)
+        where = self._places_of(leaves, args, kwargs, types=True)
+        compilation = self._compilation(traced, where)
         return stages.Traced(compilation, in_tree, self._names(args, kwargs))
 
     @hiding_frames
@@ -419,7 +427,7 @@ class DonatingFunction(JittedFunction):
     def _call_flat(self, args: Any, kwargs: Any) -> Any:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
-            where = self._places_of(leaves, args, kwargs)
+            where = self._places_of_call(leaves, args, kwargs)
             execute: Any = self._executor_of(signature, where, args, kwargs)
             return execute(leaves, signature[1])
 

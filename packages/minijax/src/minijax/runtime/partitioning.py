@@ -70,6 +70,17 @@ def shardings_of(args: Sequence[Any]) -> Shardings:
     return (None,) * len(args) if UncommittedArray in types else ()
 
 
+def declared_shardings(types: Sequence[Any]) -> Shardings:
+    """As `shardings_of`, for arguments that may be types, which have shardings, too."""
+    found = []
+    for x in types:
+        sharding = None if isinstance(x, Array) else getattr(x, "sharding", None)
+        if type(x) is PlacedArray:
+            sharding = x.sharding
+        found.append(sharding if isinstance(sharding, Sharding) else None)
+    return tuple(found) if any(found) else ()
+
+
 def places_of(args: Sequence[Any]) -> Places:
     """The places of the arguments of an operation."""
     return Places(shardings_of(args), default_placement())
@@ -131,7 +142,9 @@ class PartitionedProgram:
         return xla.CALL_TARGET in self.text
 
     def compile(self) -> "PartitionedProgram":
-        """Compile the program, and return it."""
+        """Compile the program, once, and return it."""
+        if hasattr(self, "executable"):
+            return self
         in_shardings, out_shardings = self.given
         xla.register_lapack(self.text)
         executable = self.executable = xla.compile_partitioned(
@@ -158,6 +171,10 @@ class PartitionedProgram:
             )
         ]
         return list(map(self.array_type, self.executable.execute(buffers), self.out_avals))
+
+    def as_text(self) -> str:
+        """The program as optimized by XLA, in HLO."""
+        return self.executable.hlo_text()
 
     def _everywhere(self) -> Sharding:
         """The sharding of arrays of which each device holds the whole."""

@@ -1,15 +1,20 @@
 """Staging under JAX's names: programs and result types, without computing anything."""
 
 from collections.abc import Callable, Iterable
+from types import MethodType
 from typing import Any
 
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.static_arguments import StaticArguments
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import Sharding
+from minijax.shardings.trees import as_sharding
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
+from minijax_stage2.shown import shown
 from minijax_stage3 import ClosedJaxpr
 
 
@@ -20,11 +25,13 @@ class ShapeDtypeStruct:
         shape: the sizes of the axes.
         dtype: the dtype of the elements.
         weak_type: whether it is the type of a Python number, which promotes to other dtypes.
-        sharding: the placement of the array, for information only; there is one device.
+        sharding: a `Sharding`, or a `PartitionSpec` of the mesh in context: how the array is
+            divided among devices. A function lowered for this type is compiled for it.
 
     Raises:
-        TypeError: `shape` is not a shape.
-        ValueError: `dtype` is None.
+        TypeError: `shape` is not a shape; a spec is given without a mesh.
+        ValueError: `dtype` is None; `sharding` is of another type, or divides more axes than there
+            are.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -38,8 +45,8 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be given, found None")
         self.shape = tuple(shape)
-        self.sharding = sharding
         check_shape("ShapeDtypeStruct", self.shape)
+        self.sharding = _checked_sharding(sharding, self.ndim)
         self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)
         self.weak_type = weak_type
 
@@ -65,20 +72,41 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is ShapeDtypeStruct and self.to_aval() is other.to_aval()
+        return (
+            type(other) is ShapeDtypeStruct
+            and self.to_aval() is other.to_aval()
+            and self.sharding == other.sharding
+        )
 
     def __hash__(self) -> int:
-        return hash(self.to_aval())
+        return hash((self.to_aval(), self.sharding))
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+        lies = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{lies}{weak})"
 
 
-def struct_of(x: Any) -> ShapeDtypeStruct:
+def _checked_sharding(given: Any, ndim: int) -> Sharding | None:
+    if isinstance(given, PartitionSpec):
+        try:
+            given = as_sharding("ShapeDtypeStruct", "sharding", given)
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+    if given is None or isinstance(given, Sharding):
+        if given is not None:
+            given.parts(ndim)
+        return given
+    raise ValueError(
+        f"ShapeDtypeStruct: sharding must be a Sharding, a PartitionSpec or None, found "
+        f"{shown(given)} of type {type(given).__name__}"
+    )
+
+
+def struct_of(x: Any, sharding: Sharding | None = None) -> ShapeDtypeStruct:
     """The type of a value; a type is returned as it is."""
     aval = x if isinstance(x, ShapedArray) else typeof(x)
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 def make_jaxpr(
@@ -141,6 +169,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     require_function("eval_shape", fun)
+    its_own = getattr(fun, "eval_shape", None)  # a jitted function's, which knows out_shardings
+    if isinstance(its_own, MethodType):
+        return its_own(*args, **kwargs)
     return _stage(fun, args, kwargs)[1]
 
 
