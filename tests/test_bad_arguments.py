@@ -12,9 +12,10 @@ import warnings
 import jax
 import numpy as np
 import pytest
+from libraries import assert_alike
 
 import minijax
-from minijax import lax, random
+from minijax import core, lax, random
 from minijax import numpy as jnp
 from minijax.errors.argument_errors import contains_itself, fits
 from minijax.example_libraries import stax
@@ -91,6 +92,14 @@ TABLE = [
     (lambda: jnp.ones(3).round(1.5), TypeError, "round: decimals must be an int"),
     (lambda: jnp.ones(3).repeat(2, total_repeat_length=-1), ValueError, "total_repeat_length must not be negative"),
     (lambda: lax.dot(ones3, ones3, precision=True), ValueError, "precision must be None, a lax.Precision"),
+    # Of functions that extend the library.
+    (lambda: core.vmap_flat(None, [ones3], [0], 3, "f"), TypeError, "vmap_flat: f must be a function"),
+    (lambda: core.jvp_flat(jnp.sin, None, [ones3], "f"), TypeError, "jvp_flat: primals must be a sequence"),
+    (lambda: core.trace_to_jaxpr("f", [], "f", None), TypeError, "trace_to_jaxpr: f must be a function"),
+    (lambda: core.types_by(None), TypeError, "types_by: function must be a function"),
+    (lambda: core.ShapedArray({}, "float32"), TypeError, "ShapedArray: shape must be a tuple, found {}"),
+    (lambda: core.ShapedArray((), "abc"), TypeError, "ShapedArray: dtype must be a dtype or the name of one"),
+    (lambda: core.FlatFunction(jnp.sin, None), TypeError, "FlatFunction: in_tree must be a PyTreeDef, found None"),
     # Accepted once, by one function after the other.
     (lambda: jnp.take(ones3, 7, mode="fill", fill_value=1j), TypeError, "gather: fill_value is complex, 1j, and float32 is not"),
     (lambda: jnp.nonzero(ones3, fill_value="abc"), TypeError, "nonzero: fill_value: expected an array or a number"),
@@ -175,6 +184,53 @@ def test_imaginary_parts_are_dropped_with_a_warning():
             program = lib.jit(functools.partial(function, lib.numpy))
             with pytest.warns(np.exceptions.ComplexWarning):
                 assert program(x) == 1.0
+
+
+z = np.array([1 + 2j, 3], np.complex64)
+LOSSES = {
+    "einsum": lambda n: n.einsum("i->i", z, preferred_element_type="float32"),
+    "insert": lambda n: n.insert(n.zeros(3), 1, z),
+    "nan_to_num": lambda n: n.nan_to_num(n.zeros(2), nan=z[0]),
+    "pad": lambda n: n.pad(n.zeros(3), 1, constant_values=z[0]),
+    "piecewise": lambda n: n.piecewise(n.zeros(2), [np.array([True, False])], [z[0], 2.0]),
+    "setdiff1d": lambda n: n.setdiff1d(n.zeros(3), n.ones(3), size=2, fill_value=z[0]),
+    "get": lambda n: n.zeros(3).at[7].get(mode="fill", fill_value=z[0]),
+    "take": lambda n: n.take(n.zeros(3), 7, mode="fill", fill_value=z[0]),
+}
+UPDATES = {
+    "put": lambda n, v: n.put(n.zeros(3, int), np.array([0, 1]), v, inplace=False),
+    "put_along_axis": lambda n, v: n.put_along_axis(
+        n.zeros(3, int), np.array([0, 1]), v, 0, inplace=False
+    ),
+    "place": lambda n, v: n.place(n.zeros(2, int), np.array([True, True]), v, inplace=False),
+    "fill_diagonal": lambda n, v: n.fill_diagonal(n.zeros((2, 2), int), v, inplace=False),
+    "set": lambda n, v: n.zeros(3, int).at[:2].set(v),
+    "add": lambda n, v: n.zeros(3, int).at[:2].add(v),
+    "add.at": lambda n, v: n.add.at(n.zeros(3, int), np.array([0, 1]), v, inplace=False),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_takes_complex_numbers_for_real_ones_warns(name):
+    found = []
+    for lib in (minijax, jax):
+        with pytest.warns(np.exceptions.ComplexWarning):
+            found.append(LOSSES[name](lib.numpy))
+    assert_alike(*found)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_by_what_the_array_does_not_hold_warn(name):
+    for values, expected in ((z, {FutureWarning, np.exceptions.ComplexWarning}),
+                             (z.real + 0.5, {FutureWarning})):  # fmt: skip
+        found = []
+        for lib in (minijax, jax):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found.append(UPDATES[name](lib.numpy, values))
+            assert {each.category for each in caught} == expected
+            assert lib is jax or {each.filename for each in caught} == {__file__}
+        assert_alike(*found)
 
 
 def test_an_int_that_needs_64_bits_is_told_of_them():

@@ -23,6 +23,21 @@ def ravel_pytree(lib, tree):
 
 # Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
 FOUND = {
+    "sums of floats that an int takes": lambda n, lib: n.einsum(
+        "i->", n.array([1.5, 2.5]), preferred_element_type="int32"
+    ),
+    "whether a sum of numbers is zero": lambda n, lib: n.einsum(
+        "i->", n.array([1, -1]), preferred_element_type=bool
+    ),
+    "setxor1d is promoted with what fills it up": lambda n, lib: n.setxor1d(
+        n.arange(3), n.array([1, 7]), size=6, fill_value=1.5
+    ),
+    "intersect1d is promoted with what fills it up": lambda n, lib: n.intersect1d(
+        n.arange(3), n.array([1, 7]), size=6, fill_value=np.complex64(1j)
+    ),
+    "setxor1d of nothing filled up": lambda n, lib: n.setxor1d(
+        n.zeros(0, "int8"), n.zeros(0, "int8"), size=2, fill_value=1.5
+    ),
     "three floats of which two are narrow met in float32": lambda n, lib: n.sum(
         lib.scipy.stats.norm.ppf(
             n.array([0.5], "float64"), n.array(1.0, "float16"), n.array(2.0, "bfloat16")

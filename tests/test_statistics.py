@@ -151,7 +151,7 @@ FAMILIES = {
         lambda n, lib: n.histogram(x, ends, weights=x),
         lambda n, lib: n.histogram(x, 3, weights=b),
         lambda n, lib: n.histogram(i, 2, weights=np.ones((2, 3), np.float16)),
-        lambda n, lib: n.histogram(x, 3, weights=x + 3, density=True),
+        lambda n, lib: n.histogram(x, 4, weights=x + 3, density=True),
         lambda n, lib: n.histogram(np.ones(3), 2),
         lambda n, lib: n.histogram(b, 2),
         lambda n, lib: n.histogram(2.0, 2),
@@ -167,13 +167,13 @@ FAMILIES = {
     ],
     "histograms of points": [
         lambda n, lib: n.histogram2d(points[:, 0], points[:, 1]),
-        lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], bins=3),
+        lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], bins=4),
         lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], bins=(2, ends)),
         lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], bins=ends),
         lambda n, lib: n.histogram2d(
             points[:, 0], points[:, 1], 2, [(-1, 1), (-2, 2)], weights=points[:, 2]
         ),
-        lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], 3, density=True),
+        lambda n, lib: n.histogram2d(points[:, 0], points[:, 1], 4, density=True),
         lambda n, lib: n.histogram2d(i[0], i[1], 2),
         lambda n, lib: n.histogramdd(points, 2),
         lambda n, lib: n.histogramdd(points, (2, 3, ends), density=True),

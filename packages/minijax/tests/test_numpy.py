@@ -1,6 +1,8 @@
 """`minijax.numpy` against numpy: values, shapes and dtypes, eager and under transformations."""
 
 import array
+import math
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -289,6 +291,23 @@ def test_linspace(args, options):
         found, step = jnp.linspace(*args, **options, retstep=True)
         is_same(found, expected)
         np.testing.assert_allclose(step, np.linspace(*args, **options, retstep=True)[1])
+
+
+@pytest.mark.parametrize("count", [5, 8, 11, 50, 101])
+@pytest.mark.parametrize(("start", "stop"), [(-3, 7), (-12, -7), (-12, 2), (0, 10)])
+def test_linspace_is_exact_where_its_numbers_are(start, stop, count):
+    """-1.9999998 in the place of -2 counts in another bin, and is another integer below."""
+    expected = [start + Fraction(stop - start, count - 1) * i for i in range(count)]
+    found = jnp.linspace(start, stop, count)
+    for x, exact in zip(found.tolist(), expected, strict=True):
+        assert x == exact or exact.denominator > 1
+    floors = jnp.linspace(start, stop, count, dtype=int)
+    assert floors.tolist() == [math.floor(exact) for exact in expected]
+
+
+def test_linspace_of_large_numbers_is_finite():
+    x = jnp.linspace(jnp.float32(-3e38), jnp.float32(3e38), 1001)
+    np.testing.assert_allclose(x, np.linspace(-3e38, 3e38, 1001), atol=1e32)
 
 
 def test_linspace_is_differentiable():

@@ -42,6 +42,9 @@ class FlatFunction:
         in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
             the pair of that tuple and the dict of its keyword arguments.
 
+    Raises:
+        TypeError: `fun` is not a function, or `in_tree` not a structure.
+
     >>> leaves, tree = tree_flatten(({"x": 1.0, "y": 2.0},))
     >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
     >>> total(*leaves), total.out_tree
@@ -49,6 +52,9 @@ class FlatFunction:
     """
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
+        require_function("FlatFunction", fun)
+        if not isinstance(in_tree, PyTreeDef):
+            raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
         self.fun = fun
         self.in_tree = in_tree
         self.has_kwargs = has_kwargs

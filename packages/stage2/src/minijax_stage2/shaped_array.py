@@ -44,6 +44,9 @@ class ShapedArray:
 
     There is only one object per type, so types compare by identity.
 
+    Raises:
+        TypeError: `shape` is not a tuple, or `dtype` not a dtype of numbers.
+
     >>> aval = ShapedArray((2, 3), "float32")
     >>> aval, aval is typeof(np.ones((2, 3), np.float32))
     (ShapedArray(f32[2,3]), True)
@@ -57,9 +60,12 @@ class ShapedArray:
 
     def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
         if not isinstance(dtype, np.dtype):
-            dtype = np.dtype(dtype)
+            dtype = parse_dtype("ShapedArray", dtype)
         key = shape, dtype, weak_type
-        aval = _interned.get(key)
+        try:
+            aval = _interned.get(key)
+        except TypeError:  # which a dict raises for keys that have no hash
+            raise TypeError(f"ShapedArray: shape must be a tuple, found {shown(shape)}") from None
         if aval is None:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type

@@ -15,7 +15,7 @@ import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
-from minijax.numpy.dtypes import dtype
+from minijax.numpy.dtypes import dtype, promote_types
 from minijax.numpy.products import meet, weak_like
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
@@ -260,7 +260,9 @@ def _einsum(
     if preferred_element_type is not None and (
         len(met) == 1 or typeof(met[0]).dtype == np.bool_
     ):  # where sums are not taken by a product, or those of booleans ask whether any holds
-        met = [stage2.astype(x, dtype(preferred_element_type)) for x in met]
+        met = [
+            stage2.astype(x, promote_types(typeof(x).dtype, preferred_element_type)) for x in met
+        ]
     terms = list(zip(met, summation[0], strict=True))
     terms = [_without_ones(x, labels, terms) for x, labels in terms]
     output = summation[1]
@@ -279,7 +281,7 @@ def _einsum(
     out, labels = _summed(*terms[0], set(output))
     out = stage2.transpose(out, [labels.index(c) for c in output])
     if preferred_element_type is not None:
-        return stage2.astype(out, dtype(preferred_element_type))
+        return lax.convert_element_type(out, dtype(preferred_element_type))
     return weak_like(out, *operands)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy import reductions
+from minijax.numpy.casting import cast_into
 from minijax.numpy.joining import concatenate
 from minijax.numpy.quantiles import median
 from minijax.numpy.shapes import broadcast_to, ndim, shape
@@ -133,10 +134,10 @@ def _pad_with_values(
         values = [(value, value)] * ndim(x)
     given = [value for pair in values for value in pair]
     if mode == "constant" and all(value is given[0] for value in given[1:]):
-        fill = cast(given[0] if given else 0, dtype)
+        fill = cast_into("pad", given[0] if given else 0, dtype)
         return lax.pad(x, fill, [(*width, 0) for width in widths])
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
-        before, after = (cast(pair[i], dtype) for i in range(2))
+        before, after = (cast_into("pad", pair[i], dtype) for i in range(2))
         if mode == "constant":
             for i, value in enumerate((before, after)):
                 config = [(0, 0, 0)] * ndim(x)

@@ -115,11 +115,18 @@ def linspace(
     gaps = num - 1 if endpoint else num
     distance = lax.div(lax.sub(stop, start), gaps) if gaps > 0 else inexact.type(np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
-    parts = lax.div(index, max(gaps, 1))
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
-    parts = lax.convert_element_type(parts, finfo(typeof(start).dtype).dtype)
-    out = lax.add(lax.mul(start, lax.sub(1, parts)), lax.mul(stop, parts))
+    # Weights are multiples of a power of 2, hence exact, and so are products of few digits: only
+    # the sum is rounded, and the quotient. Weights of at most 1 cannot overflow. (By a constant
+    # XLA would multiply, by its inverse.)
+    unit = 2.0 ** -max(gaps - 1, 0).bit_length()
+    of_stop, of_start = (
+        lax.convert_element_type(lax.mul(x, unit), finfo(typeof(start).dtype).dtype)
+        for x in (index, lax.sub(max(gaps, 1), index))
+    )
+    out = lax.add(lax.mul(start, of_start), lax.mul(stop, of_stop))
+    out = lax.div(out, lax.add(of_start, of_stop))
     if endpoint and num > 0:  # the last number exactly; where it is alone, the first
         last = stop if num > 1 else start
         out = concatenate([out, expand_dims(last, 0)])

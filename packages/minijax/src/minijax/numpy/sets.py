@@ -16,6 +16,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
+from minijax.numpy.casting import cast_into
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import take
@@ -25,7 +26,7 @@ from minijax.numpy.sorting import searchsorted, sort
 from minijax.runtime.array import Array, from_numpy
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_one_dtype, result_type
+from minijax.settings.promotion import promote, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
 from minijax_stage2.promotion import cast, is_inexact
@@ -145,7 +146,7 @@ def _unique(
         values = lax.full_like(rows, 0, shape=(size, *rest))
     if fill_value is not None:
         wide = lax.broadcast_in_dim(is_there, typeof(values).shape, (0,))
-        values = where(wide, values, cast(fill_value, typeof(values)))
+        values = where(wide, values, cast_into("unique", fill_value, typeof(values)))
     inverse = None
     if wants_inverse:
         number = lax.sub(lax.cumsum(lax.convert_element_type(is_new, dtype)), 1)
@@ -378,7 +379,8 @@ def setdiff1d(
         require_fit("setdiff1d", "assume_unique", assume_unique, bool)
     fill_value = 0 if fill_value is None else fill_value
     fill = typeof_named("setdiff1d: fill_value", fill_value)
-    if fill.shape or (fill.dtype.kind == "c" and typeof(ar1).dtype.kind != "c"):
+    is_number = isinstance(fill_value, complex) and not isinstance(fill_value, np.generic)
+    if fill.shape or (is_number and typeof(ar1).dtype.kind != "c"):
         raise TypeError(f"setdiff1d: fill_value must be a number of the arrays, found {fill}")
     count, out = _setdiff1d(ar1, ar2, fill_value, bool(assume_unique), most)
     return cut_to(known_count("setdiff1d", count), out) if size is None else out
@@ -397,7 +399,7 @@ def _setdiff1d(
         x = take_along(x, order, 0)
     lacks = isin(x, ar2, invert=True)
     places, count = places_of(lax.bitwise_and(lacks, is_new), size)
-    return count, _at_places(x, places, fill_value)
+    return count, _at_places(x, places, cast_into("setdiff1d", fill_value, typeof(x)))
 
 
 @evaluated_by_library
@@ -415,7 +417,8 @@ def setxor1d(
         ar1, ar2: the arrays.
         assume_unique: whether neither array has duplicates.
         size: as in `setdiff1d`.
-        fill_value: the number that pads to `size`; by default the smallest element.
+        fill_value: the number that pads to `size`, promoted with the elements; by default the
+            smallest of these.
 
     Raises:
         ConcretizationTypeError: values are traced, and `size` is not given.
@@ -460,7 +463,8 @@ def intersect1d(
         return_indices: whether to return the index of the first occurrence of each in both arrays,
             padded with the size of the array.
         size: as in `setdiff1d`.
-        fill_value: the number that pads to `size`; by default the smallest element.
+        fill_value: the number that pads to `size`, promoted with the elements; by default the
+            smallest of these.
 
     Returns:
         The elements, or a tuple of them and their indices in both arrays.
@@ -502,6 +506,7 @@ def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, An
         and for all but the last, whether the next one is equal.
     """
     both = _in_a_row(ar1, ar2)
+    both = lax.convert_element_type(both, typeof(both).dtype)  # not weak
     dtype = default_int()
     count = typeof(both).size
     places = lax.iota(dtype, count)
@@ -525,15 +530,17 @@ def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, An
 
 
 def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
-    """The elements at indices, and `fill_value` beyond the end; the first of them if it is None."""
+    """The elements at indices, and `fill_value` beyond the end; the first of them if it is None.
+
+    The dtype is that of the elements and of `fill_value`.
+    """
+    fill = cast(0, typeof(x)) if fill_value is None else fill_value
+    x, fill = promote(x, fill)
     count = typeof(x).size
     if not count:
-        number = 0 if fill_value is None else fill_value
-        return lax.full(typeof(places).shape, cast(number, typeof(x)), typeof(x).dtype)
+        return lax.full_like(x, fill, shape=typeof(places).shape)
     is_there = lax.lt(places, count)
-    values = take_along(x, where(is_there, places, 0), 0)
-    fill = cast(0 if fill_value is None else fill_value, typeof(x))
-    values = where(is_there, values, fill)
+    values = where(is_there, take_along(x, where(is_there, places, 0), 0), fill)
     if fill_value is None and typeof(places).size:
         values = where(is_there, values, lax.slice_in_dim(values, 0, 1))
     return values

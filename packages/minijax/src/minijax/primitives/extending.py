@@ -19,6 +19,7 @@ from minijax.primitives.declare_program import (
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
+from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import (
@@ -55,12 +56,23 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal, transpose_rules
 from minijax_stage4.partial_eval import partial_eval_rules
 
-eval_jaxpr = evaluated_by_library(stage3.eval_jaxpr)
+jvp_flat, vmap_flat = hiding_frames(jvp_flat), hiding_frames(vmap_flat)
+move_batch_dim, trace_to_jaxpr = hiding_frames(move_batch_dim), hiding_frames(trace_to_jaxpr)
+inner_jaxprs, signature = hiding_frames(inner_jaxprs), hiding_frames(signature)
+mlir_type, typeof = hiding_frames(mlir_type), hiding_frames(typeof)
+leading_batch, lower_by = checking_arguments(leading_batch), checking_arguments(lower_by)
+types_by, vmap_elementwise = checking_arguments(types_by), checking_arguments(vmap_elementwise)
 bind = hiding_frames(stage2.bind)
 binary, declare = hiding_frames(declaring.binary), hiding_frames(declaring.declare)
 reduction, unary = hiding_frames(declaring.reduction), hiding_frames(declaring.unary)
 defjvp, deflinear = hiding_frames(stage2.defjvp), hiding_frames(stage2.deflinear)
 defzero, deftranspose = hiding_frames(stage2.defzero), hiding_frames(stage4.deftranspose)
+
+
+@evaluated_by_library
+@functools.wraps(stage3.eval_jaxpr)
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    return [to_array(out) for out in stage3.eval_jaxpr(jaxpr, consts, *args)]
 
 
 @hiding_frames

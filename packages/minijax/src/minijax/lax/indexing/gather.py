@@ -29,6 +29,7 @@ from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
+from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage2 import ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
@@ -109,7 +110,9 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "V" or kind == "V":
         return given
     if kind == "c" and dtype.kind not in "bc":
-        raise TypeError(f"gather: fill_value is complex, {given}, and {dtype} is not")
+        if isinstance(given, complex) and not isinstance(given, np.generic):
+            raise TypeError(f"gather: fill_value is complex, {given}, and {dtype} is not")
+        warn_of_lost_part("gather", given, dtype, np.exceptions.ComplexWarning)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what does not fit becomes what the machine makes of it
         return np.asarray(given).astype(dtype)[()]

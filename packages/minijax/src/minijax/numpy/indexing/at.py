@@ -4,14 +4,16 @@ Arrays are immutable. If XLA sees that the old array is not used again, it updat
 place.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 import minijax.numpy as jnp
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
+from minijax.numpy.casting import warn_if_lossy
 from minijax.numpy.indexing.getitem import get, reverse, shape_of_cut, take_window, window_of
 from minijax.numpy.indexing.parsing import (
     Pattern,
@@ -24,7 +26,6 @@ from minijax.numpy.indexing.parsing import (
     starts_as_operands,
 )
 from minijax.numpy.indexing.plan import indices_of, plan_index
-from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, typeof
@@ -100,7 +101,7 @@ class _IndexUpdateRef:
             self.array,
             self.index,
             mode=promised if mode is None else GatherScatterMode.from_any(mode),
-            fill_value=getattr(fill_value, "item", lambda: fill_value)(),
+            fill_value=np.asarray(fill_value)[()] if hasattr(fill_value, "aval") else fill_value,
             wraps=wrap_negative_indices,
             unique_indices=unique_indices,
             indices_are_sorted=indices_are_sorted,
@@ -182,7 +183,7 @@ def _update(
     scatter_mode = GatherScatterMode.from_any(mode)
     try:
         if not callable(kind):
-            _warn_if_lossy(x, values)
+            warn_if_lossy(x, values)
         shape = typeof(x).shape
         x, entries, operands = parse_index(x, index)
         with_axes = typeof(x).shape  # one more for each boolean scalar in the index
@@ -287,18 +288,6 @@ def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequen
     if not aval.shape:
         return broadcast_to(values, tuple(sizes))
     return lax.reshape(broadcast_to(values, shape), sizes)
-
-
-@evaluated_by_library
-def _warn_if_lossy(x: Any, values: Any) -> None:
-    dtype, given = typeof(x).dtype, typeof(values).dtype
-    if result_type(typeof(x), typeof(values)).dtype != dtype:
-        warnings.warn(
-            f"values of dtype {given} are put into an array of dtype {dtype}, which does "
-            f"not hold them exactly; convert them by astype({str(dtype)!r}), or the array",
-            FutureWarning,
-            stacklevel=5,
-        )
 
 
 at = property(_IndexUpdateHelper, doc="Functional updates: `x.at[index].set(values)` and others.")

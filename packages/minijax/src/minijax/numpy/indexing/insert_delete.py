@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax import promoting as lax
+from minijax.numpy.casting import cast_into
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import take
 from minijax.numpy.indexing.where import nonzero
@@ -16,7 +17,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.promotion import as_weak_as, cast
+from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import counted
 
@@ -123,7 +124,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         indices = np.flatnonzero(indices) if indices.dtype == bool else indices
         if indices.size and not np.all((-size <= indices) & (indices <= size)):
             raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
-    values = cast(values, typeof(arr))
+    values = cast_into("insert", values, typeof(arr))
     if ndim(values) > ndim(arr):
         raise ValueError(
             f"insert: values must not have more axes than arr, found {typeof(values)} and "

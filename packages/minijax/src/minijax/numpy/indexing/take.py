@@ -12,6 +12,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
 from minijax.lax.indexing.dynamic_slice import index_dtype, wrapped_index
+from minijax.numpy.casting import warn_if_lossy
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import broadcast_to, expand_dims, ndim, ravel, reshape, shape
 from minijax.runtime.conversion import require_no_out
@@ -200,6 +201,7 @@ def put_along_axis(
         arr, axis = ravel(arr), 0
     arr, indices, along = _aligned("put_along_axis", arr, indices, axis)
     others = tuple(i for i in range(ndim(arr)) if i != along)
+    warn_if_lossy(arr, values)
     out = lax.scatter(
         arr,
         expand_dims(wrapped_index(indices, shape(arr)[along]), ndim(arr)),
@@ -235,6 +237,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if not count or not typeof(v).size:
         return reshape(row, shape(a))
     where = remainder(where, size) if mode == "wrap" else wrapped_index(where, size)
+    warn_if_lossy(row, v)
     out = lax.scatter(
         row,
         expand_dims(where, 1),

@@ -10,6 +10,7 @@ from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
+from minijax.numpy.casting import cast_into, warn_if_lossy
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import (
@@ -336,7 +337,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
     out = lax.full_like(x, 0)
     for condition, value in zip(conditions, values, strict=True):
-        out = stage2.where(condition, cast(value, typeof(x)), out)
+        out = stage2.where(condition, cast_into("piecewise", value, typeof(x)), out)
     return out
 
 
@@ -356,6 +357,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
         raise ValueError(f"place: {typeof(arr)} and the mask {typeof(mask)} differ in size")
     if not typeof(vals).size:
         raise ValueError("place: there are no values to place")
+    warn_if_lossy(arr, vals)
     return _place(arr, mask, vals)
 
 

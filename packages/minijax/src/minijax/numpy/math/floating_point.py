@@ -9,6 +9,7 @@ import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
+from minijax.numpy.casting import cast_into
 from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import finfo
@@ -131,19 +132,23 @@ def nan_to_num(
     >>> jnp.nan_to_num(jnp.array([jnp.nan, jnp.inf, 1.0]), posinf=9.0)
     Array([0., 9., 1.], dtype=float32)
     """
-    dtype = typeof(x).dtype
+    aval = typeof(x).strip_weak_type()
     if _is_whole("nan_to_num", x):
         return x
-    if dtype.kind == "c":
+    if aval.dtype.kind == "c":
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
         return lax.complex(*parts)
-    limits = finfo(dtype)
+    limits = finfo(aval.dtype)
     posinf = float(limits.max) if posinf is None else posinf
     neginf = float(limits.min) if neginf is None else neginf
     for is_replaced, number in (
         (isnan(x), nan), (lax.eq(x, math.inf), posinf), (lax.eq(x, -math.inf), neginf),
     ):  # fmt: skip
-        x = where(is_replaced, stage2.astype(number, dtype), x)
+        x = where(
+            is_replaced,
+            lax.convert_element_type(cast_into("nan_to_num", number, aval), aval.dtype),
+            x,
+        )
     return x
 
 
