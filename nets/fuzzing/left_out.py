@@ -14,7 +14,7 @@ REASONS = {
     "They are about the process, its devices and its arrays, not about values.": """
         block_until_ready clear_caches default_backend device_count device_get device_put devices
         effects_barrier live_arrays local_device_count local_devices
-        make_array_from_callback make_array_from_single_device_arrays make_mesh
+        make_array_from_* make_mesh
         print_environment_info process_count process_index process_indices distributed.*
         lax.with_sharding_constraint""",
     "They print, log or stop; what a program gives does not depend on them.": """

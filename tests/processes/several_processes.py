@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass
 
 BEGIN = """
-import os, signal, sys, time
+import faulthandler, os, signal, sys, time
 import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import NamedSharding, P
 
+faulthandler.dump_traceback_later(25)  # of a process that hangs
 minijax.distributed.initialize(
     initialization_timeout=int(os.environ.get("INITIALIZATION", 20)),
     heartbeat_timeout_seconds=3,
@@ -24,11 +25,19 @@ rank, count = minijax.process_index(), minijax.process_count()
 """
 
 
+# Programs print to a file: Gloo writes to stdout, too, in the middle of lines.
+PRINT_TO_FILE = """
+import functools, os
+print = functools.partial(print, file=open(os.environ["PRINT_TO"], "w", buffering=1))
+"""
+
+
 @dataclass
 class Done:
     """A process that has ended: its exit code, what it wrote, and when it ended, in seconds."""
 
     code: int
+    printed: str
     out: str
     err: str
     seconds: float
@@ -60,21 +69,22 @@ class Processes:
         return path
 
     def start(self, source, indices=(0, 1), count=2, begin=BEGIN, port=None, **variables):
-        path, port = self.program(source, begin), port or free_port()
+        path, port = self.program(source, PRINT_TO_FILE + begin), port or free_port()
         for index in indices:
+            files = [path.with_suffix(f".{index}.{kind}") for kind in ("printed", "out", "err")]
+            files[0].touch()
             found = environment(
+                PRINT_TO=str(files[0]),
                 MINIJAX_COORDINATOR_ADDRESS=f"127.0.0.1:{port}",
                 MINIJAX_NUM_PROCESSES=str(count),
                 MINIJAX_PROCESS_ID=str(index),
                 **variables,
             )
-            process = subprocess.Popen(
-                [sys.executable, path],
-                env=found,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            with open(files[1], "w") as out, open(files[2], "w") as err:
+                process = subprocess.Popen(
+                    [sys.executable, path], env=found, stdout=out, stderr=err
+                )
+            process.written_to = files  # not pipes, which would fill up while another one is read
             self.running.append(process)
         return self.running
 
@@ -83,8 +93,9 @@ class Processes:
         begin, done = time.monotonic(), []
         for process in self.running:
             left = max(0.1, timeout - (time.monotonic() - begin))
-            out, err = process.communicate(timeout=left)
-            done.append(Done(process.returncode, out, err, time.monotonic() - begin))
+            process.wait(timeout=left)
+            texts = [path.read_text(encoding="utf-8") for path in process.written_to]
+            done.append(Done(process.returncode, *texts, time.monotonic() - begin))
         self.running = []
         return done
 
@@ -95,6 +106,5 @@ class Processes:
     def results(self, source, **options):
         """What each process printed, by `print(...)`, if all ended well."""
         done = self.run(source, **options)
-        for each in done:
-            assert each.code == 0, each.err
-        return [[line for line in each.out.splitlines() if "[Gloo]" not in line] for each in done]
+        assert [each.code for each in done] == [0] * len(done), "\n".join(each.err for each in done)
+        return [each.printed.splitlines() for each in done]

@@ -66,6 +66,7 @@ from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import (
     make_array_from_callback,
+    make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
 from minijax.runtime.named_scope import named_call, named_scope
@@ -114,12 +115,12 @@ __all__ = [
     "experimental", "explain_cache_misses", "explain_error", "export", "flatten_util", "grad",
     "hessian", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
     "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
-    "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
-    "ops", "print_environment_info", "process_count", "process_index", "process_indices",
-    "pure_callback", "random", "remat", "scipy", "set_mesh", "sharding", "stages", "test_util",
-    "threefry_partitionable", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
-    "vjp", "vmap",
+    "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
+    "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "print_environment_info",
+    "process_count", "process_index", "process_indices", "pure_callback", "random", "remat",
+    "scipy", "set_mesh", "sharding", "stages", "test_util", "threefry_partitionable", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)

@@ -20,6 +20,7 @@ from minijax import xla
 from minijax.distributed.cluster import detect
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
 from minijax.errors.argument_errors import require_fit
+from minijax.runtime.agreement import Watch, launches, require_same_history
 from minijax_stage2.shown import counted, shown
 from minijax_stage3.backend import has_client
 
@@ -191,10 +192,14 @@ class _Membership:
     def watch(self) -> None:
         """Wait for a word from another process that failed, or from `end`."""
         joined = self.joined
-        text = None
+        watch, text = Watch(joined), None
         with suppress(RuntimeError):  # the service is gone, and jaxlib says so
             while text is None:
-                text = joined.get(f"wake/{joined.index}", _A_LONG_TIME)
+                text = joined.get(f"wake/{joined.index}", _PAUSE)
+                problem = watch.conflict() if text is None else None
+                if problem is not None:
+                    self.tell(problem)
+                    _end(problem)
         if text:
             with suppress(RuntimeError):
                 joined.set(f"told/{joined.index}", "")
@@ -229,11 +234,12 @@ class _Membership:
     def end(self) -> None:
         """Wait until all processes are done, and leave them."""
         joined = self.joined
-        joined.set(f"done/{joined.index}", "")
+        joined.set(f"done/{joined.index}", launches.as_text())
         try:
             joined.wait("shutdown", joined.timeouts.shutdown)
         except RuntimeError as error:
             raise RuntimeError(self.unfinished(error)) from None
+        require_same_history(joined)
         _Membership.current = None
         atexit.unregister(self.end_at_exit)
         if sys.excepthook == self.fail:
@@ -271,7 +277,7 @@ class _Membership:
             _end(f"distributed: {error}")
 
 
-_A_LONG_TIME = 24 * 3600.0
+_PAUSE = 1.0  # seconds between looks at a launch that takes long
 _LONGEST = 2000  # characters of a message to other processes
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from minijax.errors.argument_errors import require_fit
 from minijax.primitives.declare import declare
-from minijax.runtime.array import Array, array, place
+from minijax.runtime.agreement import require_same_value
+from minijax.runtime.array import Array, array, is_readable, place, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -149,7 +150,8 @@ def device_put(
     Raises:
         TypeError: a leaf is not an array or number, or `device` is of another type.
         ValueError: `donate` and `may_alias` are both asked for; a sharding does not divide the
-            array that it is for; there is no mesh in context.
+            array that it is for; there is no mesh in context; processes that share an array give
+            different values for it.
 
     >>> device_put({"a": [True, None]})
     {'a': [Array(True, dtype=bool), None]}
@@ -195,7 +197,10 @@ def _put(
     if isinstance(leaf, Tracer):
         return leaf if sharding is None else _constrained(leaf, sharding)
     try:
-        on_device = place(array(leaf), sharding)
+        x = array(leaf)
+        if sharding is not None and not sharding.is_fully_addressable and is_readable(x):
+            require_same_value(sharding.device_tuple, f"put x{path}", read(x))
+        on_device = place(x, sharding)
     except (TypeError, OverflowError, ValueError) as error:
         raise type(error)(f"device_put: x{path}: {error}") from None
     if donate and isinstance(leaf, Array):

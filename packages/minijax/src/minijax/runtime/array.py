@@ -74,13 +74,19 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def __repr__(self) -> str:
         if hasattr(self, "_deleted"):
             return f"<Array {self.aval}, {self._deleted}>"
+        if not _is_shown(self):
+            is_key = self.aval.dtype == key_dtype
+            dtype = short_dtype(self.aval.dtype) if is_key else self.aval.dtype
+            return f"Array(shape={self.shape}, dtype={dtype})"
         if self.aval.dtype != key_dtype:
             return super().__repr__()
         words = str(_words_of_keys(self)).replace("\n", "\n ")
         return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n {words}"
 
     def __str__(self) -> str:
-        return repr(self) if self.aval.dtype == key_dtype else super().__str__()
+        if self.aval.dtype == key_dtype or not _is_shown(self):
+            return repr(self)
+        return super().__str__()
 
     def __format__(self, spec: str) -> str:
         if self.aval.dtype == key_dtype:
@@ -143,11 +149,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
     @property
     def addressable_shards(self) -> "list[Shard]":
         """The parts of the array on the devices of this process."""
-        return shards_of(self)
+        return [shard for shard in shards_of(self) if shard.is_here]
 
     @property
     def global_shards(self) -> "list[Shard]":
-        """The parts of the array on all its devices."""
+        """The parts of the array on all its devices; those of other processes have no data."""
         return shards_of(self)
 
     def addressable_data(self, index: int) -> "Array":
@@ -158,7 +164,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 f"addressable_data: {self.aval} has {counted(len(shards), 'part')}, numbered from "
                 f"0; found {index!r}"
             )
-        return self if len(shards) == 1 else shards[index].data
+        return self if self.sharding.num_devices == 1 else shards[index].data
 
     def block_until_ready(self) -> "Array":
         """Wait until the array is computed, and return it.
@@ -189,7 +195,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def __reduce__(self) -> Any:
         if self.aval.dtype == key_dtype:
-            return _keys_from_numpy, (backend.get(self.held),)
+            return _keys_from_numpy, (read(self),)
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
@@ -283,7 +289,9 @@ class PlacedArray(Array):
 
     def copy(self) -> "PlacedArray":
         """An array of the same numbers and sharding in new memory."""
-        return put(backend.get(self.placed), self.aval, self.sharding, self.committed)
+        where, on_device = xla.placement_of(self.placed), device_type(self.aval)
+        parts = [part.copy() for part in parts_here(self)]
+        return type(self)(xla.put_parts(on_device, where, parts, self.committed), self.aval)
 
     __copy__ = copy
 
@@ -296,7 +304,46 @@ class PlacedArray(Array):
     @property
     def buffer(self) -> backend.Buffer:
         """A copy on the default device, for programs that run only there."""
-        return new_buffer(backend.get(self.placed), self.aval)
+        return new_buffer(read(self), self.aval)
+
+
+def is_readable(x: Array) -> bool:
+    """Return True if this process holds all numbers of the array."""
+    return not isinstance(x, PlacedArray) or bool(xla.placement_of(x.placed).is_readable)
+
+
+def _is_shown(x: Array) -> bool:
+    """Return True if the text of the array has its numbers."""
+    return not isinstance(x, PlacedArray) or x.is_fully_addressable or x.is_fully_replicated
+
+
+def read(x: Array) -> np.ndarray[Any, Any]:
+    """The numbers of an array on any devices, as the device has them.
+
+    Raises:
+        RuntimeError: some are only in other processes.
+    """
+    if not is_readable(x):
+        sharding = x.sharding
+        raise RuntimeError(
+            f"{x.aval} is divided among {sharding.num_devices} devices, of which this process has "
+            f"{len(sharding.addressable_devices)}, so its numbers cannot be read here. "
+            "minijax.experimental.multihost_utils.process_allgather(x, tiled=True) gives them to "
+            "all processes; x.addressable_shards has the parts of this one"
+        )
+    return backend.get(x.held)
+
+
+def parts_here(x: Array) -> list[np.ndarray[Any, Any]]:
+    """The parts of an array on the devices of this process, in the order of the devices."""
+    if is_readable(x):
+        numbers = backend.get(x.held)
+        return [numbers[index] for index in x.sharding.indices_here(x.shape)]
+    if not x.sharding.addressable_devices:
+        return []
+    aval = device_type(x.aval)
+    shape = x.sharding.shard_shape(x.shape)
+    return xla.parts_here(x.held, ShapedArray(shape, aval.dtype))
 
 
 class UncommittedArray(PlacedArray):
@@ -325,6 +372,8 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     if isinstance(x, PlacedArray):
         if xla.placement_of(x.placed) is where:
             return x if type(x) is array_type else array_type(x.placed, x.aval)
+        if not is_readable(x):
+            return hooks.moves_of_placed[-1](x, sharding, array_type)
         x = backend.get(x.placed)
     elif isinstance(x, Array):
         x = backend.get(x.buffer)
@@ -350,7 +399,7 @@ class Shard:
         device: the device.
         index: the slices of the array that make the part.
         replica_id: its number among the devices that hold the same part.
-        data: the part, as an Array on that device.
+        data: the part, as an Array on that device; None if the device is another process's.
     """
 
     device: Any
@@ -359,10 +408,21 @@ class Shard:
     _whole: Array
 
     @property
-    def data(self) -> Array:
-        """The part, as an Array on its device."""
+    def is_here(self) -> bool:
+        """True if the device belongs to this process."""
+        return bool(self.device.process_index == xla.process_index())
+
+    @property
+    def data(self) -> Array | None:
+        """The part, as an Array on its device; None if that is another process's."""
         x = self._whole
-        part = backend.get(x.held)[self.index]
+        if not self.is_here:
+            return None
+        if is_readable(x):
+            part = backend.get(x.held)[self.index]
+        else:
+            devices = x.sharding.addressable_devices_indices_map(x.shape)
+            part = parts_here(x)[list(devices).index(self.device)]
         aval = ShapedArray(part.shape, x.aval.dtype, x.aval.weak_type)
         return put(part, aval, SingleDeviceSharding(self.device))
 
@@ -374,11 +434,11 @@ class Shard:
 
 
 def shards_of(x: Array) -> list[Shard]:
-    """The parts of an Array on the devices of this process."""
+    """The parts of an Array on all its devices."""
     sharding = x.sharding
     seen: dict[Any, int] = {}
     found = []
-    for device, index in sharding.addressable_devices_indices_map(x.shape).items():
+    for device, index in sharding.devices_indices_map(x.shape).items():
         key = tuple([(each.start, each.stop) for each in index])
         seen[key] = seen.get(key, -1) + 1
         found.append(Shard(device, index, seen[key], x))
@@ -399,7 +459,7 @@ def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
 
 def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
     """The words that keys are made of, the high one first."""
-    numbers = backend.get(keys.held)
+    numbers = read(keys)
     return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.runtime.array import Array
 from minijax.runtime.conversion import type_of
 from minijax.runtime.partitioning import Shardings, declared_shardings
+from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import require_shardings, shardings_for
 from minijax_stage2.tree import PyTreeDef
 
@@ -32,7 +34,8 @@ class GivenShardings:
         """The sharding of each leaf of the arguments, None where it is not fixed.
 
         Raises:
-            ValueError: an Array was put elsewhere, or is not divided evenly.
+            ValueError: an Array was put elsewhere, or is not divided evenly; numbers of this
+                process are to be divided among several.
         """
         given = shardings_for("jit", "in_shardings", self.in_shardings, args)
         given += [None] * (len(leaves) - len(given))  # arguments by keyword
@@ -53,6 +56,13 @@ class GivenShardings:
                     f"{names()[number]}, which lies as {lies} says. Bring it there by device_put, "
                     "or leave its sharding out of in_shardings."
                 )
+            if sharding is not None and _divides_what_is_local(sharding, x):
+                raise ValueError(
+                    f"jit of `{name}`: in_shardings divides argument {names()[number]} among "
+                    f"processes, and it is a {type(x).__name__}, which each process has to itself. "
+                    "make_array_from_process_local_data(sharding, x) makes an array of the parts "
+                    "of all; device_put(x, sharding) one of a value that is the same in all."
+                )
             found.append(lies or sharding)
         return tuple(found)
 
@@ -60,3 +70,10 @@ class GivenShardings:
         """The sharding of each leaf of the result, None where it is not fixed."""
         results = out_tree.unflatten(range(out_tree.num_leaves))
         return tuple(shardings_for("jit", "out_shardings", self.out_shardings, results))
+
+
+def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
+    """Return True if numbers that only this process has are to be divided among several."""
+    return not (
+        isinstance(x, Array) or sharding.is_fully_addressable or sharding.is_fully_replicated
+    )

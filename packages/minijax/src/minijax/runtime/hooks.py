@@ -12,6 +12,8 @@ from minijax_stage2 import Primitive
 # How a primitive is evaluated whose operands do not all lie on the default device: the last of
 # these, called with the primitive, operands and parameters.
 evaluations_of_placed: list[Callable[[Primitive, Sequence[Any], dict[str, Any]], list[Any]]] = []
+# How an Array that is divided among several processes gets another sharding: the last of these.
+moves_of_placed: list[Callable[[Any, Any, Any], Any]] = []
 # Called with a primitive, its operands, parameters and results, once it is evaluated.
 after_primitive: list[
     Callable[[Primitive, Sequence[Any], dict[str, Any], Sequence[Any]], None]

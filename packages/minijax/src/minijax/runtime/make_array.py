@@ -3,11 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax import xla
-from minijax.runtime.array import Array, PlacedArray, array, put
+from minijax.runtime.array import Array, PlacedArray, array, put, read
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
-from minijax_stage2 import ShapedArray, Tracer
+from minijax.shardings.trees import shardings_for
+from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
 from minijax_stage2.shown import counted, shown
 from minijax_stage3.executable import device_type
@@ -137,6 +140,118 @@ def make_array_from_single_device_arrays(
     return _of_parts(aval, sharding, parts)
 
 
+@evaluated_by_library
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """An array of which each process gives the data for its own devices.
+
+    Along an axis that processes divide among them, `local_data` has the parts of this process one
+    after the other; along others, and where its size is that of the whole array, it has everything.
+
+    Arguments:
+        sharding: the devices, and how the array is divided among them; for a pytree, a prefix of it
+            of these.
+        local_data: an array or number, or a pytree of these.
+        global_shape: the shape of the whole array; for a pytree, a pytree of the same structure. By
+            default each process has only the parts of its own devices.
+
+    Returns:
+        The array, or the pytree of arrays, committed to their devices.
+
+    Raises:
+        TypeError: an argument is of another type.
+        ValueError: the sharding does not divide the array evenly; the size of an axis is neither
+            that of the whole array nor that of the parts of this process.
+
+    >>> import numpy as np
+    >>> mesh = minijax.make_mesh((1,), ("data",))
+    >>> sharding = minijax.NamedSharding(mesh, minijax.P("data"))
+    >>> minijax.make_array_from_process_local_data(sharding, np.arange(4.0))
+    Array([0., 1., 2., 3.], dtype=float32)
+    """
+    caller = "make_array_from_process_local_data"
+    shardings = shardings_for(caller, "sharding", sharding, local_data)
+    leaves, treedef = tree_flatten(local_data)
+    same = [None] * len(leaves)
+    shapes = same if global_shape is None else treedef.flatten_up_to(global_shape)
+    made = []
+    for where, leaf, shape in zip(shardings, leaves, shapes, strict=True):
+        if where is None:
+            raise TypeError(f"{caller}: sharding must be a Sharding, found None")
+        made.append(_of_local_data(caller, where, read(array(leaf)), shape))
+    return treedef.unflatten(made)
+
+
+def _of_local_data(
+    caller: str, sharding: Sharding, data: np.ndarray[Any, Any], given: Any
+) -> Array:
+    """The array for the data of this process."""
+    ndim = data.ndim
+    here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
+    # For each axis, the numbers of the parts that are here.
+    ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
+    if given is None:
+        shape = _shape_of_all(caller, sharding, data.shape)
+    else:
+        shape = _shape_of(caller, given, sharding)
+    if len(shape) != ndim:
+        raise ValueError(
+            f"{caller}: global_shape {shape} has {len(shape)} axes, and local_data {ndim}"
+        )
+    sizes = sharding.shard_shape(shape)
+    for axis, (size, whole, part) in enumerate(zip(data.shape, shape, sizes, strict=True)):
+        if size not in (whole, part * len(ours[axis])):
+            raise ValueError(
+                f"{caller}: axis {axis} of local_data must have size {part * len(ours[axis])}, the "
+                f"{counted(len(ours[axis]), 'part')} of {part} that this process has of an array "
+                f"of shape {shape}, or {whole}, that of the array, found {size}"
+            )
+    parts = []
+    for at in here:
+        index = []
+        for axis, part in enumerate(sizes):
+            has_all = data.shape[axis] == shape[axis]
+            number = at[axis] if has_all else ours[axis].index(at[axis])
+            index.append(slice(number * part, (number + 1) * part))
+        parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
+    aval = ShapedArray(shape, typeof(data).dtype)
+    return PlacedArray(xla.put_parts(aval, sharding.placement(ndim), parts, True), aval)
+
+
+def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
+    found = [each for each in sharding.device_tuple if each.process_index == xla.process_index()]
+    if not found:
+        raise ValueError(f"{caller}: {sharding} has no device of this process")
+    return found
+
+
+def _shape_of_all(caller: str, sharding: Sharding, local_shape: Shape) -> Shape:
+    """The shape of the array of which each process has its own parts."""
+    numbers: dict[int, list[set[int]]] = {}  # by process, for each axis
+    for device, at in sharding.coordinates(len(local_shape)).items():
+        sets = numbers.setdefault(device.process_index, [set() for _ in at])
+        for parts, number in zip(sets, at, strict=True):
+            parts.add(number)
+    shape = []
+    for axis, size in enumerate(local_shape):
+        ours = numbers[xla.process_index()][axis]
+        others = [sets[axis] for sets in numbers.values()]
+        if any(len(each) != len(ours) or each & ours not in (ours, set()) for each in others):
+            raise ValueError(
+                f"{caller}: processes share some parts of axis {axis}, and not others, so "
+                f"global_shape must be given, and local_data have all of this axis; {sharding}"
+            )
+        if size % len(ours):
+            raise ValueError(
+                f"{caller}: axis {axis} of local_data is divided among "
+                f"{counted(len(ours), 'part')} of this process, and its size {size} is not a "
+                f"multiple of {len(ours)}"
+            )
+        shape.append(size // len(ours) * sharding.parts(len(local_shape))[axis])
+    return tuple(shape)
+
+
 def _shape_of(caller: str, shape: Any, sharding: Any) -> Shape:
     """`shape` as a tuple, if the sharding can divide it."""
     if not isinstance(sharding, Sharding):
@@ -188,4 +303,8 @@ def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> 
     return PlacedArray(xla.join_parts(device_type(aval), where, held), aval)
 
 
-__all__ = ["make_array_from_callback", "make_array_from_single_device_arrays"]
+__all__ = [
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+]

@@ -7,20 +7,22 @@ to divide it; the partitioner then chooses the shardings of the results.
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from minijax import xla
+from minijax.runtime import hooks
+from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage3 import ClosedJaxpr, Jaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.array import call
 from minijax_stage3.executable import (
@@ -115,6 +117,7 @@ class PartitionedProgram:
         options: Mapping[str, Any],
         default: DefaultPlacement | None = None,
     ):
+        self.name = name
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         for number, (sharding, aval) in enumerate(zip(out_shardings, self.out_avals, strict=True)):
             if sharding is not None:
@@ -158,7 +161,19 @@ class PartitionedProgram:
         where = placements(self.out_shardings, self.out_avals)
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
         self.array_type = PlacedArray if self.committed else UncommittedArray
+        self.shared = shared_program(self.devices, self.described, self.text)
+        if self.shared is not None:
+            if executable.communicates():
+                self.shared.meet()
+            else:
+                self.shared = None
         return self
+
+    @property
+    def described(self) -> str:
+        """The name of the program and the types of its arguments."""
+        types = ", ".join(map(str, self.in_avals)) or "nothing"
+        return f"`{self.name.removeprefix('jit_')}` of {types}"
 
     def __call__(self, arguments: Sequence[Any]) -> list[PlacedArray]:
         """The results for arguments of the program's types."""
@@ -170,7 +185,12 @@ class PartitionedProgram:
                 arguments, self.in_avals, self.in_shardings, self.in_placements, strict=True
             )
         ]
-        return list(map(self.array_type, self.executable.execute(buffers), self.out_avals))
+        if self.shared is None:
+            results = self.executable.execute(buffers)
+        else:
+            with self.shared.launched():
+                results = self.executable.execute(buffers)
+        return list(map(self.array_type, results, self.out_avals))
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""
@@ -464,6 +484,24 @@ def _programs_for(where: Places) -> Any:
         return found
 
     return program
+
+
+def move_on_devices(
+    x: PlacedArray, sharding: Sharding, array_type: type[PlacedArray]
+) -> PlacedArray:
+    """`x` with another sharding, by a program of its devices."""
+    (out,) = _moving(x.aval, x.sharding, sharding)([x])
+    return array_type(out.placed, out.aval)
+
+
+@lru_cache(maxsize=1024)
+def _moving(aval: ShapedArray, source: Sharding, target: Sharding) -> PartitionedProgram:
+    var = Var(aval)
+    jaxpr = Jaxpr([], [var], [], [var])
+    return PartitionedProgram("jit_device_put", jaxpr, [source], [target], ["x"], {}, {}).compile()
+
+
+hooks.moves_of_placed.append(move_on_devices)
 
 
 def as_argument(x: Any, aval: ShapedArray) -> Any:

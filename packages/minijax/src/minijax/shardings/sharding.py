@@ -128,6 +128,9 @@ class Sharding:
 def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
     made = xla.new_placement(sharding.device_tuple, sharding.tiling(ndim))
     made.sharding = sharding
+    here = sharding.addressable_devices
+    parts = sharding.coordinates(ndim)
+    made.is_readable = {*parts.values()} == {parts[device] for device in here}
     return made
 
 

@@ -8,6 +8,7 @@ import ctypes
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from math import ceil
@@ -127,8 +128,17 @@ class Coordination:
         host, pid = known.split()
         return f"process {index} (pid {pid} on {host})"
 
-    def losses(self) -> list[str]:
-        """Descriptions of the other processes that failed, or are gone as far as can be seen."""
+    def losses(self, seconds: float = 0) -> list[str]:
+        """Descriptions of the other processes that failed, or are gone as far as can be seen.
+
+        Looks for some for a time, for a process may be missed before its end is known.
+        """
+        end = time.monotonic() + seconds
+        while not (found := self._losses_now()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return found
+
+    def _losses_now(self) -> list[str]:
         with suppress(RuntimeError):
             failed = self.of_processes("failed")
             found = [f"{self.described(i)} failed: {text}" for i, text in failed.items()]

@@ -1,21 +1,24 @@
 """Placements: devices, and how an array is divided among them, as jaxlib has it."""
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.xla.coordination import coordination
 from minijax_stage3.backend import (
     Aval,
     Buffer,
     Device,
     Executable,
     Options,
+    get,
     get_backend,
     import_module,
 )
-from minijax_stage3.errors import CompileError
+from minijax_stage3.errors import CompileError, ExecutionError
 
 Placement = Any  # an object of jaxlib
 
@@ -80,7 +83,8 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
     hlo_sharding = _hlo_sharding(tiling)
     made = _placement_class()(_device_list(devices), hlo_sharding, memory_kind=None)
     made.hlo_sharding = hlo_sharding
-    made.devices = devices
+    here = int(get_backend().client.process_index())
+    made.devices_here = [device for device in devices if device.process_index == here]
     return made
 
 
@@ -97,7 +101,7 @@ def put_parts(
     The parts have the dtype of `aval`, and the shape that the placement gives them.
     """
     return get_backend().jaxlib.batched_device_put(
-        aval, where, list(parts), list(where.devices), committed, force_copy=True, enable_x64=True
+        aval, where, list(parts), where.devices_here, committed, force_copy=True, enable_x64=True
     )
 
 
@@ -108,8 +112,38 @@ def join_parts(aval: Aval, where: Placement, parts: Sequence[Buffer]) -> Buffer:
     its devices.
     """
     return get_backend().jaxlib.batched_device_put(
-        aval, where, list(parts), list(where.devices), True, enable_x64=True
+        aval, where, list(parts), where.devices_here, True, enable_x64=True
     )
+
+
+def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
+    """The parts of an array of at least one axis that lie on the devices of this process.
+
+    Arguments:
+        buffer: the array.
+        part: the type of a part.
+    """
+    devices = tuple(placement_of(buffer).devices_here)
+    stacked = _Stacked((len(devices) * part.shape[0], *part.shape[1:]), part.dtype)
+    where = _stacking(devices, len(part.shape))
+    together = get(buffer._rewrap_with_aval_and_sharding(stacked, where))
+    return np.split(together, len(devices))
+
+
+class _Stacked(NamedTuple):
+    """The type of the parts of an array, one after the other along the first axis."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool = False
+
+
+@lru_cache(maxsize=256)
+def _stacking(devices: tuple[Device, ...], ndim: int) -> Placement:
+    """The placement that divides the first of `ndim` axes among devices of this process."""
+    parts = (len(devices), *[1] * (ndim - 1))
+    tiling = Tiling(parts, (len(devices),), (0,), False) if len(devices) > 1 else WHOLE
+    return new_placement(devices, tiling)
 
 
 def placement_of(buffer: Buffer) -> Placement:
@@ -124,6 +158,13 @@ class Division(NamedTuple):
     repeats: bool
 
 
+# The instructions of HLO by which the parts of a program wait for each other.
+_COLLECTIVE = re.compile(
+    r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast|"
+    r"ragged-all-to-all)(?:-start)?\("
+)
+
+
 class PartitionedExecutable(Executable):
     """A compiled program that runs on several devices at once, one part on each."""
 
@@ -131,6 +172,17 @@ class PartitionedExecutable(Executable):
         self.loaded = loaded
         self.launch = loaded.execute_sharded
         self.handlers = []
+
+    def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
+        """The error to raise when XLA raised `error`; names other processes that are gone."""
+        joined = coordination()
+        losses = joined.losses(seconds=1) if joined is not None else []
+        reason = RuntimeError("; ".join([*losses, str(error)])) if losses else error
+        return super().failure(buffers, reason)
+
+    def communicates(self) -> bool:
+        """Return True if its parts wait for each other."""
+        return _COLLECTIVE.search(self.hlo_text()) is not None
 
     def argument_divisions(self, count: int) -> list[Division | None]:
         """The division of each argument; None where each device holds the whole."""

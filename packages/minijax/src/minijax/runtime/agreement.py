@@ -1,0 +1,293 @@
+"""Agreement of processes: that all run the same program, and put the same values on their devices.
+
+XLA would not notice: processes that launch different programs wait for each other for a long time,
+or take each other's numbers for their own.
+"""
+
+import hashlib
+import itertools
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax import xla
+from minijax_stage1.source import user_source
+
+Device = Any
+
+
+def processes_of(devices: Sequence[Device]) -> list[int]:
+    """The numbers of the processes that have these devices."""
+    return sorted({device.process_index for device in devices})
+
+
+class SharedProgram:
+    """A program that several processes run together, and in which they wait for each other.
+
+    Arguments:
+        devices: those that it runs on.
+        described: its name and the types of its arguments.
+        text: the program.
+    """
+
+    def __init__(
+        self, joined: xla.Coordination, devices: Sequence[Device], described: str, text: str
+    ):
+        self.joined = joined
+        self.processes = processes_of(devices)
+        self.described = described
+        numbers = str([device.id for device in devices])
+        self.key = hashlib.blake2b((numbers + text).encode(), digest_size=16).hexdigest()
+
+    def meet(self) -> None:
+        """Wait until all processes are to run the program for the first time.
+
+        Raises:
+            RuntimeError: a process is to do something else, has ended, or does not come in time.
+        """
+        source = user_source()
+        where = "" if source is None else f" at {source}"
+        _meet(
+            self.joined, self.processes, f"program/{self.key}", "", f"run {self.described}{where}"
+        )
+
+    @contextmanager
+    def launched(self) -> Iterator[None]:
+        """Record that the program runs, for the block of a `with`."""
+        number = launches.numbers[self.key] = launches.numbers.get(self.key, 0) + 1
+        group = str(self.processes)
+        count, history = launches.history.get(group, (0, 0))
+        launches.history[group] = count + 1, (31 * history + int(self.key[:8], 16)) % 2**61
+        launches.current = _Launch(self, number)
+        try:
+            yield
+        finally:
+            launches.current = None
+
+
+class _Launch(NamedTuple):
+    """A launch of a program, by its number."""
+
+    program: SharedProgram
+    number: int
+
+
+class _Launches:
+    """The launches of shared programs by this process.
+
+    Attributes:
+        current: the one that runs.
+        numbers: how often each program was launched, by its key.
+        history: by group of processes, the number of launches, and a hash of their order.
+    """
+
+    def __init__(self) -> None:
+        self.current: _Launch | None = None
+        self.numbers: dict[str, int] = {}
+        self.history: dict[str, tuple[int, int]] = {}
+
+    def as_text(self) -> str:
+        """The record, for other processes."""
+        return json.dumps({"numbers": self.numbers, "history": self.history})
+
+
+launches = _Launches()
+
+
+def shared_program(devices: Sequence[Device], described: str, text: str) -> SharedProgram | None:
+    """The program as one of several processes, or None if it has the devices of one."""
+    joined = xla.coordination()
+    if joined is None or len(processes_of(devices)) == 1:
+        return None
+    return SharedProgram(joined, devices, described, text)
+
+
+class Watch:
+    """Compares a launch that takes long with what other processes wait for.
+
+    Used by another thread than the one that launches.
+    """
+
+    def __init__(self, joined: xla.Coordination):
+        self.joined = joined
+        self.key = f"running/{joined.index}"
+        self.looks = 0  # at the launch that runs
+        self.launch: _Launch | None = None
+        self.others = _Waiting()
+
+    def conflict(self) -> str | None:
+        """Why the launch that this process waits for will not end, if that is known."""
+        joined, launch = self.joined, launches.current
+        if launch is None or launch is not self.launch:
+            if self.looks:
+                joined.delete(self.key)
+            self.launch, self.looks = launch, 0
+            return None
+        self.looks += 1
+        program, number = launch.program, launch.number
+        purpose = f"run {program.described}"
+        record = {
+            "key": program.key,
+            "number": number,
+            "purpose": purpose,
+            "processes": program.processes,
+            "numbers": launches.numbers,
+            "look": self.looks,
+        }
+        joined.set(self.key, json.dumps(record))
+        done, waiting = joined.of_processes("done"), self.others.now(joined)
+        for index in program.processes:
+            other = json.loads(done[index]) if index in done else waiting.get(index)
+            if index == joined.index or other is None:
+                continue
+            if other["numbers"].get(program.key, 0) < number and launches.current is launch:
+                why = _reason(joined, index, done, waiting)
+                if why is not None:
+                    return (
+                        f"process {joined.index} is to {purpose}, which needs all processes, and "
+                        f"{why}. {_REMEDY}"
+                    )
+        return None
+
+
+class _Waiting:
+    """Finds the processes that wait for others, and do not go on from look to look."""
+
+    def __init__(self) -> None:
+        self.first: dict[int, Any] = {}  # the first record of a launch that runs, by process
+
+    def now(self, joined: xla.Coordination) -> dict[int, Any]:
+        """The records of the processes that wait, by number."""
+        found, first = {}, {}
+        for index, text in joined.of_processes("running").items():
+            record = json.loads(text)
+            before = self.first.get(index, record)
+            is_same = (before["key"], before["number"]) == (record["key"], record["number"])
+            first[index] = before if is_same else record
+            if is_same and before["look"] < record["look"]:
+                found[index] = record
+        self.first = first
+        for index, text in joined.of_processes("waiting").items():
+            found[index] = json.loads(text)
+        return found
+
+
+def _reason(
+    joined: xla.Coordination, index: int, done: Mapping[int, str], waiting: Mapping[int, Any]
+) -> str | None:
+    """Why a process will not come, if it is done, or waits for something that is not to be."""
+    if index in done:
+        return f"{joined.described(index)} is done"
+    other = waiting.get(index)
+    if other is None or joined.index not in other["processes"] or _is_done_here(joined, other):
+        return None
+    return f"{joined.described(index)} is to {other['purpose']}"
+
+
+def _is_done_here(joined: xla.Coordination, other: Any) -> bool:
+    """Return True if this process has done its part of what another one waits for."""
+    if "number" in other:
+        return launches.numbers.get(other["key"], 0) >= int(other["number"])
+    return joined.index in joined.of_processes(other["key"])
+
+
+def require_same_history(joined: xla.Coordination) -> None:
+    """Raise a RuntimeError if other processes launched other shared programs than this one."""
+    for index, text in joined.of_processes("done").items():
+        theirs = json.loads(text)["history"]
+        for group, mine in launches.history.items():
+            if index in json.loads(group) and theirs.get(group) != [*mine]:
+                count = theirs.get(group, [0])[0]
+                raise RuntimeError(
+                    f"process {joined.index} and {joined.described(index)} did not run the same "
+                    f"programs, {mine[0]} and {count} in number, so that numbers may be wrong. "
+                    f"{_REMEDY}"
+                )
+
+
+_REMEDY = (
+    "All processes of an array must run the same operations on it, in the same order and of the "
+    "same shapes."
+)
+
+
+def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[Any, Any]) -> None:
+    """Wait until all processes of the devices have a value, and compare them.
+
+    Raises:
+        ValueError: the values differ.
+        RuntimeError: a process does something else, has ended, or does not come in time.
+    """
+    joined = xla.coordination()
+    processes = processes_of(devices)
+    if joined is None or len(processes) == 1:
+        return
+    group = hashlib.blake2b(str(processes).encode(), digest_size=8).hexdigest()
+    number = next(_numbers[group])
+    digest = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).hexdigest()
+    mine = f"{x.dtype}{list(x.shape)} {digest}"
+    texts = _meet(joined, processes, f"value/{group}/{number}", mine, described)
+    if number:  # which all have seen
+        joined.delete(f"value/{group}/{number - 1}/{joined.index}")
+    for index, text in texts.items():
+        if text != mine:
+            theirs = text.split()[0]
+            what = f"a {mine.split()[0]}" + (f", theirs a {theirs}" if theirs not in mine else "")
+            raise ValueError(
+                f"{described}: the value differs from that of {joined.described(index)}, and all "
+                f"processes must give the same; this is {what}. Of different values for the parts, "
+                "make_array_from_process_local_data makes one array."
+            )
+
+
+_numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+
+
+def _meet(
+    joined: xla.Coordination, processes: Sequence[int], key: str, text: str, purpose: str
+) -> dict[int, str]:
+    """Publish a text, and wait for those of the other processes; return all of them."""
+    seconds = joined.timeouts.initialization
+    end = time.monotonic() + seconds
+    joined.set(f"{key}/{joined.index}", text)
+    found = joined.of_processes(key)
+    missing = [index for index in processes if index not in found]
+    if not missing:
+        return found
+    waiting = {
+        "key": key,
+        "processes": list(processes),
+        "purpose": purpose,
+        "numbers": launches.numbers,
+    }
+    joined.set(f"waiting/{joined.index}", json.dumps(waiting))
+    others, pause, looks = _Waiting(), 0.02, 0
+    try:
+        while missing:
+            joined.get(f"{key}/{missing[0]}", pause)
+            found = joined.of_processes(key)
+            missing = [index for index in processes if index not in found]
+            if not missing:
+                break
+            done, waits = joined.of_processes("done"), others.now(joined)
+            reasons = [_reason(joined, index, done, waits) for index in missing]
+            obstacle = next(filter(None, reasons), None)
+            if obstacle is None and looks % 10 == 9:
+                obstacle = "; ".join(joined.losses()) or None
+            if obstacle is None and time.monotonic() > end:
+                names = ", ".join(map(joined.described, missing))
+                obstacle = f"{names} did not come to do the same in {seconds} s"
+            if obstacle is not None:
+                raise RuntimeError(
+                    f"process {joined.index} is to {purpose}, which needs all processes, and "
+                    f"{obstacle}. {_REMEDY}"
+                )
+            pause, looks = min(0.2, 2 * pause), looks + 1
+    finally:
+        joined.delete(f"waiting/{joined.index}")
+    return found

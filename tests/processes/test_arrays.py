@@ -1,0 +1,185 @@
+"""Arrays divided among the devices of several processes: values, shardings, parts and errors."""
+
+import pytest
+from several_processes import free_port
+
+# The same program for both libraries, of which every line printed is compared.
+BEGIN = """
+import faulthandler
+import os
+import numpy as np
+import {lib} as lib
+import {lib}.numpy as jnp
+
+faulthandler.dump_traceback_later(15)  # of a process that hangs
+lib.distributed.initialize(
+    "127.0.0.1:{port}",
+    int(os.environ["MINIJAX_NUM_PROCESSES"]),
+    int(os.environ["MINIJAX_PROCESS_ID"]),
+    initialization_timeout=20,
+)
+NamedSharding, P = lib.sharding.NamedSharding, lib.sharding.PartitionSpec
+rank, count = lib.process_index(), lib.process_count()
+X = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
+
+
+def mesh(*shape, names="xy"):
+    devices = np.array(lib.devices()).reshape(shape)
+    return lib.sharding.Mesh(devices, tuple(names[: len(shape)]))
+
+
+def put(*spec, x=X, shape=(2, 2)):
+    return lib.device_put(x, NamedSharding(mesh(*shape), P(*spec)))
+
+
+def show(name, x):
+    if isinstance(x, lib.Array):
+        spec = getattr(x.sharding, "spec", None)
+        facts = [x.dtype, x.shape, x.is_fully_addressable, x.is_fully_replicated, x.committed]
+        parts = sorted(x.addressable_shards, key=lambda shard: shard.device.id)
+        print(name, spec, *facts)
+        for shard in parts:
+            index = [(each.start, each.stop) for each in shard.index]
+            print(" ", shard.device.id, index, shard.replica_id, np.asarray(shard.data).tolist())
+        if x.is_fully_replicated:
+            print("  whole", np.asarray(x).tolist())
+    else:
+        print(name, x)
+
+
+def attempt(name, function):
+    try:
+        show(name, function())
+    except Exception as error:
+        print(name, "is refused:", isinstance(error, (RuntimeError, ValueError, BufferError)))
+"""
+
+PROGRAM = """
+for spec in [("x",), (None, "y"), ("y", "x"), (("x", "y"),), ()]:
+    x = put(*spec)
+    show("put", x)
+    show("sum", x.sum(0))
+    show("add", x + 1)
+    show("with local", x + jnp.ones(8))
+    show("with numpy", lib.jit(lambda x, y: x * y)(x, X))
+    show("transposed", x.T)
+    show("moved", lib.device_put(x, NamedSharding(mesh(2, 2), P("y"))))
+    show("copy", x.copy())
+    attempt("read", lambda: np.asarray(x).tolist())
+    attempt("fetched", lambda: lib.device_get(x).tolist())
+    attempt("pickled", lambda: bool(__import__("pickle").dumps(x)))
+    print(x, repr(x), len(x.global_shards), sum(s.data is not None for s in x.global_shards))
+    print(len(x.devices()), x.addressable_data(0).shape, float(x.sum()) > 0)
+x = put("x")
+show("put", x.block_until_ready())
+show("grad", lib.grad(lambda w: jnp.tanh(x @ w).sum())(put(None, "y")))
+show("scan", lib.lax.scan(lambda c, row: (c + row.sum(), c), 0.0, x)[0])
+show("out_shardings", lib.jit(lambda x: 2 * x, out_shardings=NamedSharding(mesh(2, 2), P()))(x))
+divided = lib.jit(lambda x: 2 * x, in_shardings=NamedSharding(mesh(2, 2), P("y")))
+attempt("in_shardings", lambda: divided(X))
+attempt("in_shardings of an Array", lambda: divided(jnp.ones((8, 8))))
+everywhere = lib.jit(lambda x: 2 * x, in_shardings=NamedSharding(mesh(2, 2), P()))
+attempt("in_shardings that do not divide", lambda: everywhere(X))
+show("donated", lib.jit(lambda x: x + 1, donate_argnums=0)(put("x")))
+show("key", lib.random.uniform(lib.random.key(3), (4,)))
+show("local", jnp.ones(2) + rank)
+show("scalar", put(x=np.float32(3)))
+show("empty", put("x", x=np.zeros((0, 3), np.float32)))
+show("boolean", put("x", x=X > 3))
+show("half", put("x", x=X.astype(np.float16)))
+show("one axis of two", put("x", shape=(4, 1)))
+attempt("uneven", lambda: put("x", x=X[:3]))
+attempt("other devices", lambda: lib.jit(jnp.add)(x, lib.device_put(X, lib.local_devices()[0])))
+attempt("elsewhere", lambda: lib.device_put(X, lib.devices()[0]).is_fully_addressable)
+make = lib.make_array_from_process_local_data
+for spec in [("x",), (None, "y"), ("y", "x"), (("x", "y"),), ()]:
+    for shape in [(2, 3), (4, 4), (8, 2)]:
+        data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        data = data + 100 * rank if spec and spec[0] in ("x", ("x", "y")) else data
+        where = NamedSharding(mesh(2, 2), P(*spec))
+        attempt(f"make {spec} {shape}", lambda: make(where, data))
+        for wanted in [(4, 4), (8, 4), (8, 2), shape]:
+            if wanted == shape:
+                attempt(f"make {wanted}", lambda: make(where, data - 100 * rank, wanted))
+            else:
+                attempt(f"make {spec} {shape} {wanted}", lambda: make(where, data, wanted))
+show("make tree", make({"a": NamedSharding(mesh(2, 2), P("x"))}, {"a": X})["a"])
+show("callback", lib.make_array_from_callback((8, 8), where, lambda index: X[index]))
+"""
+
+
+def test_arrays_are_as_jaxs(processes):
+    results = []
+    for lib, variables in (
+        ("minijax", {"MINIJAX_NUM_CPU_DEVICES": "2"}),
+        ("jax", {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}),
+    ):
+        begin = BEGIN.format(lib=lib, port=free_port()).replace("{{", "{").replace("}}", "}")
+        results.append(processes.results(PROGRAM, begin=begin, timeout=100, **variables))
+    for ours, theirs in zip(*results, strict=True):
+        assert ours == theirs
+
+
+def test_what_processes_compute_is_what_one_computes(processes):
+    program = """
+    mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
+    key = minijax.random.key(0)
+    params = {"w": minijax.random.normal(key, (6, 4)), "b": jnp.zeros(4)}
+    x = np.sin(np.arange(8 * 6.0)).reshape(8, 6)
+    y = np.cos(np.arange(8 * 4.0)).reshape(8, 4)
+    where = NamedSharding(mesh, P("data"))
+    x, y = minijax.device_put((x, y), where)
+    params = minijax.device_put(params, NamedSharding(mesh, P()))
+
+    def loss(params, x, y):
+        return jnp.mean((jnp.tanh(x @ params["w"] + params["b"]) - y) ** 2)
+
+    @minijax.jit
+    def step(params, x, y):
+        value, gradient = minijax.value_and_grad(loss)(params, x, y)
+        return value, minijax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+    for _ in range(5):
+        value, params = step(params, x, y)
+    print(f"{float(value):.6f}", np.asarray(params["w"]).round(5).tolist())
+    """
+    (alone,) = processes.results(program, indices=(0,), count=1)
+    assert processes.results(program) == [alone] * 2
+    assert processes.results(program, MINIJAX_NUM_CPU_DEVICES="4") == [alone] * 2
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            "np.asarray(x)",
+            "f32[4] is divided among 2 devices, of which this process has 1, so its numbers cannot",
+        ),
+        (
+            "minijax.device_put(np.full(4, rank), x.sharding)",
+            "put x: the value differs from that of process",
+        ),
+        (
+            "minijax.device_put(np.ones(4 + 2 * rank), x.sharding)",
+            "put x: the value differs from that of process",
+        ),
+        (
+            "minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4))",
+            "in_shardings divides argument x among processes, and it is a ndarray, which each",
+        ),
+        (
+            "minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,))",
+            "axis 0 of local_data must have size 2, the 1 part of 2 that this process has",
+        ),
+    ],
+)
+def test_errors_say_what_to_do(processes, program, message):
+    program = f"""
+    x = minijax.device_put(np.arange(4.0), NamedSharding(minijax.make_mesh((2,), ("x",)), P("x")))
+    try:
+        {program}
+    except (RuntimeError, ValueError) as error:
+        print(error)
+    """
+    for (out,) in processes.results(program):
+        assert message in out
