@@ -94,8 +94,29 @@ class ShapedArray:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self}{weak})"
 
+    def update(
+        self,
+        shape: Shape | None = None,
+        dtype: Any = None,
+        weak_type: bool | None = None,
+    ) -> "ShapedArray":
+        """The type with other values of these fields; types of a subclass keep what they add."""
+        return ShapedArray(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
     def strip_weak_type(self) -> "ShapedArray":
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def accepts(self, other: "ShapedArray") -> bool:
+        """Return True if a program for values of this type can be given one of type `other`."""
+        return other.strip_weak_type() is self.strip_weak_type()
+
+    def convert(self, x: Any) -> Any:
+        """`x`, a value of a type that this one accepts, as one of this type."""
+        return x
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)

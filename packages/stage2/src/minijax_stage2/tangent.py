@@ -17,7 +17,7 @@ def tangent_type(aval: ShapedArray) -> ShapedArray:
     """The tangent type of values of type `aval`. Integers and booleans cannot change."""
     if is_inexact(aval.dtype):
         return aval
-    return ShapedArray(aval.shape, float0)
+    return aval.update(dtype=float0, weak_type=False)
 
 
 # --8<-- [start:zero]
@@ -51,10 +51,10 @@ def instantiate(tangent: Any) -> Any:
         return tangent
     aval = tangent.aval
     if aval.weak_type and not aval.shape:
-        return aval.dtype.type(0).item()
+        return aval.convert(aval.dtype.type(0).item())
     if is_evaluating() or aval.dtype == float0:
         return as_weak_as(aval, np.zeros(aval.shape, aval.dtype))
-    return as_weak_as(aval, broadcast_to(aval.dtype.type(0), aval.shape))
+    return aval.convert(as_weak_as(aval, broadcast_to(aval.dtype.type(0), aval.shape)))
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:

@@ -120,7 +120,7 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
     """The type of one example of a batch of type `aval`."""
     if dim is None:
         return aval
-    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type)
+    return aval.update(aval.shape[:dim] + aval.shape[dim + 1 :])
 
 
 # --8<-- [end:move]
@@ -159,23 +159,17 @@ def vmap(
         raise TypeError(f"vmap: axis_size must be an int, found {shown(axis_size)}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    _check_axes_are_ints("in_axes", in_axes)
-    _check_axes_are_ints("out_axes", out_axes)
+    check_axes_are_ints("vmap: in_axes", in_axes)
+    check_axes_are_ints("vmap: out_axes", out_axes)
     name = name_of(fun)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree_flatten((args, kwargs))
-        labels = argument_names(fun, args, kwargs)
-        dims = _flat_in_axes(name, in_axes, args, kwargs)
-        dims = [
-            _canonical_axis(f"vmap of `{name}`: {label}", leaf, dim)
-            for label, leaf, dim in zip(labels, leaves, dims, strict=True)
-        ]
-        size = _axis_size(name, zip(labels, leaves, dims, strict=True), axis_size)
+        dims, size = mapped_axes("vmap", fun, in_axes, axis_size, args, kwargs)
         flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
         outs, out_dims = vmap_flat(flat_fun, leaves, dims, size, fun)
         result = tree_unflatten(flat_fun.out_tree, outs)
-        destinations = _broadcast_axes(f"vmap of `{name}`: out_axes", out_axes, result, "result")
+        destinations = broadcast_axes(f"vmap of `{name}`: out_axes", out_axes, result, "result")
         placed = [
             _place(name, out, dim, destination, size)
             for out, dim, destination in zip(outs, out_dims, destinations, strict=True)
@@ -189,32 +183,59 @@ def vmap(
 # --8<-- [end:vmap]
 
 
+def mapped_axes(
+    caller: str, fun: Any, in_axes: Any, axis_size: int | None, args: Any, kwargs: Any
+) -> tuple[list[BatchDim], int]:
+    """The axis to map of each leaf of the arguments, and the size that these axes have.
+
+    Arguments:
+        caller: the transformation, for messages.
+        fun: the function to map.
+        in_axes: the axes as `vmap` takes them.
+        axis_size: the size, if given.
+        args: the positional arguments.
+        kwargs: the arguments by keyword.
+    """
+    role = f"{caller} of `{name_of(fun)}`"
+    leaves = tree_flatten((args, kwargs))[0]
+    labels = argument_names(fun, args, kwargs)
+    dims = [
+        _canonical_axis(f"{role}: {label}", leaf, dim)
+        for label, leaf, dim in zip(
+            labels, leaves, _flat_in_axes(role, in_axes, args, kwargs), strict=True
+        )
+    ]
+    return dims, _axis_size(caller, fun, zip(labels, leaves, dims, strict=True), axis_size)
+
+
 def _is_none(x: Any) -> bool:
     return x is None
 
 
-def _check_axes_are_ints(role: str, axes: Any) -> None:
+def check_axes_are_ints(role: str, axes: Any) -> None:
+    """Raise an error if axes hold something other than ints and None."""
     leaves, _ = tree_flatten(axes, is_leaf=_is_none)
     for axis in leaves:
         if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
             raise TypeError(
-                f"vmap: {role} must hold ints and None, found {axis!r} of type "
+                f"{role} must hold ints and None, found {axis!r} of type "
                 f"{type(axis).__name__} in {axes!r}"
             )
 
 
-def _flat_in_axes(name: str, in_axes: Any, args: Any, kwargs: Any) -> list[BatchDim]:
+def _flat_in_axes(caller: str, in_axes: Any, args: Any, kwargs: Any) -> list[BatchDim]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise MappedAxisError(
-            f"vmap of `{name}`: in_axes has {counted(len(in_axes), 'entry')}, {in_axes}, but the "
+            f"{caller}: in_axes has {counted(len(in_axes), 'entry')}, {in_axes}, but the "
             f"call has {counted(len(args), 'positional argument')}. Give an entry for each of "
             "these, and none for arguments by keyword."
         )
-    dims = _broadcast_axes(f"vmap of `{name}`: in_axes", in_axes, args, "args")
+    dims = broadcast_axes(f"{caller}: in_axes", in_axes, args, "args")
     return dims + [0] * len(tree_flatten(kwargs)[0])
 
 
-def _broadcast_axes(role: str, axes: Any, tree: Any, tree_name: str) -> list[BatchDim]:
+def broadcast_axes(role: str, axes: Any, tree: Any, tree_name: str) -> list[BatchDim]:
+    """The axis for each leaf of a tree, of which `axes` are for a prefix."""
     try:
         return broadcast_prefix(axes, tree, is_leaf=_is_none, name=tree_name)
     except TreeMismatchError as error:
@@ -234,7 +255,10 @@ def _canonical_axis(role: str, leaf: Any, axis: BatchDim) -> BatchDim:
 
 
 def _axis_size(
-    name: str, arguments: Iterable[tuple[str, Any, BatchDim]], axis_size: int | None
+    caller: str,
+    fun: Any,
+    arguments: Iterable[tuple[str, Any, BatchDim]],
+    axis_size: int | None,
 ) -> int:
     rows: list[tuple[Any, ...]] = []
     if axis_size is not None:
@@ -248,14 +272,14 @@ def _axis_size(
         return sizes.pop()
     if not sizes:
         raise MappedAxisError(
-            f"vmap of `{name}`: nothing is mapped; give in_axes an axis for at least one "
-            "argument, or give axis_size"
+            f"{caller} of `{name_of(fun)}`: nothing is mapped; give in_axes an axis for at least "
+            "one argument, or give axis_size"
         )
     table = [("argument", "shape", "axis", "size"), *rows]
     lines = [f"    {a:<20} {b:<14} {c!s:<5} {d}" for a, b, c, d in table]
     raise MappedAxisError(
-        f"vmap: mapped axes differ in size\n{chr(10).join(lines)}\n"
-        f"  in call of `{name}` at {user_source()}\n"
+        f"{caller}: mapped axes differ in size\n{chr(10).join(lines)}\n"
+        f"  in call of `{name_of(fun)}` at {user_source()}\n"
         "Choose axes of one size by in_axes, where None stands for an argument that is not mapped."
     )
 

@@ -50,8 +50,30 @@ def once_for_types(function: Function) -> Function:
 def abstract_eval(
     primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
 ) -> Sequence[ShapedArray]:
-    """The types of the results of a primitive."""
+    """The types of the results of a primitive.
+
+    A type of another class than `ShapedArray` brings its own `abstract_eval`.
+    """
+    for aval in in_avals:
+        if type(aval) is not ShapedArray:
+            return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined, no-any-return]
     return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
+
+
+def require_accepted(
+    caller: str, takes: Sequence[ShapedArray], found: Sequence[ShapedArray]
+) -> None:
+    """Raise an error if a program for operands of some types is given others.
+
+    >>> require_accepted("f", [ShapedArray((), "float32")], [ShapedArray((2,), "float32")])
+    Traceback (most recent call last):
+    TypeError: f takes f32[], found f32[2]
+    """
+    if len(takes) != len(found) or not all(
+        map(lambda one, other: one.accepts(other), takes, found)
+    ):
+        expected, given = (", ".join(map(str, avals)) for avals in (takes, found))
+        raise TypeError(f"{caller} takes {expected}, found {given}")
 
 
 def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:

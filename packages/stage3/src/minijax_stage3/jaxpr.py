@@ -224,7 +224,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
             )
         for position, (var, x) in enumerate(zip(variables, given, strict=True)):
             aval = typeof(x)
-            if aval is not var.aval and aval.strip_weak_type() is not var.aval.strip_weak_type():
+            if aval is not var.aval and not var.aval.accepts(aval):
                 raise TypeError(
                     f"eval_jaxpr: the jaxpr takes {var.aval} as number {position} of its {role}, "
                     f"found {aval}"

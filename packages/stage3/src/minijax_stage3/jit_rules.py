@@ -13,7 +13,7 @@ from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval_rules, require_accepted
 from minijax_stage3.array import Array, array_type_of, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
 from minijax_stage3.executable import compile_jaxpr
@@ -148,7 +148,7 @@ def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArr
     if dim is None:
         return aval
     shape = (*aval.shape[:dim], axis_size, *aval.shape[dim:])
-    return ShapedArray(shape, aval.dtype, aval.weak_type)
+    return aval.update(shape)
 
 
 vmap_rules[jit_p] = _vmap
@@ -157,11 +157,7 @@ vmap_rules[jit_p] = _vmap
 
 # --8<-- [start:abstract_eval]
 def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
-    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
-    found = [aval.strip_weak_type() for aval in in_avals]
-    if found != expected:
-        takes, given = (", ".join(map(str, avals)) for avals in (expected, found))
-        raise TypeError(f"jit of `{name}` takes {takes}, found {given}")
+    require_accepted(f"jit of `{name}`", jaxpr.in_avals, in_avals)
     return jaxpr.out_avals
 
 

@@ -3,7 +3,7 @@
 from minijax_stage1.errors import ExplainedError
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import kind_of
-from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, inner_jaxprs
 
 
@@ -46,7 +46,8 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
     for inner in inner_jaxprs(eqn):
         typecheck_jaxpr(inner)
     try:
-        expected = abstract_eval_rules[eqn.primitive](*[x.aval for x in eqn.invars], **eqn.params)
+        in_avals = tuple([x.aval for x in eqn.invars])
+        expected = list(abstract_eval(eqn.primitive, in_avals, eqn.params))
     except TypeError as error:
         raise JaxprTypeError(f"{where}: {error}") from error
     found = [var.aval for var in eqn.outvars]

@@ -14,6 +14,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import result_type
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tree import (
+    PyTreeDef,
     explain_mismatch,
     keystr,
     tree_flatten,
@@ -50,6 +51,14 @@ def cond(
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
     4.0
     """
+    pred, leaves, branches, out_tree = stage_cond(pred, true_fun, false_fun, operands)
+    return tree_unflatten(out_tree, bind(cond_p, pred, *leaves, branches=branches))
+
+
+def stage_cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Any
+) -> tuple[Any, list[Any], tuple[Jaxpr, ...], PyTreeDef]:
+    """The operands of `cond_p`, its branches, and the structure of its result."""
     for branch in (true_fun, false_fun):
         require_function("cond", branch)
     pred = _as_predicate(pred)
@@ -61,8 +70,7 @@ def cond(
     if any(c.out_avals != target for c in closed):
         closed = [trace_to_jaxpr(casting(f, target), in_avals, "cond", f.fun) for f in functions]
     branches, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
-    outs = bind(cond_p, pred, *consts, *leaves, branches=branches)
-    return tree_unflatten(functions[0].out_tree, outs)
+    return pred, [*consts, *leaves], branches, functions[0].out_tree
 
 
 def join_consts(

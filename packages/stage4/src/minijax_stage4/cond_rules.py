@@ -26,6 +26,7 @@ from minijax_stage3 import (
     eval_jaxpr,
     lowering_rules,
 )
+from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -171,11 +172,8 @@ def _abstract_eval(
             "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
             f"where there are two; found {which} for {len(branches)} branches"
         )
-    found = [aval.strip_weak_type() for aval in operands]
     for branch in branches:
-        expected = [aval.strip_weak_type() for aval in branch.in_avals]
-        if found != expected:
-            raise TypeError(f"cond: a branch takes {expected}, found {found}")
+        require_accepted("cond: a branch", branch.in_avals, operands)
     return [_common_aval(avals) for avals in zip(*(b.out_avals for b in branches), strict=True)]
 
 

@@ -189,6 +189,8 @@ def partial_eval_jaxpr(
     unknown_outs = [must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
+    # What needs no operands is not worth keeping: both halves compute it.
+    unknown_eqns = [*(eqn for eqn in known_eqns if not eqn.invars), *unknown_eqns]
     waiting = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
     residuals = free_variables(waiting)
     at_once = without_dead_code(Jaxpr([], ins_known, known_eqns, [*outs_known, *residuals]))

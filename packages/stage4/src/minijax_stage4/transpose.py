@@ -121,6 +121,11 @@ def unspread(ct: Any, aval: ShapedArray) -> Any:
 # --8<-- [end:undef]
 
 
+# By the class of a type: the function that gives a cotangent the type of what it belongs to.
+# Operands of classes other than `ShapedArray` may be converted implicitly; this transposes that.
+cotangent_casts: dict[type[ShapedArray], Callable[[Any, ShapedArray], Any]] = {}
+
+
 # --8<-- [start:backward_pass]
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """Transpose a program with respect to its undefined arguments.
@@ -160,6 +165,9 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
 
     def accumulate(atom: Atom, ct: Any) -> None:
         if atom in linear and ct is not None and type(ct) is not Zero:
+            for cls in (type(typeof(ct)), type(atom.aval)):
+                if cls in cotangent_casts:
+                    ct = cotangent_casts[cls](ct, atom.aval)
             total = cotangents.get(atom)
             cotangents[atom] = ct if total is None else add(total, ct)
 
