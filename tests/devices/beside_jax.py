@@ -28,7 +28,10 @@ def described(x):
     found = x.sharding
     ids = sorted(device.id for device in found.device_set)
     index = {device.id: i for device, i in found.devices_indices_map(x.shape).items()}
-    return type(found).__name__, str(getattr(found, "spec", "")), ids, index, x.committed
+    spec = [*getattr(found, "spec", ())]
+    while spec and spec[-1] is None:
+        spec.pop()
+    return type(found).__name__, str(spec), ids, index, x.committed
 
 
 ERRORS = (IndexError, ValueError, TypeError, RuntimeError, Exception)
@@ -56,7 +59,7 @@ def assert_same(program):
     assert len(arrays) == len(expected)
     for (x, *found), (y, *wanted) in zip(arrays, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
-        assert found == wanted
+        assert found == wanted, f"{found} is not {wanted}"
 
 
 def with_mesh(lib, function):

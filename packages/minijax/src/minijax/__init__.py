@@ -117,10 +117,11 @@ __all__ = [
     "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
     "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
-    "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "print_environment_info",
-    "process_count", "process_index", "process_indices", "pure_callback", "random", "remat",
-    "scipy", "set_mesh", "sharding", "stages", "test_util", "threefry_partitionable", "tree",
-    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
+    "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
+    "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "stages", "test_util",
+    "threefry_partitionable", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
+    "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)
@@ -149,12 +150,16 @@ if TYPE_CHECKING:
         test_util,
         version,
     )
+    from minijax.parallel.pmap import pmap
+    from minijax.parallel.shard_map import shard_map
     from minijax.runtime.devices import Device
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f"minijax.{name}")
+    if name in ("pmap", "shard_map"):
+        return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
     if name in ("__version__", "__version_info__"):
         return getattr(importlib.import_module("minijax.version"), name)
     if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed

@@ -15,6 +15,7 @@ from minijax_stage3 import (
     Var,
     lowering_rules,
 )
+from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
@@ -77,10 +78,7 @@ def _evaluate(*args: Any, program: PortableProgram) -> list[Any]:
 
 
 def _abstract_eval(*in_avals: ShapedArray, program: PortableProgram) -> list[ShapedArray]:
-    expected = [aval.strip_weak_type() for aval in program.in_avals]
-    if [aval.strip_weak_type() for aval in in_avals] != expected:
-        takes, found = (", ".join(map(str, avals)) for avals in (expected, in_avals))
-        raise TypeError(f"the exported `{program.name}` takes {takes}, found {found}")
+    require_accepted(f"the exported `{program.name}`", program.in_avals, in_avals)
     return list(program.out_avals)
 
 

@@ -1,7 +1,8 @@
-"""Collectives: operations among the examples of a named axis.
+"""Collectives: operations among the examples, or the devices, of a named axis.
 
 Each takes, besides its operand, the index of the example along the axis. The trace in which the
-index is batched is the one whose axis is meant; to every other trace it is a constant.
+index is batched is the one whose axis is meant; to every other trace it is a constant. The index of
+a device is batched in none: its type says which axis of the mesh is meant.
 """
 
 import math
@@ -11,21 +12,38 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.collectives_of_devices import (
+    lower_all_gather,
+    lower_all_to_all,
+    lower_ppermute,
+    lower_psum_scatter,
+    lower_reduction,
+)
 from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
+from minijax.primitives.axis_names import axis_of, require_hashable
 from minijax.primitives.loops import Avals
+from minijax.primitives.varying import (
+    VaryingArray,
+    axis_of_index,
+    linear_in_first,
+    mesh_axes_of,
+    pvary,
+    pvary_p,
+    varying_rules,
+    vma_of,
+)
 from minijax.runtime.array import array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.transforms.axis_names import axis_of, require_hashable
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
     bind1,
-    defjvp,
     div,
     full_like,
+    jvp_rules,
     moveaxis,
     reshape,
     tree_map,
@@ -34,8 +52,9 @@ from minijax_stage2 import (
 )
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3 import abstract_eval_rules
-from minijax_stage4 import deftranspose
+from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3.lowering import Value
+from minijax_stage4.transpose import cotangent_casts, transpose_rules
 
 # What a collective makes of a batch whose first axis holds the examples: a value, and the axis
 # that holds the examples of it, or None where they all share it.
@@ -46,34 +65,43 @@ def collective(
     name: str,
     type_of_result: Callable[..., ShapedArray],
     combine: Combine,
+    lower: Callable[..., list[Value]],
     shift: Callable[[dict[str, Any], int], dict[str, Any]] = lambda params, axis: params,
 ) -> Primitive:
     """Declare the primitive of a collective.
+
+    Its operands are an array and the index of an example, or of a device; a reduction may have
+    several indices, and is over all of their axes.
 
     Arguments:
         name: of the primitive.
         type_of_result: function from the type of one operand, and the parameters, to the type of
             the result.
         combine: the function that computes the result from a batch.
+        lower: the lowering rule, for the axes of a mesh.
         shift: function that adapts the parameters to an operand with an additional leading axis.
     """
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, index: ShapedArray, **params: Any) -> Avals:
+    def abstract_eval(x: ShapedArray, *indices: ShapedArray, **params: Any) -> Avals:
         return [type_of_result(x, **params)]
 
     def vmap(
         axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
-        (x, index), (dim, index_dim) = values, dims
-        x = move_batch_dim(x, axis_size, dim, 0)
-        if index_dim is None:  # the axis of somebody else
-            return [bind1(primitive, x, index, **shift(params, 1))], [0]
-        out, out_dim = combine(x, **params)
-        return [out], [out_dim]
+        (x, *indices), (dim, *index_dims) = values, dims
+        others = [i for i, index_dim in zip(indices, index_dims, strict=True) if index_dim is None]
+        for _ in range(len(indices) - len(others)):
+            x, dim = combine(move_batch_dim(x, axis_size, dim, 0), **params)
+        if others:
+            if dim is not None:
+                x, dim, params = move_batch_dim(x, axis_size, dim, 0), 0, shift(params, 1)
+            x = bind1(primitive, x, *others, **params)
+        return [x], [dim]
 
     abstract_eval_rules[primitive] = abstract_eval
     vmap_rules[primitive] = vmap
+    lowering_rules[primitive] = lower
     return primitive
 
 
@@ -83,8 +111,12 @@ def same_type(x: ShapedArray, **params: Any) -> ShapedArray:
 
 def define_linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     """A collective that is linear: its derivative is itself, its transpose `transpose`."""
-    defjvp(primitive, lambda t, out, x, index, **params: bind1(primitive, t, index, **params), None)
-    deftranspose(primitive, transpose, None)
+
+    def rule(cts: Sequence[Any], x: Any, *indices: Any, **params: Any) -> list[Any]:
+        return [transpose(cts[0], *indices, **params), *[None] * len(indices)]
+
+    jvp_rules[primitive] = linear_in_first(primitive)
+    transpose_rules[primitive] = rule
 
 
 Axis = Hashable | tuple[Hashable, ...]
@@ -94,10 +126,50 @@ def _over_examples(reduction: Callable[..., Any]) -> Combine:
     return lambda x: (convert_element_type(reduction(x, (0,)), typeof(x).dtype), None)
 
 
-psum_p = collective("psum", same_type, _over_examples(reduce_sum))
-pmax_p = collective("pmax", same_type, _over_examples(reduce_max))
-pmin_p = collective("pmin", same_type, _over_examples(reduce_min))
-define_linear(psum_p, lambda ct, x, index: bind1(psum_p, ct, index))
+psum_p = collective("psum", same_type, _over_examples(reduce_sum), lower_reduction("add"))
+pmax_p = collective("pmax", same_type, _over_examples(reduce_max), lower_reduction("maximum"))
+pmin_p = collective("pmin", same_type, _over_examples(reduce_min), lower_reduction("minimum"))
+
+
+def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:
+    """Where types say what varies, the sum does not, so nor does its cotangent: each gets it all.
+
+    Elsewhere each example has a cotangent of its own, and their sum goes to all.
+    """
+    if params:  # within groups, so the sums vary
+        return bind1(psum_p, ct, *indices, **params)
+    checked = [index for index in indices if vma_of(typeof(index))]
+    others = [index for index in indices if not vma_of(typeof(index))]
+    if others:
+        ct = bind1(psum_p, ct, *others)
+    return bind1(pvary_p, ct, *checked) if checked else ct
+
+
+define_linear(psum_p, _transpose_psum)
+
+
+def _axes_left(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
+    """The axes along which the result of a reduction varies: it is the same within a group."""
+    x, *indices = map(vma_of, in_avals)
+    return x.union(*indices) if params else x.difference(*indices)
+
+
+for reduction_p in (psum_p, pmax_p, pmin_p):
+    varying_rules[reduction_p] = _axes_left
+
+
+def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
+    """A cotangent of a value of type `aval`, varying along the same axes as the value.
+
+    A value that is the same on all devices gets the sum of what they send to it.
+    """
+    missing = mesh_axes_of(vma_of(aval) - vma_of(typeof(ct)))
+    ct = pvary(ct, missing)
+    indices = [axis.index() for axis in mesh_axes_of(vma_of(typeof(ct)) - vma_of(aval))]
+    return bind1(psum_p, ct, *indices) if indices else ct
+
+
+cotangent_casts[VaryingArray] = cast_cotangent
 
 
 def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
@@ -110,24 +182,42 @@ def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
     return names
 
 
-def require_no_groups(caller: str, axis_index_groups: Any) -> None:
-    if axis_index_groups is not None:
+def _axes_and_groups(
+    caller: str, axis_name: Axis, groups: Any
+) -> tuple[list[tuple[Any, int]], dict[str, Any]]:
+    """The index and size of each axis, and the parameters for groups of indices, if there are any.
+
+    With groups, the size is that of a group.
+
+    Raises:
+        NotImplementedError: there are groups under vmap, or along several axes.
+        ValueError: the groups do not divide the axis, or differ in size.
+    """
+    axes = list(map(axis_of, names_of(axis_name)))
+    if groups is None:
+        return axes, {}
+    if len(axes) != 1 or axis_of_index(typeof(axes[0][0])) is None:
         raise NotImplementedError(
-            f"{caller}: axis_index_groups must be None under vmap, as in JAX; to combine within "
-            "groups, map twice and name the axes"
+            f"{caller}: axis_index_groups must be None under vmap, and for several axes, as in "
+            "JAX; to combine within groups, map twice and name the axes"
         )
+    ((index, size),) = axes
+    found = tuple([ints(f"{caller}: axis_index_groups", group) for group in groups])
+    if sorted(number for group in found for number in group) != list(range(size)):
+        raise ValueError(
+            f"{caller}: axis_index_groups must hold each index below {size} once, found {groups}"
+        )
+    if len({*map(len, found)}) > 1:
+        raise ValueError(f"{caller}: axis_index_groups must be of one size, found {groups}")
+    return [(index, len(found[0]))], {"groups": found}
 
 
 def _reduce(caller: str, primitive: Primitive, x: Any, axis_name: Axis, groups: Any) -> Any:
-    require_no_groups(caller, groups)
-
-    def reduce(leaf: Any) -> Any:
-        for name in names_of(axis_name):
-            index, _ = axis_of(name)
-            leaf = bind1(primitive, leaf, index)
-        return leaf
-
-    return tree_map(reduce, tree_to_arrays(x))
+    axes, params = _axes_and_groups(caller, axis_name, groups)
+    indices = [index for index, _ in axes]
+    if not indices:
+        return tree_to_arrays(x)
+    return tree_map(lambda leaf: bind1(primitive, leaf, *indices, **params), tree_to_arrays(x))
 
 
 @evaluated_by_library
@@ -138,7 +228,8 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         x: an array or a pytree of arrays. Of a number, the sum is known at once: `psum(1, name)`
             is the size of the axis, an int.
         axis_name: the name of the axis, or a tuple of names.
-        axis_index_groups: None.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
 
     Raises:
         NameError: there is no axis of that name.
@@ -148,13 +239,14 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     >>> minijax.vmap(lambda x: x / psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
     """
-    require_no_groups("psum", axis_index_groups)
     if isinstance(x, int | float | complex) and not isinstance(x, bool):
-        return x * axis_size(axis_name)
+        axes, _ = _axes_and_groups("psum", axis_name, axis_index_groups)
+        return x * math.prod([size for _, size in axes])
     as_numbers = tree_map(
-        lambda leaf: leaf.astype(int) if typeof(leaf).dtype == np.bool_ else leaf, tree_to_arrays(x)
+        lambda leaf: leaf.astype(np.int32) if typeof(leaf).dtype == np.bool_ else leaf,
+        tree_to_arrays(x),
     )
-    return _reduce("psum", psum_p, as_numbers, axis_name, None)
+    return _reduce("psum", psum_p, as_numbers, axis_name, axis_index_groups)
 
 
 @evaluated_by_library
@@ -165,7 +257,7 @@ def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     Array([-2., -1.,  3.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    size = axis_size(axis_name)
+    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
     return tree_map(lambda leaf: div(leaf, size), total)
 
 
@@ -243,22 +335,22 @@ def _shift_axis(*names: str) -> Callable[[dict[str, Any], int], dict[str, Any]]:
 
 all_gather_p = collective(
     "all_gather",
-    lambda x, *, axis, size: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
+    lambda x, *, axis, size, **groups: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
     lambda x, *, axis, size: (moveaxis(x, 0, axis), None),
+    lower_all_gather,
     _shift_axis("axis"),
 )
 psum_scatter_p = collective(
     "psum_scatter",
-    lambda x, *, axis, size: ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),
+    lambda x, *, axis, size, **groups: ShapedArray(
+        (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
+    ),
     lambda x, *, axis, size: (reduce_sum(x, (0,)), axis),
+    lower_psum_scatter,
     _shift_axis("axis"),
 )
-define_linear(
-    all_gather_p, lambda ct, x, index, **params: bind1(psum_scatter_p, ct, index, **params)
-)
-define_linear(
-    psum_scatter_p, lambda ct, x, index, **params: bind1(all_gather_p, ct, index, **params)
-)
+define_linear(all_gather_p, lambda ct, index, **params: bind1(psum_scatter_p, ct, index, **params))
+define_linear(psum_scatter_p, lambda ct, index, **params: bind1(all_gather_p, ct, index, **params))
 
 
 @evaluated_by_library
@@ -270,28 +362,28 @@ def all_gather(
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
-        axis_index_groups: None.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
         axis: the position of the batch axis in the result.
         tiled: whether to concatenate the values along an existing axis instead of stacking them
             along a new one.
 
     Raises:
         NameError: there is no axis of that name.
-        NotImplementedError: `axis_index_groups` is given.
+        NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> minijax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    require_no_groups("all_gather", axis_index_groups)
+    axes, groups = _axes_and_groups("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf: Any) -> Any:
         shape = typeof(leaf).shape
         at = canonical_axis("all_gather", axis, len(shape) + (not tiled))
         size = 1
-        for name in reversed(names_of(axis_name)):
-            index, n = axis_of(name)
-            leaf = bind1(all_gather_p, leaf, index, axis=at, size=n)
+        for index, n in reversed(axes):
+            leaf = bind1(all_gather_p, leaf, index, axis=at, size=n, **groups)
             if size > 1:  # several axes are joined to one
                 leaf = reshape(leaf, _inserted(shape, at, n * size))
             size *= n
@@ -315,21 +407,21 @@ def psum_scatter(
         x: an array or a pytree of arrays.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
         scatter_dimension: the axis of `x` to divide among the examples.
-        axis_index_groups: None.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
         tiled: whether to keep that axis, shorter; otherwise it must have one element per example,
             and is removed.
 
     Raises:
         NameError: there is no axis of that name.
         ValueError: the axis cannot be divided evenly among the examples.
-        NotImplementedError: `axis_index_groups` is given.
+        NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> x = jnp.array([[1, 2], [10, 20]])
     >>> minijax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(x)
     Array([11, 22], dtype=int32)
     """
-    require_no_groups("psum_scatter", axis_index_groups)
-    axes = list(map(axis_of, names_of(axis_name)))
+    axes, groups = _axes_and_groups("psum_scatter", axis_name, axis_index_groups)
     sizes = [size for _, size in axes]
 
     def scatter(leaf: Any) -> Any:
@@ -339,7 +431,7 @@ def psum_scatter(
         rest = (shape[at] // math.prod(sizes),) if tiled else ()
         leaf = reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
         for index, size in axes:
-            leaf = bind1(psum_scatter_p, leaf, index, axis=at, size=size)
+            leaf = bind1(psum_scatter_p, leaf, index, axis=at, size=size, **groups)
         return leaf
 
     return tree_map(scatter, tree_to_arrays(x))
@@ -357,18 +449,19 @@ def _require_division(
 
 all_to_all_p = collective(
     "all_to_all",
-    lambda x, *, split, concat, size: ShapedArray(
+    lambda x, *, split, concat, size, **groups: ShapedArray(
         _inserted((*x.shape[:split], *x.shape[split + 1 :]), concat, size), x.dtype
     ),
     # The axis that is split becomes that of the examples, and that of the examples stays as
     # an axis of the result.
     lambda x, *, split, concat, size: (moveaxis(moveaxis(x, split + 1, 0), 1, concat + 1), 0),
+    lower_all_to_all,
     _shift_axis("split", "concat"),
 )
 define_linear(
     all_to_all_p,
-    lambda ct, x, index, *, split, concat, size: bind1(
-        all_to_all_p, ct, index, split=concat, concat=split, size=size
+    lambda ct, index, *, split, concat, size, **groups: bind1(
+        all_to_all_p, ct, index, split=concat, concat=split, size=size, **groups
     ),
 )
 
@@ -391,7 +484,8 @@ def all_to_all(
         split_axis: the axis of `x` to divide among the examples.
         concat_axis: the axis of the result along which the parts are joined, in order of the
             examples.
-        axis_index_groups: None.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
         tiled: whether to keep the axes, `split_axis` shorter and `concat_axis` longer; otherwise
             `split_axis` must have one element per example, and is removed, and `concat_axis` is
             new.
@@ -399,15 +493,14 @@ def all_to_all(
     Raises:
         NameError: there is no axis of that name.
         ValueError: the axis cannot be divided evenly among the examples.
-        NotImplementedError: `axis_index_groups` is given.
+        NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> exchange = lambda x: lax.all_to_all(x, "i", split_axis=0, concat_axis=0)
     >>> minijax.vmap(exchange, axis_name="i")(jnp.array([[1, 2], [3, 4]]))
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    require_no_groups("all_to_all", axis_index_groups)
-    axes = list(map(axis_of, names_of(axis_name)))
+    axes, groups = _axes_and_groups("all_to_all", axis_name, axis_index_groups)
     size = math.prod([size for _, size in axes])
 
     def exchange(leaf: Any) -> Any:
@@ -416,22 +509,24 @@ def all_to_all(
         concat = canonical_axis("all_to_all: concat_axis", concat_axis, len(shape))
         _require_division("all_to_all", shape, split, size, tiled)
         if not tiled:
-            return _exchange(leaf, axes, split, concat)
+            return _exchange(leaf, axes, split, concat, groups)
         part = (*shape[:split], shape[split] // size, *shape[split + 1 :])
-        leaf = _exchange(reshape(leaf, _inserted(part, split, size)), axes, split, concat)
+        leaf = _exchange(reshape(leaf, _inserted(part, split, size)), axes, split, concat, groups)
         return reshape(leaf, _scaled(part, concat, size))
 
     return tree_map(exchange, tree_to_arrays(x))
 
 
-def _exchange(x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int) -> Any:
+def _exchange(
+    x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int, groups: dict[str, Any]
+) -> Any:
     """Scatter along the axis `split`, which is removed; gather along a new axis `concat`.
 
     For several named axes, each in turn exchanges its own component of the index of an example.
     """
     if len(axes) == 1:
         ((index, size),) = axes
-        return bind1(all_to_all_p, x, index, split=split, concat=concat, size=size)
+        return bind1(all_to_all_p, x, index, split=split, concat=concat, size=size, **groups)
     x = moveaxis(x, split, 0)
     count, *rest = typeof(x).shape
     x = reshape(x, (*[size for _, size in axes], *rest))
@@ -448,7 +543,8 @@ def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = No
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
         axis: the axis of `x`, with one element for each example.
-        axis_index_groups: None.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
 
     Raises:
         NameError: there is no axis of that name.
@@ -480,10 +576,10 @@ def _permute(x: Any, *, perm: tuple[tuple[int, int], ...]) -> tuple[Any, BatchDi
     return concatenate(parts, 0), 0
 
 
-ppermute_p = collective("ppermute", same_type, _permute)
+ppermute_p = collective("ppermute", same_type, _permute, lower_ppermute)
 define_linear(
     ppermute_p,
-    lambda ct, x, index, *, perm: bind1(
+    lambda ct, index, *, perm: bind1(
         ppermute_p, ct, index, perm=tuple((to, origin) for origin, to in perm)
     ),
 )

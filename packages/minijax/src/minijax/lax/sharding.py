@@ -4,7 +4,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from minijax.errors.argument_errors import require_fit
+from minijax.primitives.axis_names import axis_of
 from minijax.primitives.declare import declare
+from minijax.primitives.varying import mesh_axes_of, pvary
 from minijax.runtime.agreement import require_same_value
 from minijax.runtime.array import Array, array, is_readable, place, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
@@ -14,7 +16,6 @@ from minijax.runtime.partitioning import division_text
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.trees import chosen_sharding, shardings_for
-from minijax.transforms.axis_names import axis_of
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import (
     Primitive,
@@ -46,7 +47,7 @@ def _lower(
 ) -> list[Value]:
     if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
         return [x]  # a program for one device is on it all
-    division = division_text(b.module, sharding, x.aval.ndim)
+    division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim)
     return b.emit(f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}", *out_avals)
 
 
@@ -217,9 +218,10 @@ _WAYS_TO_VARY = ("reduced", "unreduced", "varying")
 
 @evaluated_by_library
 def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any:
-    """`x`, a pytree of arrays, declared to vary differently along named axes.
+    """`x`, a pytree of arrays, declared to vary along named axes of a mesh.
 
-    The axes of `vmap` need no such declaration: nothing is changed.
+    Operands are converted by themselves, so this is seldom needed. The transpose is a sum over the
+    devices. The axes of `vmap` need no such declaration: nothing is changed.
 
     Arguments:
         x: the arrays.
@@ -241,7 +243,8 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         raise ValueError(f"pcast: to must be one of {ways}, found {shown(to)}")
     for name in names:
         axis_of(name)
-    return tree_to_arrays(x)
+    axes = mesh_axes_of(names)
+    return tree_map(lambda leaf: pvary(leaf, axes), tree_to_arrays(x))
 
 
 __all__ = ["device_put", "pcast", "with_sharding_constraint"]

@@ -1,6 +1,6 @@
 """The columns that the library adds for `jit` and `cond`, which the stages declare."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from minijax.primitives.calls import (
@@ -13,6 +13,8 @@ from minijax.primitives.calls import (
 from minijax.primitives.declare_program import complete
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags
+from minijax.primitives.varying import varying_rules, vma_of
+from minijax_stage2 import ShapedArray
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, jit_p
 from minijax_stage4.cond import cond_p
 
@@ -46,6 +48,14 @@ def _keys_of_cond(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Bran
     first, *others = map(keys_of, branches)
     return first.either(others).at(range(1, count), count)
 
+
+def _axes_of_choice(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
+    """What varies in a branch varies, and everything does if devices choose differently."""
+    outs = [aval for branch in params["branches"] for aval in branch.out_avals]
+    return vma_of(in_avals[0]).union(*map(vma_of, outs))
+
+
+varying_rules[cond_p] = _axes_of_choice
 
 complete(
     cond_p,

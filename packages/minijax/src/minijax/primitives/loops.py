@@ -12,6 +12,7 @@ from minijax.runtime.array import Array
 from minijax.runtime.partitioning import (
     PartitionedProgram,
     Places,
+    has_shardings,
     is_elsewhere,
     places_of,
     program_at,
@@ -87,7 +88,8 @@ def stage_with_carry(
     """The program of a body, and the initial carry.
 
     The output of one iteration is the input of the next, so types must agree. A Python number in
-    the initial carry takes the dtype that the body returns for it.
+    the initial carry takes the dtype that the body returns for it, and what varies between devices
+    in the carry that the body returns varies from the beginning.
 
     Arguments:
         caller: the name of the loop.
@@ -120,6 +122,7 @@ def stage_with_carry(
             astype(x, result_type(i, o).dtype) if i.weak_type and i.dtype != o.dtype else x
             for x, i, o in zip(init, in_avals, out_avals, strict=True)
         ]
+        promoted = [o.convert(x) for x, o in zip(promoted, out_avals, strict=True)]
         if all(typeof(x) == aval for x, aval in zip(promoted, in_avals, strict=True)):
             break
         init = promoted
@@ -131,9 +134,7 @@ def _check_carry(
     caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals, counts: bool
 ) -> None:
     differing = [
-        i
-        for i, (x, y) in enumerate(zip(in_avals, out_avals, strict=True))
-        if x.strip_weak_type() != y.strip_weak_type()
+        i for i, (x, y) in enumerate(zip(in_avals, out_avals, strict=True)) if not x.accepts(y)
     ]
     if differing:
         paths = [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, in_avals))[0]]
@@ -188,7 +189,9 @@ class LoweredProgram:
 
     def compile_at(self, where: Places) -> PartitionedProgram | None:
         """The program for operands that lie there; None if it runs on the default device."""
-        return compile_at_once(self, where) if is_elsewhere(where) else None
+        if is_elsewhere(where) or has_shardings(self.jaxpr):
+            return compile_at_once(self, where)
+        return None
 
     def evaluate(self, args: Sequence[Any]) -> list[Any]:
         """The results, where the operands lie."""

@@ -18,6 +18,7 @@ from minijax.runtime.array import Array, PlacedArray, UncommittedArray, of_libra
 from minijax.runtime.partitioning import (
     evaluate_jaxpr,
     evaluate_partitioned,
+    has_shardings,
     places_of,
 )
 from minijax.settings.config import Switch
@@ -150,7 +151,7 @@ class DeviceTrace(EvalTrace):
     ) -> list[Any]:
         types = [*map(type, args)]
         is_placed = Switch.used or PlacedArray in types or UncommittedArray in types
-        if primitive is jit_p and is_placed:
+        if primitive is jit_p and (is_placed or has_shardings(params["jaxpr"])):
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]

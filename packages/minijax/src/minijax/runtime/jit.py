@@ -43,7 +43,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2 import bind, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import NumberTypes, number_types, numpys_types
+from minijax_stage2.shaped_array import number_types, numpys_types
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
@@ -79,7 +79,7 @@ class JittedFunction:
         self._traced = traced
         self._executors: dict[Any, Executor] = {}
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
-        self._executors_with: defaultdict[NumberTypes, dict[Any, Executor]] = defaultdict(dict)
+        self._executors_with: defaultdict[Any, dict[Any, Executor]] = defaultdict(dict)
         self._given_shardings = shardings
         self._place = place
         self._inside = fun if inline else None  # what is called inside a transformation
@@ -104,7 +104,9 @@ class JittedFunction:
                     return inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.
-            executors = self._executors_with[types_here()]
+            executors = (
+                self._executors_here() if Switch.used else self._executors_with[types_here()]
+            )
             if not kwargs:
                 if len(args) == 1:
                     (x,) = args
@@ -187,21 +189,27 @@ class JittedFunction:
                     raise KeyError
                 cls = x.__class__
                 key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
-            execute = self._executors_with[numbers].get(tuple(key))
+            executors = self._executors_here()
+            execute = executors.get(tuple(key))
         except (KeyError, TypeError, OverflowError):
             has_others = True  # a tree, or what is no argument at all, which stage 3 says better
         if has_others:  # not in the handler, so that no error there comes with this one
             return self._prepare_trees(args, kwargs)
         if execute is None:
             execute, buffers = self._prepare_trees(args, kwargs)
-            self._executors_with[numbers][tuple(key)] = execute
+            executors[tuple(key)] = execute
             if len(key) == 1:
-                self._executors_with[numbers][key[0]] = execute
+                executors[key[0]] = execute
             return execute, buffers
         return execute, [
             x.buffer if type(x) is Array else to_buffer(x, aval)
             for x, aval in zip(leaves, avals, strict=True)
         ]
+
+    def _executors_here(self) -> dict[Any, Executor]:
+        """The executors by types, for the number types and the mesh that the running code has."""
+        numbers, mesh = types_here(), mesh_in_context.get()
+        return self._executors_with[numbers if mesh is None else (numbers, mesh)]
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
@@ -220,7 +228,7 @@ class JittedFunction:
         """The executor for a signature and the places of the arguments."""
         key: Any = (signature, where) if where.is_given else signature
         if self._given_shardings is not None:
-            key = signature, where, mesh_in_context.get()  # which specs may mean
+            key = signature, where, "given"
         execute = self._executors.get(key)
         if execute is not None:
             return execute
@@ -273,7 +281,7 @@ class JittedFunction:
         except (TypeError, OverflowError):
             names = functools.partial(self._names, args, kwargs)
             in_avals = tuple(abstractify(self.caller, self._fun, names, leaves))
-        return leaves, (fast_tree, in_avals, static, number_types())
+        return leaves, (fast_tree, in_avals, static, number_types(), mesh_in_context.get())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
@@ -286,7 +294,7 @@ class JittedFunction:
 
     def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
         """Run the function once, for all calls of this signature."""
-        _, in_avals, static, _ = signature
+        _, in_avals, static, *_ = signature
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
@@ -365,7 +373,7 @@ class JittedFunction:
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
         names = functools.partial(self._names, dynamic, dynamic_kwargs)
         in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
-        signature = fast_tree, in_avals, static, number_types()
+        signature = fast_tree, in_avals, static, number_types(), mesh_in_context.get()
         traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 

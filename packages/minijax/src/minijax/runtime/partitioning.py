@@ -31,6 +31,7 @@ from minijax_stage3.executable import (
     device_type,
     jaxpr_of_primitive,
 )
+from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import (
     FunctionBuilder,
     ModuleBuilder,
@@ -86,6 +87,9 @@ def declared_shardings(types: Sequence[Any]) -> Shardings:
 def places_of(args: Sequence[Any]) -> Places:
     """The places of the arguments of an operation."""
     return Places(shardings_of(args), default_placement())
+
+
+UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
 
 class PartitionedProgram:
@@ -319,10 +323,18 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
                     inner = each.jaxpr if isinstance(each, ClosedJaxpr) else each
                     if isinstance(inner, Sharding):
                         found.append(inner)
+                    elif isinstance(inner, Mesh):
+                        found.append(NamedSharding(inner, PartitionSpec()))
                     elif isinstance(inner, Jaxpr) and inner not in seen:
                         seen.add(inner)
                         pending.append(inner)
     return found
+
+
+@cached_by_jaxpr
+def has_shardings(jaxpr: Jaxpr) -> bool:
+    """Return True if a program, or one inside it, says where it runs."""
+    return bool(shardings_within(jaxpr))
 
 
 # Text
@@ -334,26 +346,27 @@ def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
     if key not in module.names:
         count = sum(isinstance(each, tuple) and each[0] == "mesh" for each in module.names)
         name = module.names[key] = f"mesh_{count}" if count else "mesh"
-        axes = ", ".join(f"{_quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
+        axes = ", ".join(f"{quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
         module.functions.append(f"  sdy.mesh @{name} = <[{axes}]>")
     return module.names[key]
 
 
-def division_text(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
-    """A sharding in Shardy's notation: `<@mesh, [{"x"}, {}]>`."""
-    entries = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
+def division_text(
+    module: ModuleBuilder, mesh: Any, spec: PartitionSpec, ndim: int, is_open: bool = False
+) -> str:
+    """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
+    entries = [*spec, *[None] * (ndim - len(spec))]
     axes = [
-        "{?}"
-        if entry is PartitionSpec.UNCONSTRAINED
-        else "{" + ", ".join(map(_quoted, names)) + "}"
+        "{" + ", ".join([*map(quoted, names), *["?"] * (is_open or entry is UNCONSTRAINED)]) + "}"
         for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
     ]
-    return f"<@{declared_mesh(module, sharding.mesh)}, [{', '.join(axes)}]>"
+    return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
 
 
 def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
     """The MLIR attribute for the sharding of an argument or a result."""
-    return f"{{sdy.sharding = #sdy.sharding{division_text(module, sharding, ndim)}}}"
+    division = division_text(module, sharding.mesh, sharding.spec, ndim)
+    return f"{{sdy.sharding = #sdy.sharding{division}}}"
 
 
 def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
@@ -371,7 +384,8 @@ def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> 
     return out
 
 
-def _quoted(axis: Any) -> str:
+def quoted(axis: Any) -> str:
+    """The name of an axis of a mesh in MLIR."""
     return f'"{symbol(str(axis))}"'
 
 
@@ -450,7 +464,7 @@ def is_elsewhere(where: Places) -> bool:
 def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     """The results of a program, compiled once, where its operands lie."""
     where = places_of(args)
-    if is_elsewhere(where):
+    if is_elsewhere(where) or has_shardings(jaxpr):
         programs = _programs_of.setdefault(jaxpr, {})
         if where not in programs:
             programs[where] = program_at(jaxpr, name, where)

@@ -32,10 +32,12 @@ class Call:
         in_avals: Sequence[ShapedArray],
         static: Any,
         numbers: NumberTypes,
+        mesh: Any,
     ):
         self.in_tree = in_tree
         self.in_avals = in_avals
         self.bits = numbers.bits
+        self.mesh = mesh
         self.static = {which: value for which, _, value in static}
 
 
@@ -105,6 +107,8 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
             lines.append(f"static argument {name}: {_shown(*values)}")
     if before.bits != now.bits:
         lines.append(f"numbers of no dtype: {before.bits} bits before, {now.bits} bits now")
+    if before.mesh != now.mesh:
+        lines.append(f"the mesh in context: {before.mesh} before, {now.mesh} now")
     if not lines and before.in_tree != now.in_tree:
         lines.append(
             f"structure of the arguments: {before.in_tree.described} before, "

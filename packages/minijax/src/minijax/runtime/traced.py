@@ -12,9 +12,9 @@ from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import Array, new_buffer
 from minijax_stage3.jaxpr import Jaxpr
 
-# The structure of the arguments, their types, the static values, and what numbers without a dtype
-# become: what decides a program.
-Signature = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes]
+# The structure of the arguments, their types, the static values, what numbers without a dtype
+# become, and the mesh in context: what decides a program.
+Signature = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes, Any]
 
 
 class Traced:

@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from minijax.settings.config import Switch
-from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context, mesh_of_programs
+from minijax.shardings.mesh import (
+    AbstractMesh,
+    Mesh,
+    mesh_in_context,
+    mesh_of_programs,
+    put_in_context,
+)
 from minijax_stage2.shown import shown
 
 
@@ -29,9 +34,8 @@ class set_mesh:
                 f"set_mesh: expected a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
             )
         self._previous = mesh_in_context.get(), mesh_of_programs.get()
-        mesh_in_context.set(mesh)
+        put_in_context(mesh)
         mesh_of_programs.set(mesh)
-        Switch.used = True
 
     def __enter__(self) -> None:
         pass

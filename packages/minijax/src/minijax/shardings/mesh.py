@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
+from minijax.settings.config import Switch
 from minijax_stage2.shown import counted, shown
 
 Device = Any
@@ -18,6 +19,12 @@ Device = Any
 mesh_in_context: "ContextVar[Mesh | None]" = ContextVar("mesh", default=None)
 # The mesh on whose devices programs run, by `set_mesh`.
 mesh_of_programs: "ContextVar[Mesh | None]" = ContextVar("mesh_of_programs", default=None)
+
+
+def put_in_context(mesh: "Mesh") -> None:
+    """Make a mesh that in context, on which programs depend from now on."""
+    Switch.used = True
+    mesh_in_context.set(mesh)
 
 
 class AxisType(Enum):
@@ -210,7 +217,7 @@ class Mesh(_Axes):
 
     def __enter__(self) -> "Mesh":
         self._previous.append(mesh_in_context.get())
-        mesh_in_context.set(self)
+        put_in_context(self)
         return self
 
     def __exit__(self, *exception: object) -> None:

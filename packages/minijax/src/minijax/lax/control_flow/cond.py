@@ -1,15 +1,15 @@
 """`cond` and `switch`: one of several functions, chosen at run time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-import minijax_stage4 as stage4
 from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
-from minijax.primitives.loops import stage_body
+from minijax.primitives.loops import stage_body, stage_to_jaxpr
+from minijax.primitives.varying import VaryingArray, vary, vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.not_given import not_given
@@ -25,9 +25,9 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr, eval_jaxpr
 from minijax_stage3.staging import abstractify, name_and_place_of
-from minijax_stage4.cond import casting, join_consts
+from minijax_stage4.cond import casting, cond_p, join_consts, stage_cond
 
 
 @evaluated_by_library
@@ -74,7 +74,44 @@ def cond(
         raise TypeError(f"cond: pred must be a boolean or a real number, found {typeof(pred)}")
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
-    return tree_to_arrays(stage4.cond(pred, true_fun, false_fun, *operands))
+    pred, leaves, programs, out_tree = stage_cond(pred, true_fun, false_fun, operands)
+    return tree_to_arrays(tree_unflatten(out_tree, _choose(pred, leaves, programs)))
+
+
+def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
+    """The results of the branch of that number.
+
+    If devices choose differently, all that a branch takes varies like the choice: no branch may
+    have to sum a cotangent over devices of which some are in another branch. All branches return
+    what varies if one does.
+    """
+    axes = vma_of(typeof(which))
+    targets = [vary(typeof(x), axes) for x in operands]
+    if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
+        axes or any(isinstance(aval, VaryingArray) for aval in targets)
+    ):
+        operands = [aval.convert(x) for aval, x in zip(targets, operands, strict=True)]
+        branches = [_converted(branch, targets) for branch in branches]
+        columns = zip(*[branch.out_avals for branch in branches], strict=True)
+        out_axes = [frozenset[Hashable]().union(*map(vma_of, column)) for column in columns]
+        branches = [_converted(branch, targets, out_axes) for branch in branches]
+    return bind(cond_p, which, *operands, branches=tuple(branches))
+
+
+def _converted(
+    branch: Jaxpr,
+    in_avals: Sequence[ShapedArray],
+    out_axes: Sequence[frozenset[Hashable]] | None = None,
+) -> Jaxpr:
+    """A branch for operands of other types, whose results vary along the given axes."""
+
+    def program(*args: Any) -> list[Any]:
+        outs = eval_jaxpr(branch, [], *args)
+        if out_axes is None:
+            return outs
+        return [vary(typeof(x), axes).convert(x) for x, axes in zip(outs, out_axes, strict=True)]
+
+    return stage_to_jaxpr(program, in_avals, "cond")[0]
 
 
 def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
@@ -146,7 +183,7 @@ def switch(
     programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
     last = len(branches) - 1
     index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
-    outs = bind(stage4.cond_p, index, *consts, *leaves, branches=programs)
+    outs = _choose(index, [*consts, *leaves], programs)
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
 
 

@@ -44,6 +44,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
+from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
@@ -210,12 +211,9 @@ def _abstract_eval(
     for jaxpr, of_program in zip(programs, consts, strict=True):
         if jaxpr is None:
             continue
-        expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
-        found = [aval.strip_weak_type() for aval in (*of_program, *b)]
-        if found != expected:
-            raise TypeError(f"custom_linear_solve: a program takes {expected}, found {found}")
+        require_accepted("custom_linear_solve: a program", jaxpr.in_avals, [*of_program, *b])
     solution = [
-        ShapedArray(x.shape, x.dtype, like.weak_type)
+        x.update(weak_type=like.weak_type)
         for x, like in zip(programs.solve.out_avals, b, strict=False)
     ]
     return [*solution, *programs.solve.out_avals[len(b) :]]

@@ -7,6 +7,7 @@ from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, until_stable
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
+from minijax_stage3.abstract_eval import require_accepted
 
 scan_p = Primitive("scan", higher_order=True)
 
@@ -40,13 +41,10 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     for x in xs:
         if x.shape[:1] != (length,):
             raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
-    elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
-    expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
-    found = [aval.strip_weak_type() for aval in (*consts, *carry, *elements)]
-    if found != expected:
-        raise TypeError(f"scan: the body takes {expected}, found {found}")
+    elements = [x.update(x.shape[1:]) for x in xs]
+    require_accepted("scan: the body", jaxpr.in_avals, [*consts, *carry, *elements])
     results = jaxpr.out_avals[num_carry:]
     return [
         *jaxpr.out_avals[:num_carry],
-        *(ShapedArray((length, *y.shape), y.dtype, y.weak_type) for y in results),
+        *(y.update((length, *y.shape)) for y in results),
     ]

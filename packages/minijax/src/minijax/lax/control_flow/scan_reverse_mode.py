@@ -8,7 +8,6 @@ from minijax.primitives.dependence import cotangent_ins, unknown_outs
 from minijax.primitives.loops import Flags, cut, until_stable
 from minijax_stage1.source import Source
 from minijax_stage2 import (
-    ShapedArray,
     Zero,
     bind,
 )
@@ -140,7 +139,7 @@ def _known_program(
     _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
     length = params["length"]
     rest = [*map(Var, carry)]
-    rest += [Var(ShapedArray((length, *x.shape), x.dtype)) for x in elements]
+    rest += [Var(x.update((length, *x.shape), weak_type=False)) for x in elements]
     in_avals = [var.aval for var in (*consts, *rest)]
     outvars = list(map(Var, scan_type(*in_avals, **params)))
     eqns = list(before_loop)

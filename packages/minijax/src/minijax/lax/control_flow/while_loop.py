@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax.control_flow.disabled_jit import while_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.primitives.varying import plain_type
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -86,7 +87,7 @@ def repeat_while(
     condition = FlatFunction(cond_fun, in_tree)
     closed_cond = stage_body(condition, [typeof(x) for x in init], "while_loop", cond_fun, names)
     if condition.out_tree.num_nodes != 1 or [
-        a.strip_weak_type() for a in closed_cond.out_avals
+        plain_type(a).strip_weak_type() for a in closed_cond.out_avals
     ] != [ShapedArray((), np.bool_)]:
         is_leaf = condition.out_tree.num_nodes == 1 and closed_cond.out_avals
         found = closed_cond.out_avals[0] if is_leaf else condition.out_tree

@@ -1,6 +1,6 @@
 """The rules of `while_loop`: each interpreter transforms its two programs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from minijax.lax.control_flow.while_loop import while_p
@@ -17,6 +17,7 @@ from minijax.primitives.loops import (
     until_stable,
     while_text,
 )
+from minijax.primitives.varying import varying_rules, vma_of
 from minijax_stage2 import (
     ShapedArray,
     Zero,
@@ -36,6 +37,7 @@ from minijax_stage3 import (
     eval_jaxpr,
     jit_p,
 )
+from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
@@ -63,9 +65,7 @@ def _abstract_eval(
 ) -> list[ShapedArray]:
     of_cond, of_body, carry = _split(in_avals, cond_consts, body_consts)
     for jaxpr, found in ((cond_jaxpr, [*of_cond, *carry]), (body_jaxpr, [*of_body, *carry])):
-        expected = [aval.strip_weak_type() for aval in jaxpr.in_avals]
-        if [aval.strip_weak_type() for aval in found] != expected:
-            raise TypeError(f"while: a program takes {expected}, found {found}")
+        require_accepted("while: a program", jaxpr.in_avals, found)
     return body_jaxpr.out_avals
 
 
@@ -397,6 +397,15 @@ def _steps(
     while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
         carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
 
+
+def _axes_of_condition(
+    in_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> frozenset[Hashable]:
+    """If devices differ in the number of iterations, they differ in the results."""
+    return vma_of(params["cond_jaxpr"].out_avals[0])
+
+
+varying_rules[while_p] = _axes_of_condition
 
 declare_program(
     while_p,

@@ -23,6 +23,7 @@ from minijax.primitives.calls import keys_of_program
 from minijax.primitives.declare import reduction
 from minijax.primitives.declare_program import Rule, declare_program
 from minijax.primitives.regions import operation_of, reduce_text, stage_computation
+from minijax.primitives.varying import combining_elements
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax_stage2 import (
@@ -293,6 +294,7 @@ def declare_computation(
     primitive: Primitive, abstract_eval: Rule, lower: Rule, vmap: Rule, jvp: Rule
 ) -> None:
     """Declare a primitive whose program, `jaxpr`, combines elements of its operands."""
+    combining_elements.add(primitive)
     declare_program(
         primitive,
         evaluate=evaluate_with_program(primitive),

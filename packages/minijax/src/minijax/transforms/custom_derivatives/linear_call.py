@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from minijax.primitives.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import call_text, stage_body
-from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -157,7 +157,7 @@ def pull_back_batch(
     def of_one(*residuals_and_given: Any) -> list[Any]:
         given = iter(residuals_and_given[len(res_dims) :])
         example_cts = [
-            next(given) if keep else Zero(ShapedArray(ct.aval.shape[1:], ct.aval.dtype))
+            next(given) if keep else Zero(ct.aval.update(ct.aval.shape[1:], weak_type=False))
             for ct, keep in zip(cts, nonzero, strict=True)
         ]
         in_cts = pull_back(residuals_and_given[: len(res_dims)], example_cts)

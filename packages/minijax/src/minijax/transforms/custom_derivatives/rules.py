@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from minijax.primitives.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.primitives.calls import (
     evaluate_program,
     keys_of_program,
@@ -20,7 +21,6 @@ from minijax.primitives.calls import (
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import stage_body
 from minijax.runtime.ensure_compile_time_eval import CompileTimeTrace
-from minijax.transforms.axis_names import MappedAxis, axis_of_mapped, map_flat
 from minijax.transforms.custom_derivatives.linear_call import (
     Dims,
     Flat,

@@ -1,9 +1,9 @@
-"""Names of the axes that `vmap` maps over, for collectives.
+"""Names of the axes that `vmap` and `shard_map` map over, for collectives.
 
-An array represents the axis: the index of each example. A collective takes it as an operand, so the
-trace in which that operand is batched is the one whose axis is meant. Nothing else has to know
-about names: the operand enters jitted functions, loops and branches like any other closed-over
-value.
+An array represents the axis: the index of each example, or of the device. A collective takes it as
+an operand, so the trace in which that operand is batched is the one whose axis is meant. Nothing
+else has to know about names: the operand enters jitted functions, loops and branches like any other
+closed-over value.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.classes import UnboundAxisError
+from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
 from minijax_stage2.shown import shown
@@ -74,20 +75,22 @@ def require_hashable(name: Hashable) -> None:
 
 
 def axis_of(name: Hashable) -> tuple[Any, int]:
-    """The index of the current example along the axis of that name, and the size of the axis.
+    """The index of the current example or device along the axis of that name, and its size.
 
     Raises:
         UnboundAxisError: there is no such axis here.
     """
     require_hashable(name)
-    try:
+    if name in _axes.get():
         return _axes.get()[name]
-    except KeyError:
-        known = ", ".join(map(repr, _axes.get())) or "none"
-        raise UnboundAxisError(
-            f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its "
-            "name by vmap(..., axis_name=...), and has it while the mapped function runs."
-        ) from None
+    for axis in mesh_axes_of([name]):
+        return axis.index(), axis.size
+    known = ", ".join(map(repr, [*_axes.get(), *names_of_mesh_axes()])) or "none"
+    raise UnboundAxisError(
+        f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its name "
+        "by vmap(..., axis_name=...), or from the mesh of shard_map, and has it while the mapped "
+        "function runs."
+    )
 
 
 # --8<-- [end:named_axes]

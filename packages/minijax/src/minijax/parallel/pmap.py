@@ -1,0 +1,155 @@
+"""`pmap`: `shard_map` of a function of one example, one example on each device."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax.lax.shapes.reshaping import expand_dims, squeeze
+from minijax.parallel.manual import Manual
+from minijax.parallel.shard_map import map_parts
+from minijax.runtime.jit import jit
+from minijax.runtime.static_arguments import StaticArguments
+from minijax.shardings.mesh import Device, Mesh, mesh_in_context
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax_stage1.source import name_of
+from minijax_stage2 import typeof
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.errors import MappedAxisError
+from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.shown import counted
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
+
+Function = Callable[..., Any]
+_NO_NAME = "pmap_axis"
+
+
+def pmap(
+    fun: Function,
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Any:
+    """Map `fun` over an axis of its arguments: each example is computed on a device of its own.
+
+    It is `vmap` whose examples run in parallel, and are compiled. New programs are easier to write
+    with `shard_map`, or with `jit` of arrays that are divided among devices.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        axis_name: the name of the mapped axis, for collectives.
+        in_axes: the axis to map for each positional argument, as in `vmap`.
+        out_axes: the position of the mapped axis in each result, as in `vmap`. With None, the
+            result is that of the first device.
+        static_broadcasted_argnums: positions of arguments that are hashable Python values.
+        devices: the devices; the first ones, as many as examples, if not given.
+        backend: None or "cpu".
+        axis_size: the number of examples, required if no argument is mapped.
+        donate_argnums: positions of arguments whose memory the results may take over.
+
+    Returns:
+        A function of the same arguments with an additional axis, which lies on the devices in the
+        results, too. It has a method `lower`, and can be differentiated, mapped and jitted.
+
+    Raises:
+        MappedAxisError: the sizes of the mapped axes differ, or nothing is mapped.
+        ValueError: there are more examples than devices, or not as many as in `devices`.
+
+    >>> minijax.pmap(lambda x: x / lax.psum(x, "i"), "i")(jnp.array([4.0]))
+    Array([1.], dtype=float32)
+    """
+    require_function("pmap", fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    check_axes_are_ints("pmap: in_axes", in_axes)
+    check_axes_are_ints("pmap: out_axes", out_axes)
+    name: Hashable = _NO_NAME if axis_name is None else axis_name
+
+    role = f"pmap of `{name_of(fun)}`"
+
+    static_arguments = StaticArguments(fun, static_broadcasted_argnums)
+
+    @wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        static, args, kwargs = static_arguments.split(args, kwargs)
+        function = static_arguments.fill(static)
+        dims, size = mapped_axes("pmap", fun, in_axes, axis_size, args, kwargs)
+        leaves, in_tree = tree_flatten((args, kwargs))
+        mesh = _mesh(role, name, size, devices)
+        out_tree: Any = None
+        out_dims: list[BatchDim] = []
+
+        def of_parts(*parts: Any) -> list[Any]:
+            """The results of one device, with an axis of one element where they are mapped."""
+            nonlocal out_tree
+            pairs = zip(parts, dims, strict=True)
+            examples = [x if dim is None else squeeze(x, (dim,)) for x, dim in pairs]
+            args, kwargs = tree_unflatten(in_tree, examples)
+            result = function(*args, **kwargs)
+            outs, out_tree = tree_flatten(result)
+            axes = broadcast_axes(f"{role}: out_axes", out_axes, result, "result")
+            out_dims[:] = [_position(role, x, axis) for x, axis in zip(outs, axes, strict=True)]
+            pairs = zip(outs, out_dims, strict=True)
+            return [x if dim is None else expand_dims(x, (dim,)) for x, dim in pairs]
+
+        outs = map_parts(
+            "pmap",
+            fun,
+            of_parts,
+            leaves,
+            Manual(mesh, (name,), False),
+            [_spec(name, dim) for dim in dims],
+            lambda out_avals: [_spec(name, dim) for dim in out_dims],
+            lambda: argument_names(fun, args, kwargs),
+        )
+        return tree_unflatten(out_tree, outs)
+
+    static = static_broadcasted_argnums
+    return jit(mapped, static_argnums=static, donate_argnums=donate_argnums, backend=backend)
+
+
+def _spec(name: Hashable, dim: BatchDim) -> PartitionSpec:
+    return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
+
+
+def _position(role: str, out: Any, axis: BatchDim) -> BatchDim:
+    """The mapped axis of a result of which `out` is the example, from its start."""
+    if axis is None:
+        return None
+    ndim = typeof(out).ndim + 1
+    if not -ndim <= axis < ndim:
+        raise MappedAxisError(
+            f"{role}: out_axes {axis} is out of range for a result of {ndim} axes, that of the "
+            "examples among them"
+        )
+    return axis % ndim
+
+
+def _mesh(role: str, name: Hashable, size: int, devices: Sequence[Device] | None) -> Mesh:
+    """The devices of a call, one for each example."""
+    around = mesh_in_context.get()
+    if around is not None and around.manual_axes:
+        raise ValueError(
+            f"{role}: it is called where each device runs its own program, in a pmap or shard_map, "
+            "so there are no devices to map over. Use vmap there, or shard_map over several axes."
+        )
+    available = list(xla.devices() if devices is None else devices)
+    if devices is not None and size != len(available):
+        raise ValueError(
+            f"{role}: there are {counted(size, 'example')} for the {len(available)} devices given"
+        )
+    if size > len(available):
+        raise ValueError(
+            f"{role}: there are {counted(size, 'example')} and {counted(len(available), 'device')}."
+            " Map the rest by vmap inside. On a CPU, set MINIJAX_NUM_CPU_DEVICES before the first "
+            "array is made."
+        )
+    return Mesh(np.array(available[:size], dtype=object), (name,))

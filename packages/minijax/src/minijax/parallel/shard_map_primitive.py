@@ -1,0 +1,397 @@
+"""The primitive of `shard_map`, whose program runs on every device of a mesh, and its rules.
+
+Its operands and results are whole arrays; the arguments and results of the program are the parts
+that a device has of them. So most rules transform the program, and extend the specs.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from minijax.lax.collectives import psum_p
+from minijax.parallel.manual import Manual, names_in
+from minijax.primitives.calls import dependence_of_program, keys_of_program
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.loops import stage_to_jaxpr
+from minijax.primitives.varying import vary
+from minijax.runtime.array import PlacedArray
+from minijax.runtime.partitioning import PartitionedProgram, division_text, quoted
+from minijax.shardings.mesh import Mesh
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div, typeof
+from minijax_stage2.primitives import reshape_p
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3.executable import jaxpr_of_primitive
+from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from minijax_stage4.jit_rules import split_jaxpr
+from minijax_stage4.partial_eval import PartialEqns, merge, partition
+from minijax_stage4.transpose import UndefPrimal, backward_pass
+
+shard_map_p = Primitive("shard_map", higher_order=True)
+
+Specs = Sequence[PartitionSpec]
+WHOLE = PartitionSpec()
+
+
+def apply(
+    operands: Sequence[Any], jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
+) -> list[Any]:
+    """The whole arrays of which the program returns the parts."""
+    return bind(shard_map_p, *operands, **_params(jaxpr, manual, in_specs, out_specs))
+
+
+def _params(jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs) -> dict[str, Any]:
+    return {
+        "jaxpr": jaxpr,
+        "manual": manual,
+        "mesh": manual.outside,
+        "in_specs": tuple(in_specs),
+        "out_specs": tuple(out_specs),
+    }
+
+
+def _abstract_eval(
+    *in_avals: ShapedArray, jaxpr: Jaxpr, manual: Manual, out_specs: Specs, **params: Any
+) -> list[ShapedArray]:
+    return [manual.whole(x, spec) for x, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
+
+
+# Evaluation
+
+
+def _evaluate(*args: Any, **params: Any) -> list[Any]:
+    in_avals = tuple(map(typeof, args))
+    jaxpr = jaxpr_of_primitive(shard_map_p, in_avals, params)
+    mesh, in_specs, out_specs = params["mesh"], params["in_specs"], params["out_specs"]
+    given = tuple(
+        x.sharding if type(x) is PlacedArray and x.committed else NamedSharding(mesh, spec)
+        for x, spec in zip(args, in_specs, strict=True)
+    )
+    outs = tuple([NamedSharding(mesh, spec) for spec in out_specs])
+    names = [f"operand {number}" for number in range(len(args))]
+    program = PartitionedProgram("shard_map", jaxpr, given, outs, names, {}, {})
+    key = program.text, given, outs, in_avals, tuple(jaxpr.out_avals)
+    return list(_compiled(_Keyed(key, program))(args))
+
+
+class _Keyed:
+    """A program in a cache, by what it is equal in to another."""
+
+    def __init__(self, key: Any, program: PartitionedProgram):
+        self.key, self.program = key, program
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=512)
+def _compiled(keyed: _Keyed) -> PartitionedProgram:
+    """Compile a program once, though each call of a function that is not jitted stages it."""
+    return keyed.program.compile()
+
+
+# Lowering
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *args: Value,
+    jaxpr: Jaxpr,
+    manual: Manual,
+    mesh: Mesh,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> list[Value]:
+    is_open = len(manual.mesh.manual_axes) < len(mesh.axis_names)  # the others are not manual
+
+    def divisions(specs: Specs, avals: Sequence[ShapedArray]) -> str:
+        texts = [
+            division_text(b.module, mesh, spec, aval.ndim, is_open)
+            for spec, aval in zip(specs, avals, strict=True)
+        ]
+        return f"[{', '.join(texts)}]"
+
+    inside = FunctionBuilder(b.module)
+    inside.count, inside.indent = b.count, b.indent + "  "
+    params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
+    outs = inside.lower_jaxpr(jaxpr, params)
+    b.count = inside.count
+    in_avals = [x.aval for x in args]
+    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
+    returned = ", ".join(x.name for x in outs)
+    if outs:
+        returned += f" : {', '.join(mlir_type(x.aval) for x in outs)}"
+    names = ", ".join(map(quoted, manual.names))
+    lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {returned}".rstrip()])
+    return b.emit(
+        f"sdy.manual_computation({', '.join(x.name for x in args)}) "
+        f"in_shardings={divisions(in_specs, in_avals)} "
+        f"out_shardings={divisions(out_specs, out_avals)} manual_axes={{{names}}} ({declared}) "
+        f"{{\n{lines}\n{b.indent}}} : ({', '.join(map(mlir_type, in_avals))}) -> "
+        f"({', '.join(map(mlir_type, out_avals))})",
+        *out_avals,
+    )
+
+
+# Transformations
+
+
+def _vmap(
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    jaxpr: Jaxpr,
+    manual: Manual,
+    mesh: Mesh,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> tuple[list[Any], list[BatchDim]]:
+    with manual.running():
+        program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims))
+    ins = [*[WHOLE] * len(consts), *map(_with_axis, in_specs, dims)]
+    outs = [*map(_with_axis, out_specs, out_dims)]
+    return apply([*consts, *values], program, manual, ins, outs), out_dims
+
+
+def _with_axis(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
+    """The spec for an array with one more axis, which is not divided."""
+    if dim is None:
+        return spec
+    before = [*spec[:dim], *[None] * (dim - len(spec))]
+    return PartitionSpec(*before, None, *spec[dim:])
+
+
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    jaxpr: Jaxpr,
+    manual: Manual,
+    mesh: Mesh,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> tuple[list[Any], list[Any]]:
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    with manual.running():
+        program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    results = apply(
+        [*consts, *primals, *_chosen(nonzero, tangents)],
+        program,
+        manual,
+        [*[WHOLE] * len(consts), *in_specs, *_chosen(nonzero, in_specs)],
+        [*out_specs, *_chosen(out_nonzero, out_specs)],
+    )
+    outs, computed = results[: len(out_specs)], results[len(out_specs) :]
+    zeros = [Zero.like(out) for out, keep in zip(outs, out_nonzero, strict=True) if not keep]
+    return outs, merge(out_nonzero, zeros, computed)
+
+
+def _chosen(which: Sequence[bool], items: Sequence[Any]) -> list[Any]:
+    return partition(which, items)[1]
+
+
+class _Residual(NamedTuple):
+    """A value that the program that waits gets from the known one.
+
+    Attributes:
+        argument: the number of the known argument that it is, or None.
+        spec: how it is passed, as an array.
+        stacked: whether it is one element of that array's first axis.
+    """
+
+    argument: int | None
+    spec: PartitionSpec
+    stacked: bool
+
+
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """Split the program; a residual is passed as an array of what all devices have of it."""
+    params, manual = eqn.params, eqn.params["manual"]
+    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
+    known_specs, waiting_specs = partition(unknown_ins, params["in_specs"])
+    known, waiting, unknown_outs, residuals = _split(
+        params["jaxpr"], manual, tuple(unknown_ins), tuple(known_specs)
+    )
+    known_outs, waiting_outs = partition(unknown_outs, eqn.outvars)
+    known_out_specs, waiting_out_specs = partition(unknown_outs, params["out_specs"])
+    made = [residual for residual in residuals if residual.argument is None]
+    avals = known.out_avals[len(known_outs) :]
+    made_vars = [Var(manual.whole(x, each.spec)) for x, each in zip(avals, made, strict=True)]
+    rest = iter(made_vars)
+    passed: list[Atom] = [
+        next(rest) if each.argument is None else known_ins[each.argument] for each in residuals
+    ]
+    out_specs = [*known_out_specs, *[each.spec for each in made]]
+    in_specs = [*[each.spec for each in residuals], *waiting_specs]
+    at_once = _params(known, manual, known_specs, out_specs)
+    later = _params(waiting, manual, in_specs, waiting_out_specs)
+    outs = [*known_outs, *made_vars]
+    return PartialEqns(
+        [JaxprEqn(shard_map_p, known_ins, outs, at_once, eqn.source)],
+        JaxprEqn(shard_map_p, [*passed, *waiting_ins], waiting_outs, later, eqn.source),
+    )
+
+
+@cached_by_jaxpr
+def _split(
+    jaxpr: Jaxpr, manual: Manual, unknown_ins: tuple[bool, ...], known_specs: Specs
+) -> tuple[Jaxpr, Jaxpr, list[bool], list[_Residual]]:
+    """The known program, the one that waits, flags of its results, and the residuals.
+
+    Those that are arguments of the known program need not be its results. Others that vary get a
+    first axis of one element, along which the devices' values are stacked.
+    """
+    parts = split_jaxpr(jaxpr, unknown_ins)
+    count = len(parts.known.outvars) - parts.num_residuals
+    known_eqns, known_outs = list(parts.known.eqns), list(parts.known.outvars[:count])
+    waiting_eqns: list[JaxprEqn] = []
+    params: list[Var] = []
+    residuals = []
+    for out, param in zip(parts.known.outvars[count:], parts.unknown.invars, strict=False):
+        if out in parts.known.invars:
+            argument = parts.known.invars.index(out)
+            residuals.append(_Residual(argument, known_specs[argument], False))
+            params.append(param)
+            continue
+        spec = manual.stacking(out.aval)
+        stacked = bool(len(spec))
+        if stacked:
+            part = out.aval.update((1, *out.aval.shape))
+            sent, received = Var(part), Var(part)
+            known_eqns.append(_reshape(out, sent))
+            waiting_eqns.append(_reshape(received, param))
+            out, param = sent, received
+        residuals.append(_Residual(None, spec, stacked))
+        known_outs.append(out)
+        params.append(param)
+    params += parts.unknown.invars[parts.num_residuals :]
+    known = Jaxpr([], parts.known.invars, known_eqns, known_outs)
+    waiting_eqns += parts.unknown.eqns
+    waiting = Jaxpr([], params, waiting_eqns, parts.unknown.outvars)
+    return known, waiting, parts.unknown_outs, residuals
+
+
+def _reshape(x: Atom, out: Var) -> JaxprEqn:
+    return JaxprEqn(reshape_p, [x], [out], {"new_sizes": out.aval.shape})
+
+
+def _transpose(
+    cts: Sequence[Any],
+    *args: Any,
+    jaxpr: Jaxpr,
+    manual: Manual,
+    mesh: Mesh,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> list[Any]:
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    program, consts, nonzero_ins = _transposed(jaxpr, manual, in_specs, out_specs, linear, nonzero)
+    known, known_specs = partition(linear, args)[0], partition(linear, in_specs)[0]
+    outs = iter(
+        apply(
+            [*consts, *known, *_chosen(nonzero, cts)],
+            program,
+            manual,
+            [*[WHOLE] * len(consts), *known_specs, *_chosen(nonzero, out_specs)],
+            _chosen(nonzero_ins, in_specs),
+        )
+    )
+    return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
+
+
+@cached_by_jaxpr
+def _transposed(
+    jaxpr: Jaxpr,
+    manual: Manual,
+    in_specs: Specs,
+    out_specs: Specs,
+    linear: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
+) -> tuple[Jaxpr, list[Any], list[bool]]:
+    """The program from known arguments and cotangents of results to cotangents of arguments.
+
+    Where types do not say what varies, devices share the cotangent of a result that is the same on
+    all of them, and the cotangent of such an argument is the sum of theirs.
+    """
+    nonzero_ins: list[bool] = []
+    types = [tangent_type(aval) for aval in jaxpr.out_avals]
+
+    def program(*known_and_cts: Any) -> list[Any]:
+        rest = iter(known_and_cts)
+        args = [
+            UndefPrimal(aval) if is_linear else next(rest)
+            for is_linear, aval in zip(linear, jaxpr.in_avals, strict=True)
+        ]
+        cts = [
+            _shared(manual, next(rest), spec) if is_nonzero else Zero(aval)
+            for is_nonzero, aval, spec in zip(nonzero, types, out_specs, strict=True)
+        ]
+        in_cts = backward_pass(jaxpr, args, cts)
+        nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
+        return [
+            _summed(manual, ct, spec)
+            for ct, spec, keep in zip(in_cts, in_specs, nonzero_ins, strict=True)
+            if keep
+        ]
+
+    known_avals, _ = partition(linear, jaxpr.in_avals)
+    ct_avals = [
+        vary(aval, names_in(spec)) if manual.checked else aval
+        for aval, spec in _chosen(nonzero, list(zip(types, out_specs, strict=True)))
+    ]
+    with manual.running():
+        transposed, consts = stage_to_jaxpr(program, [*known_avals, *ct_avals], "transposition")
+    return transposed, consts, nonzero_ins
+
+
+def _shared(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
+    size = manual.size([axis.name for axis in manual.not_in(spec)])
+    return ct if size == 1 else div(ct, size)
+
+
+def _summed(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
+    indices = [axis.index() for axis in manual.not_in(spec)]
+    return bind1(psum_p, ct, *indices) if indices else ct
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    params = eqn.params
+    found = smaller_jaxpr(params["jaxpr"], tuple(used_outs))
+    if found is None:
+        return [True] * len(eqn.invars), eqn
+    jaxpr, used_ins = found
+    in_specs, out_specs = (
+        _chosen(used_ins, params["in_specs"]),
+        _chosen(used_outs, params["out_specs"]),
+    )
+    smaller = _params(jaxpr, params["manual"], in_specs, out_specs)
+    invars, outvars = _chosen(used_ins, eqn.invars), _chosen(used_outs, eqn.outvars)
+    return used_ins, JaxprEqn(shard_map_p, invars, outvars, smaller, eqn.source)
+
+
+declare_program(
+    shard_map_p,
+    abstract_eval=_abstract_eval,
+    evaluate=_evaluate,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=_transpose,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    dependence=dependence_of_program,
+    order=None,
+    keys=keys_of_program,
+    steps=None,
+)

@@ -1,0 +1,305 @@
+"""Values that vary: each device along an axis of a mesh may hold another one.
+
+In the body of `shard_map` the type of a value names the axes along which it varies. What is
+computed from several values varies along the axes of them all, so a value that is the same on all
+devices combines with one that varies. The transpose of that implicit conversion is a sum over the
+devices.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from minijax.primitives.declare import declare
+from minijax.runtime.partitioning import declared_mesh, quoted
+from minijax.shardings.mesh import AbstractMesh
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3 import Jaxpr, abstract_eval_rules
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+AxisNames = frozenset[Hashable]
+
+NONE: AxisNames = frozenset()
+
+
+@dataclass(frozen=True)
+class MeshAxis:
+    """An axis of a mesh along which the program sees one device at a time.
+
+    Attributes:
+        name: the name of the axis.
+        mesh: the mesh, in which the axes of that kind have the type `Manual`.
+        checked: whether types say along which axes values vary.
+    """
+
+    name: Hashable
+    mesh: AbstractMesh
+    checked: bool
+
+    @property
+    def size(self) -> int:
+        """The number of devices along the axis."""
+        return self.mesh.shape[self.name]
+
+    def index(self) -> Any:
+        """The index of the device along the axis, a scalar that varies."""
+        return bind1(axis_index_p, axis=self)
+
+
+_mesh_axes: ContextVar[Mapping[Hashable, MeshAxis]] = ContextVar(
+    "mesh_axes", default=MappingProxyType({})
+)
+
+
+@contextmanager
+def mesh_axes(axes: Iterable[MeshAxis]) -> Iterator[None]:
+    """Name axes of a mesh, along which the running code sees one device at a time.
+
+    The axes of that kind around them are those of the same mesh.
+    """
+    named = {axis.name: axis for axis in axes}
+    meshes = [axis.mesh for axis in named.values()]
+    around = {
+        name: replace(axis, mesh=meshes[0]) if meshes else axis
+        for name, axis in _mesh_axes.get().items()
+    }
+    token = _mesh_axes.set({**around, **named})
+    try:
+        yield
+    finally:
+        _mesh_axes.reset(token)
+
+
+def mesh_axes_of(names: Iterable[Hashable]) -> list[MeshAxis]:
+    """Those of the named axes that belong to a mesh, in its order."""
+    chosen = {*names}
+    return [axis for axis in _mesh_axes.get().values() if axis.name in chosen]
+
+
+def names_of_mesh_axes() -> list[Hashable]:
+    """The names of the axes along which the running code sees one device."""
+    return list(_mesh_axes.get())
+
+
+# --8<-- [start:type]
+class VaryingArray(ShapedArray):
+    """The type of arrays that vary along axes of a mesh.
+
+    There is only one object per type.
+
+    Attributes:
+        plain: the type without the axes.
+        vma: the names of the axes along which the values vary.
+        axis: the axis along which the value is the index of the device, if it is that.
+
+    >>> VaryingArray(ShapedArray((2,), "float32"), frozenset("x"))
+    ShapedArray(f32[2]{V:x})
+    """
+
+    __slots__ = ("axis", "plain", "vma")
+
+    plain: ShapedArray
+    vma: AxisNames
+    axis: MeshAxis | None
+
+    def __new__(  # type: ignore[misc]
+        cls, plain: ShapedArray, vma: AxisNames, axis: MeshAxis | None = None
+    ) -> ShapedArray:
+        if not vma and axis is None:
+            return plain
+        aval: VaryingArray | None
+        key = plain, vma, axis
+        aval = _interned.get(key)
+        if aval is None:
+            aval = object.__new__(cls)
+            aval.shape, aval.dtype, aval.weak_type = plain.shape, plain.dtype, plain.weak_type
+            aval.plain, aval.vma, aval.axis = key
+            aval = _interned.setdefault(key, aval)
+        return aval
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return VaryingArray, (self.plain, self.vma, self.axis)
+
+    def __str__(self) -> str:
+        names = ",".join(sorted(map(str, self.vma)))
+        return f"{self.plain}{{V:{names}}}" if names else str(self.plain)
+
+    def update(
+        self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None
+    ) -> ShapedArray:
+        return VaryingArray(self.plain.update(shape, dtype, weak_type), self.vma)
+
+    def accepts(self, other: ShapedArray) -> bool:
+        """Return True if `other` is the same type, but for axes along which it does not vary."""
+        return (
+            self.plain.accepts(plain_type(other))
+            and vma_of(other) <= self.vma
+            and self.axis in (None, axis_of_index(other))
+        )
+
+    def convert(self, x: Any) -> Any:
+        """`x`, a value of a type that this one accepts, varying as this type says."""
+        return pvary(x, mesh_axes_of(self.vma))
+
+    @staticmethod
+    def abstract_eval(
+        primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[ShapedArray]:
+        """The types of the results of a primitive of which an operand varies."""
+        if _calls_programs(primitive, params):
+            found = abstract_eval_rules[primitive](*in_avals, **params)
+            more = varying_rules.get(primitive, _nothing_more)(in_avals, params)
+            return [vary(x, more) for x in found]
+        vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
+        found = abstract_eval_rules[primitive](*map(plain_type, in_avals), **params)
+        return [VaryingArray(x, vma) for x in found]
+
+    # --8<-- [end:type]
+
+
+_interned: "dict[Any, VaryingArray]" = {}
+
+
+def plain_type(aval: ShapedArray) -> ShapedArray:
+    """The type without the axes along which values vary."""
+    return aval.plain if isinstance(aval, VaryingArray) else aval
+
+
+def vma_of(aval: ShapedArray) -> AxisNames:
+    """The names of the axes along which values of a type vary."""
+    return aval.vma if isinstance(aval, VaryingArray) else NONE
+
+
+def axis_of_index(aval: ShapedArray) -> MeshAxis | None:
+    """The axis along which values of a type are the indices of the devices, if they are that."""
+    return aval.axis if isinstance(aval, VaryingArray) else None
+
+
+def vary(aval: ShapedArray, names: AxisNames) -> ShapedArray:
+    """The type of values that vary along more axes."""
+    return VaryingArray(plain_type(aval), vma_of(aval) | names)
+
+
+def _calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
+    """Return True if a primitive calls programs on its operands, which know what varies."""
+    if not primitive.higher_order or primitive in combining_elements:
+        return False
+    items = [value if isinstance(value, tuple | list) else (value,) for value in params.values()]
+    return any(isinstance(x, Jaxpr) for each in items for x in each)
+
+
+# `rule(in_avals, params)`: the axes along which the results of a primitive vary. By default these
+# are all axes of the operands; or, for a primitive that calls programs, those that the programs
+# say, to which the rule adds.
+varying_rules: dict[Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], AxisNames]] = {}
+
+# Primitives whose programs combine elements of the operands, not the operands themselves.
+combining_elements: set[Primitive] = set()
+
+
+def _all_axes(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:
+    return NONE.union(*map(vma_of, in_avals))
+
+
+def _nothing_more(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:
+    return NONE
+
+
+# The index of the device
+
+axis_index_p = Primitive("axis_index")
+
+
+def _lower_index(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, axis: MeshAxis
+) -> list[Value]:
+    """The coordinate along the axis in the number of the partition.
+
+    Only a program that is manual along all axes may ask for that number.
+    """
+    others = [name for name in axis.mesh.axis_names if name not in axis.mesh.manual_axes]
+    if not others:
+        return [_index(b, axis, out_avals[0])]
+    mesh = declared_mesh(b.module, axis.mesh)
+    inside = FunctionBuilder(b.module)
+    inside.count, inside.indent = b.count, b.indent + "  "
+    out = _index(inside, axis, out_avals[0])
+    b.count = inside.count
+    lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {out.name} : tensor<i32>"])
+    names = ", ".join(map(quoted, others))
+    return b.emit(
+        f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh}, []>] "
+        f"manual_axes={{{names}}} () {{\n{lines}\n{b.indent}}} : () -> tensor<i32>",
+        *out_avals,
+    )
+
+
+def _index(b: FunctionBuilder, axis: MeshAxis, aval: ShapedArray) -> Value:
+    number_type = ShapedArray((), np.uint32)
+    (number,) = b.emit("stablehlo.partition_id : tensor<ui32>", number_type)
+    at = axis.mesh.axis_names.index(axis.name)
+    below = math.prod(axis.mesh.axis_sizes[at + 1 :])
+    for operation, size in (("divide", below), ("remainder", axis.size)):
+        count = b.constant(size, number_type)
+        operation = f"stablehlo.{operation} {number.name}, {count.name} : tensor<ui32>"
+        (number,) = b.emit(operation, number_type)
+    (out,) = b.emit(f"stablehlo.convert {number.name} : (tensor<ui32>) -> tensor<i32>", aval)
+    return out
+
+
+def _type_of_index(*, axis: MeshAxis) -> list[ShapedArray]:
+    vma = frozenset([axis.name]) if axis.checked else NONE
+    return [VaryingArray(ShapedArray((), np.int32), vma, axis)]
+
+
+declare(axis_index_p, abstract_eval=_type_of_index, lower=_lower_index)
+
+
+def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
+    """The jvp rule of a primitive that is linear in its first operand; the others are indices."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        t, indices = tangents[0], primals[1:]
+        out = bind1(primitive, *primals, **params)
+        if type(t) is Zero:
+            return [out], [Zero.like(out)]
+        return [out], [bind1(primitive, t, *indices, **params)]
+
+    return rule
+
+
+# The explicit conversion
+
+pvary_p = Primitive("pvary")
+
+
+def _vmap_pvary(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    return [bind1(pvary_p, *values)], [dims[0]]
+
+
+declare(
+    pvary_p,
+    abstract_eval=lambda x, *indices: [x],
+    lower=lambda b, out_avals, x, *indices: [x],
+    vmap=_vmap_pvary,
+    jvp=linear_in_first(pvary_p),
+    transpose=lambda cts, x, *indices: [cts[0], *[None] * len(indices)],
+)
+
+
+def pvary(x: Any, axes: Sequence[MeshAxis]) -> Any:
+    """`x` as a value that varies along more axes, though it is the same on all devices."""
+    more = [axis for axis in axes if axis.checked and axis.name not in vma_of(typeof(x))]
+    return bind1(pvary_p, x, *[axis.index() for axis in more]) if more else x

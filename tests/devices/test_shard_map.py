@@ -1,0 +1,443 @@
+"""`shard_map` on eight devices: values, gradients, shardings of results and errors, as JAX's.
+
+Where JAX refuses what is implicit here, a conversion to what varies, the program says it for JAX.
+"""
+
+import numpy as np
+import pytest
+from beside_jax import CAN_READ, X, assert_same, mesh_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax
+
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+
+V = np.linspace(-1, 2, 8, dtype=np.float32)
+
+
+def spec(lib, *entries):
+    return lib.sharding.PartitionSpec(*entries)
+
+
+def mapped(lib, f, ins, outs, **options):
+    """`f` mapped over the mesh; specs are tuples of entries, in lists where there are several."""
+    make = lambda given: (  # noqa: E731
+        tuple([spec(lib, *each) for each in given])
+        if isinstance(given, list)
+        else spec(lib, *given)
+    )
+    return lib.shard_map(f, mesh=mesh_of(lib), in_specs=make(ins), out_specs=make(outs), **options)
+
+
+def over_x(lib, f, x=X, ins=("x",), outs=("x",), **options):
+    return mapped(lib, f, ins, outs, **options)(x)
+
+
+def vary(lib, x, *names):
+    """`x` as what varies, for JAX, which converts only operands."""
+    return lib.lax.pcast(x, names, to="varying")
+
+
+def loss(lib, w, x):
+    """A data-parallel loss, whose parameters all devices have."""
+    prediction = lib.numpy.tanh(x @ w)
+    return lib.lax.pmean((prediction**2).mean(), "x")
+
+
+def ring(lib, x):
+    """The product of `x` with its transpose, of which a device computes rows, passed around."""
+    size = lib.lax.axis_size("x")
+    here, total = x, []
+    for _ in range(size):
+        total.append(x @ here.T)
+        here = lib.lax.ppermute(here, "x", [(i, (i + 1) % size) for i in range(size)])
+    return lib.numpy.concatenate(total, axis=1)
+
+
+def _clip(lib):
+    @lib.custom_vjp
+    def clipped(x):
+        return lib.lax.psum(x, "x")
+
+    clipped.defvjp(lambda x: (clipped(x), x), lambda x, ct: (vary(lib, ct, "x") * x,))
+    return clipped
+
+
+PROGRAMS = {
+    "identity": lambda lib: over_x(lib, lambda x: x * 2),
+    "both axes": lambda lib: over_x(lib, lambda x: x * 2, ins=("x", "y"), outs=("x", "y")),
+    "joined axes": lambda lib: over_x(lib, lambda x: -x, ins=(("y", "x"),), outs=(("y", "x"),)),
+    "another division of the result": lambda lib: over_x(
+        lib, lambda x: x.T, ins=("x", "y"), outs=("y", "x")
+    ),
+    "repeated": lambda lib: over_x(lib, lambda x: x[:1], ins=(), outs=(("x", "y"),)),
+    "jit": lambda lib: lib.jit(mapped(lib, lambda x: x * 2, ("x",), ("x",)))(X),
+    "a decorator": lambda lib: lib.shard_map(
+        mesh=mesh_of(lib), in_specs=spec(lib, "x"), out_specs=spec(lib, "x")
+    )(lambda x: x + 1)(X),
+    "mesh in context": lambda lib: in_context(lib),
+    "a tree": lambda lib: lib.shard_map(
+        lambda tree: {"sum": tree["a"].sum(0, keepdims=True) + tree["b"][0], "a": tree["a"]},
+        mesh=mesh_of(lib),
+        in_specs=({"a": spec(lib, "x"), "b": spec(lib)},),
+        out_specs={"sum": spec(lib, "x"), "a": spec(lib, "x")},
+    )({"a": X, "b": [V]}),
+    "closed over": lambda lib: over_x(lib, lambda x: x * V),
+    "closed over by a jitted function": lambda lib: lib.jit(
+        lambda v, x: mapped(lib, lambda x: x * v, ("x",), ("x",))(x)
+    )(V, X),
+    "no arguments": lambda lib: lib.shard_map(
+        lambda: lib.lax.axis_index("x")[None] * lib.numpy.ones(2),
+        mesh=mesh_of(lib),
+        in_specs=(),
+        out_specs=spec(lib, "x"),
+    )(),
+    # Collectives.
+    "psum": lambda lib: over_x(lib, lambda x: lib.lax.psum(x, "x"), outs=()),
+    "psum of both": lambda lib: over_x(
+        lib, lambda x: lib.lax.psum(x, ("x", "y")), ins=("x", "y"), outs=()
+    ),
+    "psum of what is the same": lambda lib: over_x(lib, lambda x: lib.lax.psum(x, "y")),
+    "psum of a number": lambda lib: over_x(lib, lambda x: x + lib.lax.psum(1, "x")),
+    "psum of booleans and integers": lambda lib: over_x(
+        lib, lambda x: (lib.lax.psum(x > 0, "x"), lib.lax.psum(x.astype(int), "x")), outs=()
+    ),
+    "psum in groups": lambda lib: over_x(
+        lib, lambda x: lib.lax.psum(x, "x", axis_index_groups=[[0, 2], [1, 3]]), check_vma=False
+    ),
+    "pmean": lambda lib: over_x(lib, lambda x: lib.lax.pmean(x, "x"), outs=()),
+    "pmax, pmin": lambda lib: over_x(
+        lib, lambda x: (lib.lax.pmax(x, "x"), lib.lax.pmin(x, "x")), outs=()
+    ),
+    "all_gather": lambda lib: over_x(lib, lambda x: lib.lax.all_gather(x, "x")[:, 0]),
+    "all_gather of a later axis": lambda lib: over_x(
+        lib, lambda x: lib.lax.all_gather(x, "x", axis=1, tiled=True)
+    ),
+    "all_gather of both": lambda lib: over_x(
+        lib, lambda x: lib.lax.all_gather(x, ("x", "y"), tiled=True), ins=(("x", "y"),)
+    ),
+    "all_gather in groups": lambda lib: over_x(
+        lib,
+        lambda x: lib.lax.all_gather(x, "x", axis_index_groups=[[3, 1], [0, 2]]).sum(0),
+        check_vma=False,
+    ),
+    "psum_scatter": lambda lib: over_x(lib, lambda x: lib.lax.psum_scatter(x.T[:4], "x")),
+    "psum_scatter, tiled": lambda lib: over_x(
+        lib, lambda x: lib.lax.psum_scatter(x, "x", scatter_dimension=1, tiled=True)
+    ),
+    "ppermute": lambda lib: over_x(lib, lambda x: lib.lax.ppermute(x, "x", [(0, 1), (1, 3)])),
+    "pshuffle": lambda lib: over_x(lib, lambda x: lib.lax.pshuffle(x, "x", [2, 0, 3, 1])),
+    "all_to_all": lambda lib: over_x(
+        lib, lambda x: lib.lax.all_to_all(x, "x", 1, 0, tiled=True), outs=(None, "x")
+    ),
+    "all_to_all, not tiled": lambda lib: over_x(
+        lib, lambda x: lib.lax.all_to_all(x.reshape(2, 4, 2), "x", 1, 2)
+    ),
+    "pswapaxes": lambda lib: over_x(lib, lambda x: lib.lax.pswapaxes(x.reshape(2, 2, 4), "x", 2)),
+    "axis_index": lambda lib: over_x(lib, lambda x: x * lib.lax.axis_index("x")),
+    "axis_index of both": lambda lib: over_x(
+        lib, lambda x: x * lib.lax.axis_index(("x", "y")), ins=("x", "y"), outs=("x", "y")
+    ),
+    "axis_size": lambda lib: over_x(lib, lambda x: x * lib.lax.axis_size("y")),
+    "a ring": lambda lib: over_x(lib, lambda x: ring(lib, x)),
+    # Control flow.
+    "scan": lambda lib: over_x(
+        lib, lambda x: lib.lax.scan(lambda c, r: (c + r, lib.lax.psum(c, "x")), 0 * x[0], x)[0]
+    ),
+    "a carry that begins alike": lambda lib: over_x(
+        lib,
+        lambda x: lib.lax.scan(lambda c, r: (c + r, None), vary(lib, lib.numpy.zeros(8), "x"), x)[
+            0
+        ],
+    ),
+    "while": lambda lib: over_x(
+        lib, lambda x: lib.lax.while_loop(lambda c: c.sum() < 1e3, lambda c: 2 * c, x)
+    ),
+    "cond": lambda lib: over_x(
+        lib, lambda x: lib.lax.cond(lib.lax.axis_index("x") < 2, lambda: x, lambda: -2 * x)
+    ),
+    "psum in a loop": lambda lib: over_x(
+        lib,
+        lambda x: lib.lax.fori_loop(0, 3, lambda i, c: lib.lax.pmean(c, "x") * x + i, x),
+    ),
+    "jit inside": lambda lib: over_x(
+        lib, lambda x: lib.jit(lambda y: y - lib.lax.pmean(y, "x"))(x) + 1
+    ),
+    "checkpoint inside": lambda lib: lib.grad(
+        lambda x: over_x(
+            lib, lib.checkpoint(lambda x: lib.lax.psum(lib.numpy.sin(x) ** 2, "x")), x, outs=()
+        ).sum()
+    )(X),
+    "sort, cumsum, linalg": lambda lib: over_x(
+        lib,
+        lambda x: (
+            lib.numpy.sort(x, 1),
+            lib.numpy.cumsum(x, 0),
+            lib.numpy.linalg.inv(x @ x.T + 9 * lib.numpy.eye(2)),
+        ),
+    ),
+    "random": lambda lib: over_x(
+        lib,
+        lambda key: lib.random.normal(lib.random.fold_in(key, lib.lax.axis_index("x")), (2,)),
+        lib.random.key(3),
+        ins=(),
+    ),
+    # Transformations.
+    "grad of the data": lambda lib: lib.grad(
+        lambda x: mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ())(V, x)
+    )(X),
+    "grad of the parameters": lambda lib: lib.grad(
+        lambda w: mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ())(w, X)
+    )(V),
+    "jit of grad": lambda lib: lib.jit(
+        lib.grad(mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()))
+    )(V, X),
+    "grad inside": lambda lib: lib.jit(
+        mapped(lib, lib.grad(lambda w, x: loss(lib, w, x)), [(), ("x",)], ())
+    )(V, X),
+    "grad inside, of what is divided": lambda lib: lib.jit(
+        mapped(lib, lib.grad(lambda x, w: loss(lib, w, x)), [("x",), ()], ("x",))
+    )(X, V),
+    "grad, unchecked": lambda lib: lib.jit(
+        lib.grad(mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], (), check_vma=False))
+    )(V, X),
+    "grad inside, unchecked": lambda lib: mapped(
+        lib, lib.grad(lambda w, x: loss(lib, w, x)), [(), ("x",)], ("x",), check_vma=False
+    )(V, X),
+    "value_and_grad": lambda lib: lib.value_and_grad(
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ())
+    )(V, X),
+    "jvp": lambda lib: lib.jvp(
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), (V, X), (V, X)
+    ),
+    "hessian": lambda lib: lib.hessian(mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()))(
+        V, X
+    ),
+    "grad of a ring": lambda lib: lib.grad(
+        lambda x: (over_x(lib, lambda x: ring(lib, x), x) ** 2).sum()
+    )(X),
+    "grad of a scan with psum": lambda lib: lib.grad(
+        lambda x: over_x(
+            lib,
+            lambda x: lib.lax.scan(
+                lambda c, r: (lib.numpy.sin(c + lib.lax.psum(r, "x")) * r, c), 0 * x[0], x
+            ),
+            x,
+        )[1].sum()
+    )(X),
+    "grad of scatter and gather": lambda lib: lib.grad(
+        lambda x: over_x(
+            lib,
+            lambda x: lib.lax.all_gather(
+                lib.lax.psum_scatter(x * x, "x", scatter_dimension=1, tiled=True), "x", axis=1
+            ),
+            x,
+        ).sum()
+    )(X),
+    "grad of all_to_all": lambda lib: lib.grad(
+        lambda x: (
+            over_x(lib, lambda x: lib.lax.all_to_all(x, "x", 1, 0, tiled=True), x)
+            * X.reshape(32, 2)
+        ).sum()
+    )(X),
+    "linearize": lambda lib: lib.linearize(
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), V, X
+    )[1](V, X),
+    "vmap": lambda lib: lib.vmap(
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), in_axes=(1, None)
+    )(X, X),
+    "vmap over what is divided": lambda lib: lib.vmap(
+        mapped(lib, lambda x: x - lib.lax.pmean(x, "x"), ("x",), ("x",)), in_axes=1, out_axes=1
+    )(X),
+    "vmap inside": lambda lib: over_x(
+        lib, lambda x: lib.vmap(lambda r: lib.lax.psum(r, "x") / r.sum())(x)
+    ),
+    "grad of vmap": lambda lib: lib.grad(
+        lambda w: lib.vmap(
+            mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), in_axes=(1, None)
+        )(w, X).sum()
+    )(X),
+    "custom_vjp": lambda lib: lib.grad(lambda x: over_x(lib, _clip(lib), x, outs=()).sum())(X),
+    "custom_jvp": lambda lib: lib.grad(lambda x: over_x(lib, lib.nn.relu, x).sum())(X),
+    # Some axes only.
+    "some axes": lambda lib: lib.jit(
+        mapped(lib, lambda x: lib.lax.psum(x @ x.T, "x"), ("x",), (), axis_names={"x"})
+    )(X),
+    "some axes, index": lambda lib: lib.jit(
+        mapped(lib, lambda x: x * lib.lax.axis_index("x"), ("x",), ("x",), axis_names={"x"})
+    )(X),
+    "some axes, grad": lambda lib: lib.jit(
+        lib.grad(mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], (), axis_names={"x"}))
+    )(V, X),
+    "nested": lambda lib: lib.jit(
+        mapped(
+            lib,
+            lambda x: lib.shard_map(
+                lambda y: lib.lax.psum(y * lib.lax.axis_index("y"), ("y", "x")),
+                in_specs=spec(lib, None, "y"),
+                out_specs=spec(lib),
+                axis_names={"y"},
+            )(x),
+            ("x",),
+            (),
+            axis_names={"x"},
+        )
+    )(X),
+    # Unchecked.
+    "unchecked": lambda lib: over_x(
+        lib, lambda x: lib.lax.all_gather(x, "x", tiled=True), outs=(), check_vma=False
+    ),
+    # Errors.
+    "an unnamed axis": lambda lib: over_x(lib, lambda x: x, outs=()),
+    "an unknown axis": lambda lib: over_x(lib, lambda x: x, outs=("z",)),
+    "what does not divide": lambda lib: over_x(lib, lambda x: x, X[:7]),
+    "too many entries": lambda lib: over_x(lib, lambda x: x, V, ins=("x", "y")),
+    "too many entries in a result": lambda lib: over_x(lib, lambda x: x.sum()),
+    "a scalar that is divided": lambda lib: over_x(lib, lambda x: x, 1.0),
+    "no such collective axis": lambda lib: over_x(lib, lambda x: lib.lax.psum(x, "q")),
+    "no mesh": lambda lib: lib.shard_map(
+        lambda x: x, in_specs=spec(lib, "x"), out_specs=spec(lib, "x")
+    )(X),
+    "another structure": lambda lib: mapped(lib, lambda x: x, [("x",), ("x",)], ("x",))(X),
+    "an axis twice": lambda lib: over_x(lib, lambda x: x, ins=("x", "x")),
+}
+
+
+def in_context(lib):
+    with lib.set_mesh(mesh_of(lib)):
+        return lib.shard_map(
+            lambda x: lib.lax.psum(x, "x"), in_specs=spec(lib, "x"), out_specs=spec(lib)
+        )(X)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_jax(name):
+    assert_same(PROGRAMS[name])
+
+
+# Laws
+
+
+def ours(f, ins, outs, **options):
+    return mapped(minijax, f, ins, outs, **options)
+
+
+AXES = st.sampled_from([(), ("x",), ("y",), (("x", "y"),), (("y", "x"),), (None, "x"), ("y", "x")])
+
+
+@settings(deadline=None, max_examples=30)
+@given(AXES, AXES, st.booleans(), st.booleans())
+def test_what_each_device_does_to_its_part_is_done_to_the_whole(ins, more, jitted, checked):
+    """An elementwise function of arrays divided alike, and its derivatives, for any division."""
+    jnp = minijax.numpy
+
+    def f(x, y):
+        return jnp.sin(x) * y + jnp.tanh(y) ** 2
+
+    both = ours(f, [ins, ins], ins, check_vma=checked)
+    both = minijax.jit(both) if jitted else both
+    place = minijax.NamedSharding(mesh_of(minijax), minijax.P(*more))
+    x, y = minijax.device_put(X, place), X[::-1].copy()
+    np.testing.assert_allclose(both(x, y), f(X, y), rtol=1e-5, atol=1e-6)
+    for argnum in (0, 1):
+        g = minijax.grad(lambda x, y, h: (h(x, y) * X).sum(), argnum)
+        np.testing.assert_allclose(g(x, y, both), g(X, y, f), rtol=1e-4, atol=1e-5)
+    _, push = minijax.linearize(both, x, y)
+    expected = minijax.jvp(f, (X, y), (y, X))[1]
+    np.testing.assert_allclose(push(y, X), expected, rtol=1e-4, atol=1e-5)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.sampled_from([("x",), ("y",), (("x", "y"),)]),
+    st.sampled_from(["psum", "pmean", "all_gather", "psum_scatter", "all_to_all", "ppermute"]),
+    st.booleans(),
+)
+def test_a_collective_and_its_transpose_are_adjoint(spec, name, checked):
+    """<y, f x> = <f' y, x>, whether types say what varies or not."""
+    names = spec[0] if isinstance(spec[0], tuple) else spec
+    lax = minijax.lax
+
+    def f(x):
+        if name in ("psum", "pmean"):
+            return getattr(lax, name)(x, names)[None]
+        if name == "ppermute":
+            return lax.ppermute(x, names[0], [(0, 1), (1, 0)])[None]
+        if name == "all_gather":
+            return lax.all_gather(x, names, tiled=True)[None]
+        if name == "psum_scatter":
+            return lax.psum_scatter(x, names, scatter_dimension=1, tiled=True)[None]
+        return lax.all_to_all(x, names, 1, 0, tiled=True)[None]
+
+    over = ours(f, spec, spec, check_vma=checked)
+    out, pull = minijax.vjp(over, X)
+    ct = np.asarray(minijax.random.normal(minijax.random.key(0), out.shape, "float32"))
+    tangent = X[::-1].copy()
+    (back,) = pull(ct)
+    left = np.vdot(ct, minijax.jvp(over, (X,), (tangent,))[1])
+    np.testing.assert_allclose(left, np.vdot(back, tangent), rtol=1e-3)
+
+
+def test_types_say_what_varies():
+    lax, seen = minijax.lax, []
+
+    def f(x, w):
+        axis = lax.axis_index("y")
+        values = x, w, x * w, axis, lax.psum(x, "x"), lax.pcast(w, "y", to="varying"), x + axis
+        seen.extend(str(minijax.typeof(value)) for value in values)
+        return x
+
+    ours(f, [("x",), ()], ("x",))(X, X[0])
+    assert seen == [
+        "f32[2,8]{V:x}", "f32[8]", "f32[2,8]{V:x}", "i32[]{V:y}", "f32[2,8]", "f32[8]{V:y}",
+        "f32[2,8]{V:x,y}",
+    ]  # fmt: skip
+
+
+def test_what_is_the_same_becomes_what_varies_by_itself():
+    """In the carry of a loop and the results of branches, where JAX asks for pcast."""
+    lax, jnp = minijax.lax, minijax.numpy
+
+    def f(x):
+        total, _ = lax.scan(lambda c, row: (c + row, None), jnp.zeros(8), x)
+        return lax.cond(lax.axis_index("x") > 1, lambda: total, lambda: jnp.ones(8))[None]
+
+    out = ours(f, ("x",), ("x",))(X)
+    np.testing.assert_allclose(out[:2], 1)
+    np.testing.assert_allclose(out[2:], X.reshape(4, 2, 8)[2:].sum(1), rtol=1e-6)
+    np.testing.assert_allclose(
+        minijax.grad(lambda x: ours(f, ("x",), ("x",))(x).sum())(X)[:, 0], [0] * 4 + [1] * 4
+    )
+
+
+def test_a_jitted_function_is_traced_for_each_mesh():
+    """Its program depends on the sizes of the axes that it names."""
+    size = minijax.jit(lambda x: x * minijax.lax.psum(1, "x"))
+    for shape in ((4, 2), (2, 4), (8, 1)):
+        over = minijax.shard_map(
+            size, mesh=mesh_of(minijax, shape), in_specs=minijax.P(), out_specs=minijax.P()
+        )
+        assert over(1.0) == shape[0]
+
+
+@pytest.mark.parametrize("specs", [None, "x", 3])
+def test_specs_are_partition_specs(specs):
+    with pytest.raises(TypeError, match="in_specs must hold a PartitionSpec"):
+        minijax.shard_map(lambda x: x, mesh=mesh_of(minijax), in_specs=specs, out_specs=minijax.P())
+
+
+def test_mesh_is_a_mesh():
+    f = minijax.shard_map(lambda x: x, mesh="x", in_specs=minijax.P(), out_specs=minijax.P())
+    with pytest.raises(TypeError, match="mesh must be a Mesh, found 'x'"):
+        f(1.0)
+
+
+def test_groups_divide_the_axis():
+    psum = lambda groups: ours(  # noqa: E731
+        lambda x: minijax.lax.psum(x, "x", axis_index_groups=groups), ("x",), ("x",)
+    )(X)
+    with pytest.raises(ValueError, match="each index below 4 once"):
+        psum([[0, 1], [2, 2]])
+    with pytest.raises(ValueError, match="of one size"):
+        psum([[0, 1, 2], [3]])
