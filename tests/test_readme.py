@@ -87,7 +87,7 @@ def sessions():
     stages = re.findall(r'Stage\("(\w+)"', source)
     families = re.findall(r'name = f"([\w-]+)\{stage\.name\}"', source)
     named = re.findall(r'@nox\.session\(.*name="([\w-]+)"', source)
-    functions = re.findall(r"@nox\.session.*\ndef (\w+)", source)
+    functions = re.findall(r"@nox\.session[^@]*?\ndef (\w+)", source)
     return {*named, *functions, *(family + stage for family in families for stage in stages)}
 
 

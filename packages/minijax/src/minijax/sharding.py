@@ -2,10 +2,10 @@
 
 from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
-from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 
 __all__ = [
-    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+    "AbstractMesh", "AxisType", "Infer", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
     "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "set_mesh",
 ]  # fmt: skip

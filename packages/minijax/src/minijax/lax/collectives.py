@@ -132,7 +132,7 @@ pmin_p = collective("pmin", same_type, _over_examples(reduce_min), lower_reducti
 
 
 def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:
-    """Where types say what varies, the sum does not, so nor does its cotangent: each gets it all.
+    """Give each device all of the cotangent where types say what varies: the sum does not.
 
     Elsewhere each example has a cotangent of its own, and their sum goes to all.
     """

@@ -1,4 +1,4 @@
-"""Where the program of a `shard_map` runs: on each device of a mesh, on its parts of the arrays."""
+"""The mesh of a `shard_map`, and the types of the parts of arrays that its devices have."""
 
 import math
 from collections.abc import Hashable, Iterator, Sequence

@@ -12,7 +12,7 @@ from minijax.primitives.varying import vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
-from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.argument_names import argument_names
@@ -38,7 +38,7 @@ def shard_map(
     /,
     *,
     out_specs: Any,
-    in_specs: Any,
+    in_specs: Any = Infer,
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
@@ -87,6 +87,11 @@ def shard_map(
     require_function("shard_map", f)
     require_flags("shard_map", check_vma=check_vma)
     name = name_of(f)
+    if in_specs is Infer:
+        raise ValueError(
+            f"shard_map of `{name}`: in_specs is not given, and types do not say how the arguments "
+            "are divided. Give a PartitionSpec for each."
+        )
     for role, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         _require_specs(f"shard_map of `{name}`", role, specs)
     function = f
@@ -223,7 +228,7 @@ def _manual(
 
 
 def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: bool = False) -> str:
-    """What is wrong with a spec for an array of a type; empty if nothing is."""
+    """Say why a spec does not fit an array of a type; the empty string if it fits."""
     names = [name for axes in spec.names() for name in axes]
     for name in names:
         if name not in manual.names:
@@ -243,7 +248,7 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
 
 
 def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
-    """What is wrong with the axes along which a result varies; empty if nothing is."""
+    """Say why a result may not vary as it does; the empty string if it may."""
     more = sorted(map(str, (vma_of(aval) & {*manual.names}) - names_in(spec)))
     if not more:
         return ""

@@ -50,7 +50,7 @@ def _keys_of_cond(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Bran
 
 
 def _axes_of_choice(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
-    """What varies in a branch varies, and everything does if devices choose differently."""
+    """The axes of the results of any branch, and of the choice of a branch."""
     outs = [aval for branch in params["branches"] for aval in branch.out_avals]
     return vma_of(in_avals[0]).union(*map(vma_of, outs))
 

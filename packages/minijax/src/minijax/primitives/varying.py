@@ -89,7 +89,6 @@ def names_of_mesh_axes() -> list[Hashable]:
     return list(_mesh_axes.get())
 
 
-# --8<-- [start:type]
 class VaryingArray(ShapedArray):
     """The type of arrays that vary along axes of a mesh.
 
@@ -161,8 +160,6 @@ class VaryingArray(ShapedArray):
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
         found = abstract_eval_rules[primitive](*map(plain_type, in_avals), **params)
         return [VaryingArray(x, vma) for x in found]
-
-    # --8<-- [end:type]
 
 
 _interned: "dict[Any, VaryingArray]" = {}

@@ -94,6 +94,16 @@ class PartitionSpec:
         return self._partitions.count(_checked(entry))
 
 
+class _Infer:
+    """The value of `in_specs` that leaves them to the types of the arguments."""
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
+
+
 def _checked(entry: Any) -> Any:
     """An entry as it is kept: one name by itself, no name as None."""
     if isinstance(entry, list | tuple):
