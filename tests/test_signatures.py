@@ -6,6 +6,7 @@ What is not there yet is listed below; the list can only become shorter.
 import inspect
 
 import jax
+import jax.experimental.multihost_utils
 import jax.flatten_util
 import jax.image
 import jax.scipy.fft
@@ -20,6 +21,7 @@ import jax.test_util
 import pytest
 
 import minijax
+import minijax.experimental.multihost_utils
 
 MODULES = [
     "",
@@ -31,6 +33,7 @@ MODULES = [
     "scipy.linalg",
     "debug",
     "distributed",
+    "experimental.multihost_utils",
     "scipy.fft",
     "scipy.integrate",
     "scipy.ndimage",

@@ -15,7 +15,7 @@ REASONS = {
         block_until_ready clear_caches default_backend device_count device_get device_put devices
         effects_barrier live_arrays local_device_count local_devices
         make_array_from_* make_mesh
-        print_environment_info process_count process_index process_indices distributed.*
+        print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
     "They print, log or stop; what a program gives does not depend on them.": """
         explain_error debug.breakpoint debug.callback debug.log debug.print""",

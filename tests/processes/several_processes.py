@@ -31,6 +31,57 @@ import functools, os
 print = functools.partial(print, file=open(os.environ["PRINT_TO"], "w", buffering=1))
 """
 
+# The beginning of a program that runs with both libraries; what it prints is compared.
+BEGIN_OF_BOTH = """
+import faulthandler
+import os
+import numpy as np
+import {lib} as lib
+import {lib}.numpy as jnp
+
+faulthandler.dump_traceback_later(15)  # of a process that hangs
+lib.distributed.initialize(
+    os.environ["MINIJAX_COORDINATOR_ADDRESS"],
+    int(os.environ["MINIJAX_NUM_PROCESSES"]),
+    int(os.environ["MINIJAX_PROCESS_ID"]),
+    initialization_timeout=20,
+)
+NamedSharding, P = lib.sharding.NamedSharding, lib.sharding.PartitionSpec
+rank, count = lib.process_index(), lib.process_count()
+X = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
+
+
+def mesh(*shape, names="xy"):
+    devices = np.array(lib.devices()).reshape(shape)
+    return lib.sharding.Mesh(devices, tuple(names[: len(shape)]))
+
+
+def put(*spec, x=X, shape=(2, 2)):
+    return lib.device_put(x, NamedSharding(mesh(*shape), P(*spec)))
+
+
+def show(name, x):
+    if isinstance(x, lib.Array):
+        spec = getattr(x.sharding, "spec", None)
+        facts = [x.dtype, x.shape, x.is_fully_addressable, x.is_fully_replicated, x.committed]
+        parts = sorted(x.addressable_shards, key=lambda shard: shard.device.id)
+        print(name, spec, *facts)
+        for shard in parts:
+            index = [(each.start, each.stop) for each in shard.index]
+            print(" ", shard.device.id, index, shard.replica_id, np.asarray(shard.data).tolist())
+        if x.is_fully_replicated:
+            print("  whole", np.asarray(x).tolist())
+    else:
+        print(name, x)
+
+
+def attempt(name, function):
+    try:
+        show(name, function())
+    except Exception as error:
+        print(name, "is refused:", isinstance(error, (RuntimeError, ValueError, BufferError)))
+"""
+
 
 @dataclass
 class Done:
@@ -108,3 +159,17 @@ class Processes:
         done = self.run(source, **options)
         assert [each.code for each in done] == [0] * len(done), "\n".join(each.err for each in done)
         return [each.printed.splitlines() for each in done]
+
+
+def of_both_libraries(processes, source):
+    """What two processes of two devices each print, with minijax and with JAX."""
+    return [
+        processes.results(
+            source.replace("{lib}", lib),
+            begin=BEGIN_OF_BOTH.replace("{lib}", lib),
+            timeout=100,
+            MINIJAX_NUM_CPU_DEVICES="2",
+            XLA_FLAGS="--xla_force_host_platform_device_count=2",
+        )
+        for lib in ("minijax", "jax")
+    ]

@@ -1,58 +1,6 @@
 """Arrays divided among the devices of several processes: values, shardings, parts and errors."""
 
-import pytest
-from several_processes import free_port
-
-# The same program for both libraries, of which every line printed is compared.
-BEGIN = """
-import faulthandler
-import os
-import numpy as np
-import {lib} as lib
-import {lib}.numpy as jnp
-
-faulthandler.dump_traceback_later(15)  # of a process that hangs
-lib.distributed.initialize(
-    "127.0.0.1:{port}",
-    int(os.environ["MINIJAX_NUM_PROCESSES"]),
-    int(os.environ["MINIJAX_PROCESS_ID"]),
-    initialization_timeout=20,
-)
-NamedSharding, P = lib.sharding.NamedSharding, lib.sharding.PartitionSpec
-rank, count = lib.process_index(), lib.process_count()
-X = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
-
-
-def mesh(*shape, names="xy"):
-    devices = np.array(lib.devices()).reshape(shape)
-    return lib.sharding.Mesh(devices, tuple(names[: len(shape)]))
-
-
-def put(*spec, x=X, shape=(2, 2)):
-    return lib.device_put(x, NamedSharding(mesh(*shape), P(*spec)))
-
-
-def show(name, x):
-    if isinstance(x, lib.Array):
-        spec = getattr(x.sharding, "spec", None)
-        facts = [x.dtype, x.shape, x.is_fully_addressable, x.is_fully_replicated, x.committed]
-        parts = sorted(x.addressable_shards, key=lambda shard: shard.device.id)
-        print(name, spec, *facts)
-        for shard in parts:
-            index = [(each.start, each.stop) for each in shard.index]
-            print(" ", shard.device.id, index, shard.replica_id, np.asarray(shard.data).tolist())
-        if x.is_fully_replicated:
-            print("  whole", np.asarray(x).tolist())
-    else:
-        print(name, x)
-
-
-def attempt(name, function):
-    try:
-        show(name, function())
-    except Exception as error:
-        print(name, "is refused:", isinstance(error, (RuntimeError, ValueError, BufferError)))
-"""
+from several_processes import of_both_libraries
 
 PROGRAM = """
 for spec in [("x",), (None, "y"), ("y", "x"), (("x", "y"),), ()]:
@@ -109,15 +57,8 @@ show("callback", lib.make_array_from_callback((8, 8), where, lambda index: X[ind
 
 
 def test_arrays_are_as_jaxs(processes):
-    results = []
-    for lib, variables in (
-        ("minijax", {"MINIJAX_NUM_CPU_DEVICES": "2"}),
-        ("jax", {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}),
-    ):
-        begin = BEGIN.format(lib=lib, port=free_port()).replace("{{", "{").replace("}}", "}")
-        results.append(processes.results(PROGRAM, begin=begin, timeout=100, **variables))
-    for ours, theirs in zip(*results, strict=True):
-        assert ours == theirs
+    ours, theirs = of_both_libraries(processes, PROGRAM)
+    assert ours == theirs
 
 
 def test_what_processes_compute_is_what_one_computes(processes):
@@ -148,38 +89,32 @@ def test_what_processes_compute_is_what_one_computes(processes):
     assert processes.results(program, MINIJAX_NUM_CPU_DEVICES="4") == [alone] * 2
 
 
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        (
-            "np.asarray(x)",
-            "f32[4] is divided among 2 devices, of which this process has 1, so its numbers cannot",
-        ),
-        (
-            "minijax.device_put(np.full(4, rank), x.sharding)",
-            "put x: the value differs from that of process",
-        ),
-        (
-            "minijax.device_put(np.ones(4 + 2 * rank), x.sharding)",
-            "put x: the value differs from that of process",
-        ),
-        (
-            "minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4))",
-            "in_shardings divides argument x among processes, and it is a ndarray, which each",
-        ),
-        (
-            "minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,))",
-            "axis 0 of local_data must have size 2, the 1 part of 2 that this process has",
-        ),
-    ],
-)
-def test_errors_say_what_to_do(processes, program, message):
-    program = f"""
+def test_errors_say_what_to_do(processes):
+    program = """
     x = minijax.device_put(np.arange(4.0), NamedSharding(minijax.make_mesh((2,), ("x",)), P("x")))
-    try:
-        {program}
-    except (RuntimeError, ValueError) as error:
-        print(error)
+    for attempt in (
+        lambda: np.asarray(x),
+        lambda: minijax.device_put(np.full(4, rank), x.sharding),
+        lambda: minijax.device_put(np.ones(4 + 2 * rank), x.sharding),
+        lambda: minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4)),
+        lambda: minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,)),
+        lambda: x + minijax.device_put(1.0, minijax.local_devices()[0]),
+    ):
+        try:
+            attempt()
+        except (RuntimeError, ValueError) as error:
+            print(str(error).splitlines()[0])
     """
-    for (out,) in processes.results(program):
-        assert message in out
+    for out in processes.results(program):
+        for line, message in zip(out, MESSAGES, strict=True):
+            assert message in line
+
+
+MESSAGES = [
+    "f32[4] is divided among 2 devices, of which this process has 1, so its numbers cannot be read",
+    "put x: the value differs from that of process",
+    "put x: the value differs from that of process",
+    "in_shardings divides argument x among processes, and it is a ndarray, which each process has",
+    "axis 0 of local_data must have size 2, the 1 part of 2 that this process has of an array of",
+    "incompatible devices for `add`",
+]

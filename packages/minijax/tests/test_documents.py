@@ -40,6 +40,7 @@ WITH_EXAMPLES = [
     "minijax.debug",
     "minijax.distributed",
     "minijax.experimental",
+    "minijax.experimental.multihost_utils",
     "minijax.export",
     "minijax.flatten_util",
     "minijax.image",

@@ -206,6 +206,21 @@ class Mesh(_Axes):
         return [device for device in self.devices.flat if device.process_index == here]
 
     @property
+    def local_mesh(self) -> "Mesh":
+        """The block of the mesh that has the devices of this process.
+
+        Raises:
+            ValueError: they are not a block.
+        """
+        here = xla.process_index()
+        are_here = np.vectorize(lambda each: each.process_index == here, otypes=[bool])
+        where = np.nonzero(are_here(self.devices))
+        block = tuple(slice(at.min(), at.max() + 1) if at.size else slice(0) for at in where)
+        if not are_here(self.devices[block]).all():
+            raise ValueError(f"the devices of process {here} are not a block of {self}")
+        return Mesh(self.devices[block], self.axis_names, self.axis_types)
+
+    @property
     def is_multi_process(self) -> bool:
         """True if devices of other processes are among them."""
         return len(self.local_devices) < len(self.device_tuple)

@@ -1,0 +1,314 @@
+"""Values of several processes: gathered, broadcast, compared, joined into arrays."""
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax.runtime.array import Array, PlacedArray, array, parts_here, put
+from minijax.runtime.devices import devices, process_count, process_index
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.jit import jit
+from minijax.runtime.make_array import make_array_from_process_local_data
+from minijax.shardings.mesh import Mesh
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding
+from minijax_stage2 import ShapedArray, tree_flatten, tree_flatten_with_path, tree_map
+from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2.shown import shown
+from minijax_stage2.tree import broadcast_prefix, keystr
+from minijax_stage3.executable import device_type
+
+
+@evaluated_by_library
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """Gather the values of all processes, in each of them. All processes must call it.
+
+    Arguments:
+        in_tree: a pytree of arrays and numbers, of the same shapes in all processes; or of Arrays
+            that are divided among the processes.
+        tiled: whether the values of the processes are concatenated along their first axis; by
+            default they are stacked along a new first axis, as numbers always are. An Array that is
+            divided among processes is gathered as the whole that it is, and needs `tiled=True`.
+
+    Returns:
+        A pytree of numpy arrays.
+
+    Raises:
+        ValueError: an Array is divided among the processes, and `tiled` is False.
+        RuntimeError: the processes call it with other shapes, or do something else.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.process_allgather(np.arange(3)).shape == (minijax.process_count(), 3)
+    True
+    """
+
+    def gathered(x: Any) -> Any:
+        if isinstance(x, Array) and not x.is_fully_addressable:
+            if not tiled:
+                raise ValueError(
+                    f"process_allgather: {x.aval} is divided among processes, and is gathered as a "
+                    "whole: call process_allgather(x, tiled=True)"
+                )
+            return np.asarray(_everywhere(x))
+        x = np.asarray(array(x))
+        if process_count() == 1:
+            return x if tiled else x[None]
+        stacked = _stacked(x)
+        return stacked.reshape(-1, *x.shape[1:]) if tiled and x.ndim else stacked
+
+    return tree_map(gathered, in_tree)
+
+
+@evaluated_by_library
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """Send the values of one process to all. All processes must call it.
+
+    Arguments:
+        in_tree: a pytree of arrays and numbers, of the same shapes and dtypes in all processes.
+        is_source: whether the values of this process are sent; by default those of process 0 are.
+
+    Returns:
+        A pytree of numpy arrays.
+
+    Raises:
+        ValueError: `is_source` is true in no process, or in several.
+        RuntimeError: the processes call it with other shapes, or do something else.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> int(multihost_utils.broadcast_one_to_all(3))
+    3
+    """
+    if process_count() == 1:
+        return tree_map(lambda x: np.asarray(array(x)), in_tree)
+    source = 0
+    if is_source is not None:
+        sources = np.flatnonzero(_stacked(np.asarray(bool(is_source))))
+        if len(sources) != 1:
+            raise ValueError(
+                "broadcast_one_to_all: is_source must be true in one process, found "
+                f"{'none' if not len(sources) else sources.tolist()}"
+            )
+        source = int(sources[0])
+    mesh = _mesh_of_processes()
+    whole = NamedSharding(mesh, PartitionSpec())
+    take = jit(lambda x: x[source], out_shardings=whole)
+    return tree_map(lambda x: np.asarray(take(_of_processes(np.asarray(array(x)), mesh))), in_tree)
+
+
+@evaluated_by_library
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Raise an AssertionError unless all processes have the same values. All must call it.
+
+    Arguments:
+        in_tree: a pytree of arrays and numbers. NaN is equal to NaN. Arrays that are divided among
+            the processes are the same by themselves.
+        fail_message: the beginning of the error's message.
+
+    Raises:
+        AssertionError: structures, shapes, dtypes or values differ; the message names the
+            processes.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.assert_equal({"step": 3}, "processes are at different steps")
+    """
+    if process_count() == 1:
+        return
+    pairs, treedef = tree_flatten_with_path(in_tree)
+    leaves = [
+        (keystr(path), np.asarray(array(x)))
+        for path, x in pairs
+        if not (isinstance(x, Array) and not x.is_fully_addressable)
+    ]
+    begin = f"{fail_message}: " if fail_message else ""
+    kinds = [f"{path}: {x.dtype}{list(x.shape)}" for path, x in leaves]
+    _require_equal(
+        f"{begin}the structure, {treedef} of {', '.join(kinds)},", [str(treedef), *kinds]
+    )
+    for path, x in leaves:
+        stacked = _stacked(x)
+        is_float = stacked.dtype.kind in "fcV"
+        for index, theirs in enumerate(stacked):
+            if not np.array_equal(x, theirs, equal_nan=is_float and x.dtype.kind in "fc"):
+                raise AssertionError(
+                    f"{begin}the value{f' of {path}' if path else ''} is {shown(x.tolist())} in process "
+                    f"{process_index()}, and {shown(theirs.tolist())} in process {index}"
+                )
+
+
+def _require_equal(what: str, texts: list[str]) -> None:
+    """Raise an AssertionError unless all processes have the same texts."""
+    code = np.uint32(zlib.crc32("\n".join(texts).encode()))
+    for index, theirs in enumerate(_stacked(code)):
+        if theirs != code:
+            raise AssertionError(
+                f"{what} in process {process_index()} differs from that in process {index}"
+            )
+
+
+@evaluated_by_library
+def sync_global_devices(name: str) -> None:
+    """Wait until all processes have come here, and their devices are done with what came before.
+
+    Arguments:
+        name: the name of the place, which must be the same in all processes.
+
+    Raises:
+        AssertionError: the names differ.
+        RuntimeError: a process does something else.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.sync_global_devices("data is loaded")
+    """
+    if process_count() > 1:
+        _require_equal(f"sync_global_devices: the name {name!r}", [name])
+
+
+@evaluated_by_library
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Join arrays that each process has for itself into arrays that are divided among them.
+
+    Arguments:
+        local_inputs: a pytree of arrays and numbers: along each axis that processes divide, the
+            parts of this one. Arrays that are divided among processes already are returned as they
+            are.
+        global_mesh: the mesh, in which the devices of each process are a block.
+        pspecs: a `PartitionSpec` for each array, or a pytree prefix of these.
+
+    Returns:
+        A pytree of Arrays.
+
+    Raises:
+        TypeError: `global_mesh` is not a mesh.
+        ValueError: `pspecs` is not a prefix of the arrays, holds something else than specs, or does
+            not divide them evenly.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
+    >>> spec = minijax.P("data")
+    >>> x = np.ones((minijax.local_device_count(), 3))
+    >>> x = multihost_utils.host_local_array_to_global_array(x, mesh, spec)
+    >>> x.shape == (minijax.device_count(), 3)
+    True
+    """
+    caller = "host_local_array_to_global_array"
+    leaves, treedef = tree_flatten(local_inputs)
+    shardings = _shardings(caller, global_mesh, pspecs, local_inputs)
+    return treedef.unflatten(
+        [
+            x
+            if isinstance(x, Array) and not x.is_fully_addressable
+            else make_array_from_process_local_data(sharding, x)
+            for x, sharding in zip(leaves, shardings, strict=True)
+        ]
+    )
+
+
+@evaluated_by_library
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Take the parts of this process out of arrays that are divided among processes.
+
+    Arguments:
+        global_inputs: a pytree of Arrays. Those that this process has to itself are returned as
+            they are.
+        global_mesh: the mesh, in which the devices of each process are a block.
+        pspecs: a `PartitionSpec` for each Array, or a pytree prefix of these; an Array that is
+            divided otherwise is moved first.
+
+    Returns:
+        A pytree of Arrays on the devices of this process.
+
+    Raises:
+        TypeError: `global_mesh` is not a mesh.
+        ValueError: `pspecs` is not a prefix of the arrays, holds something else than specs, or does
+            not divide them evenly; the devices of this process are not a block of the mesh.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
+    >>> spec = minijax.P("data")
+    >>> x = minijax.device_put(np.ones(minijax.device_count()), minijax.NamedSharding(mesh, spec))
+    >>> x = multihost_utils.global_array_to_host_local_array(x, mesh, spec)
+    >>> x.shape == (minijax.local_device_count(),)
+    True
+    """
+    caller = "global_array_to_host_local_array"
+    leaves, treedef = tree_flatten(global_inputs)
+    shardings = _shardings(caller, global_mesh, pspecs, global_inputs)
+    return treedef.unflatten(
+        [_local_part(array(x), sharding) for x, sharding in zip(leaves, shardings, strict=True)]
+    )
+
+
+def _local_part(x: Array, sharding: NamedSharding) -> Array:
+    """The part of `x` on the devices of this process, when it is divided by a sharding."""
+    if x.is_fully_addressable:
+        return x
+    x = put(x, x.aval, sharding)
+    local = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
+    parts = [np.array(part) for part in parts_here(x)]
+    numbers = zip(parts[0].shape, local.parts(x.ndim), strict=True)
+    aval = ShapedArray(tuple([size * count for size, count in numbers]), x.aval.dtype)
+    where = local.placement(x.ndim)
+    return PlacedArray(xla.put_parts(device_type(aval), where, parts, True), aval)
+
+
+def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedSharding]:
+    """The sharding of each leaf of a pytree, for a prefix of specs."""
+    if not isinstance(mesh, Mesh):
+        raise TypeError(
+            f"{caller}: global_mesh must be a Mesh, found {shown(mesh)} of type "
+            f"{type(mesh).__name__}"
+        )
+    try:
+        specs = broadcast_prefix(pspecs, tree, lambda x: isinstance(x, PartitionSpec))
+    except TreeMismatchError as error:
+        raise TreeMismatchError(
+            f"{caller}: pspecs is not a prefix of the arrays: {error}"
+        ) from None
+    for spec in specs:
+        if not isinstance(spec, PartitionSpec):
+            raise ValueError(
+                f"{caller}: pspecs must hold a PartitionSpec for each array, found {shown(spec)}; "
+                "PartitionSpec() is for one that is the same in all processes"
+            )
+    return [NamedSharding(mesh, spec) for spec in specs]
+
+
+def _mesh_of_processes() -> Mesh:
+    """A mesh of one device of each process."""
+    first = {}
+    for device in devices():
+        first.setdefault(device.process_index, device)
+    ordered = [first[index] for index in sorted(first)]
+    return Mesh(np.array(ordered, dtype=object), ("processes",))
+
+
+def _of_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
+    """The values of all processes, stacked along a new first axis that is divided among them."""
+    sharding = NamedSharding(mesh, PartitionSpec("processes"))
+    return make_array_from_process_local_data(sharding, x[None])  # type: ignore[no-any-return]
+
+
+def _everywhere(x: Array) -> Array:
+    """`x` with all of it on each of its devices."""
+    sharding = x.sharding
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    if not isinstance(mesh, Mesh):
+        mesh = Mesh(np.array(sharding.device_tuple, dtype=object), ("devices",))
+    return put(x, x.aval, NamedSharding(mesh, PartitionSpec()))
+
+
+def _stacked(x: Any) -> np.ndarray[Any, Any]:
+    """The values of all processes, stacked along a new first axis."""
+    return np.asarray(_everywhere(_of_processes(np.asarray(x), _mesh_of_processes())))
+
+
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "process_allgather",
+    "sync_global_devices",
+]
