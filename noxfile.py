@@ -243,7 +243,8 @@ def demo(session: nox.Session) -> None:
 
 
 EXAMPLES = (
-    "convolution", "transformer", "gaussian_process", "predators", "intervals", "taylor",
+    "convolution", "transformer", "sharded_transformer", "gaussian_process", "predators",
+    "intervals", "taylor",
 )  # fmt: skip
 
 

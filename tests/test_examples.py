@@ -57,6 +57,13 @@ def test_convolution():
     assert number(r"^loss .* ([\d.]+) at last$", printed) < 0.5
 
 
+@pytest.mark.parametrize("layout", ["--fsdp", "--model=8 --data=1"])
+def test_sharded_transformer(layout):
+    result = run("sharded_transformer.py", "--quick", *layout.split())
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert number(r"^difference +([\d.e-]+) at most", result.stdout) < 1e-4
+
+
 def test_transformer():
     printed = printed_by("transformer.py")
     surprise = number(r"^surprise +([\d.]+) at", printed)

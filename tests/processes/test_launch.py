@@ -176,3 +176,22 @@ def test_modules_are_programs_too(processes):
     )
     assert done.returncode == 0
     assert "[0] Simple is better than complex." in done.stdout
+
+
+def test_the_example_has_the_losses_of_one_process():
+    """The transformer, in parts on four devices, of one process and of two."""
+
+    def losses(count):
+        layout = ("--quick", "--fsdp", "--data", "2", "--model", "2")
+        options = ("-n", str(count), "--devices-per-process", str(4 // count))
+        done = subprocess.run(
+            command("examples/sharded_transformer.py", *options, arguments=layout),
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return next(line for line in done.stdout.splitlines() if "losses" in line)
+
+    assert losses(1) == losses(2)
