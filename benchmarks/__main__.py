@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, growth, memory, rivals, runtime, samplers, staging, startup
+from benchmarks import calls, devices, growth, memory, rivals, runtime, samplers, staging, startup
 from benchmarks.measure import Line, Row, Skip, machine
 
 Groups = dict[str, list[Line]]
@@ -20,6 +20,7 @@ GROUPS: Groups = {
     "staging": staging.LINES,
     "calls": calls.LINES,
     "runtime": runtime.LINES,
+    "devices": devices.LINES,
     "samplers": samplers.LINES,
     "growth": growth.LINES,
     "memory": memory.LINES,

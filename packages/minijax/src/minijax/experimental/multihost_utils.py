@@ -132,8 +132,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         for index, theirs in enumerate(stacked):
             if not np.array_equal(x, theirs, equal_nan=is_float and x.dtype.kind in "fc"):
                 raise AssertionError(
-                    f"{begin}the value{f' of {path}' if path else ''} is {shown(x.tolist())} in process "
-                    f"{process_index()}, and {shown(theirs.tolist())} in process {index}"
+                    f"{begin}the value{f' of {path}' if path else ''} is {shown(x.tolist())} in "
+                    f"process {process_index()}, and {shown(theirs.tolist())} in process {index}"
                 )
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.errors.argument_errors import require_fit
 from minijax.primitives.axis_names import axis_of
 from minijax.primitives.declare import declare
 from minijax.primitives.varying import mesh_axes_of, pvary
 from minijax.runtime.agreement import require_same_value
-from minijax.runtime.array import Array, array, is_readable, place, read
+from minijax.runtime.array import Array, array, is_readable, place, place_numbers, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -27,13 +29,14 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 sharding_constraint_p = Primitive("sharding_constraint")
+_NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 
 def _constrained(x: Any, sharding: Sharding) -> Any:
@@ -198,8 +201,11 @@ def _put(
     if isinstance(leaf, Tracer):
         return leaf if sharding is None else _constrained(leaf, sharding)
     try:
+        is_here = sharding is None or sharding.is_fully_addressable
+        if is_here and isinstance(sharding, NamedSharding) and isinstance(leaf, _NUMBERS):
+            return place_numbers(leaf, sharding)
         x = array(leaf)
-        if sharding is not None and not sharding.is_fully_addressable and is_readable(x):
+        if sharding is not None and not is_here and is_readable(x):
             require_same_value(sharding.device_tuple, f"put x{path}", read(x))
         on_device = place(x, sharding)
     except (TypeError, OverflowError, ValueError) as error:

@@ -20,12 +20,13 @@ from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.key_dtype import key_dtype
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
-from minijax_stage2 import Primitive, ShapedArray, Tracer, float0
+from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
 from minijax_stage2.shaped_array import short_dtype
 from minijax_stage2.shown import counted
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type
+from minijax_stage3.lowering import element_type
 
 
 class _ArrayType(type):
@@ -275,6 +276,11 @@ class PlacedArray(Array):
         return self.placed
 
     @property
+    def sharding(self) -> Sharding:
+        """The devices that hold the array, and the part of it on each."""
+        return sharding_of(xla.placement_of(self.placed))
+
+    @property
     def committed(self) -> bool:
         """True if the user chose the device, so that programs run there."""
         return True
@@ -379,7 +385,9 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
         x = backend.get(x.buffer)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
-    parts = [np.array(x[index]) for index in indices]  # jaxlib takes none that share memory
+    parts = [np.asarray(x[index]) for index in indices]
+    if len({part.__array_interface__["data"] for part in parts}) < len(parts):
+        parts = [part.copy() for part in parts]  # jaxlib takes none that share memory
     return array_type(xla.put_parts(on_device, where, parts, committed), aval)
 
 
@@ -389,6 +397,18 @@ def place(x: Array, sharding: Sharding | None) -> Array:
     if sharding is None or (is_single and type(x) is Array and len(xla.devices()) == 1):
         return x
     return put(x, x.aval, sharding)
+
+
+def place_numbers(x: Any, sharding: Sharding) -> Array:
+    """A number or a numpy array as an Array with the given sharding.
+
+    Raises:
+        TypeError: XLA does not support the dtype.
+        ValueError: the sharding does not divide the array evenly.
+    """
+    aval = typeof(x)
+    element_type(aval.dtype)
+    return put(x, aval, sharding)
 
 
 @dataclass(frozen=True)
@@ -419,7 +439,8 @@ class Shard:
         if not self.is_here:
             return None
         if is_readable(x):
-            part = backend.get(x.held)[self.index]
+            numbers = backend.get(x.held) if x.aval.dtype.names else x.numpy()  # which it remembers
+            part = numbers[self.index]
         else:
             devices = x.sharding.addressable_devices_indices_map(x.shape)
             part = parts_here(x)[list(devices).index(self.device)]

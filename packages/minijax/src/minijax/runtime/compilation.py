@@ -25,6 +25,7 @@ from minijax.runtime.uniform_constants import without_uniform
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
+from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr
 from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
@@ -221,17 +222,8 @@ class Compilation:
         return tuple([default.sharding if aval.shape else None for aval in out_avals])
 
     def _on_devices(self, program: PartitionedProgram, consts: Sequence[Any]) -> Executor:
-        kept, in_avals = self.kept, self.jaxpr.in_avals[len(consts) :]
-        unflatten = fast_unflatten(self.traced.out_tree)
-
-        def execute(arguments: Sequence[Any]) -> Any:
-            given = [
-                as_argument(arguments[position], aval)
-                for position, aval in zip(kept, in_avals, strict=True)
-            ]
-            return unflatten(program([*consts, *given]))
-
-        return execute
+        kept = None if self.keeps_all else self.kept
+        return ExecutorOnDevices(program, consts, kept, self.traced.out_tree)
 
     def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
         def execute_with_constants(buffers: list[Any]) -> Any:
@@ -269,6 +261,52 @@ class Compilation:
         return attributes
 
     # --8<-- [end:aliases]
+
+
+class ExecutorOnDevices:
+    """Executes a program on several devices, or on another one than the default device.
+
+    Arguments:
+        program: the compiled program.
+        consts: its first arguments.
+        kept: the positions of the arguments that it uses; None: all.
+        out_tree: the structure of the result.
+    """
+
+    def __init__(
+        self,
+        program: PartitionedProgram,
+        consts: Sequence[Any],
+        kept: Sequence[int] | None,
+        out_tree: PyTreeDef,
+    ):
+        self.program = program
+        self.consts = consts
+        self.kept = kept
+        self.in_avals = program.in_avals[len(consts) :]
+        self.out_tree = out_tree
+        self.unflatten = fast_unflatten(out_tree)
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """The result for all arguments, even unused ones, as Arrays, numbers or buffers."""
+        if self.kept is not None:
+            arguments = [arguments[position] for position in self.kept]
+        given = map(as_argument, arguments, self.in_avals)
+        return self.unflatten(self.program([*self.consts, *given]))
+
+    def direct_to(self, placements: Sequence[Any]) -> Executor | None:
+        """The executor of buffers that lie there; None if the program has to move some."""
+        program = self.program
+        if self.consts or self.kept is not None or program.shared is not None:
+            return None
+        if any(a is not b for a, b in zip(placements, program.in_placements, strict=True)):
+            return None
+        execute, out_avals = program.executable.execute, program.out_avals
+        unflatten, array_type = self.unflatten, program.array_type
+        if self.out_tree.num_nodes == 1 == len(out_avals):
+            (aval,) = out_avals
+            return lambda buffers: array_type(execute(buffers)[0], aval)
+        return lambda buffers: unflatten(map(array_type, execute(buffers), out_avals))
 
 
 _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()

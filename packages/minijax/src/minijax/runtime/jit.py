@@ -15,7 +15,7 @@ from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.compilation import (
     Compilation,
     CompileOptions,
@@ -80,6 +80,8 @@ class JittedFunction:
         self._executors: dict[Any, Executor] = {}
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
         self._executors_with: defaultdict[Any, dict[Any, Executor]] = defaultdict(dict)
+        self._placed_executors: dict[Any, tuple[Any, bool]] = {}
+        self._placements: list[Any] = []  # whose identities are in keys
         self._given_shardings = shardings
         self._place = place
         self._inside = fun if inline else None  # what is called inside a transformation
@@ -114,12 +116,22 @@ class JittedFunction:
                         execute = executors.get(x.aval)
                         if execute is not None:
                             return execute([x.buffer])
+                    elif type(x) is PlacedArray:
+                        buffer = x.placed
+                        execute = executors.get((x.aval, xla.placement_id(buffer)))
+                        if execute is not None:
+                            return execute([buffer])
                 elif len(args) == 2:
                     x, y = args
                     if type(x) is Array and type(y) is Array:
                         execute = executors.get((x.aval, y.aval))
                         if execute is not None:
                             return execute([x.buffer, y.buffer])
+                    elif type(x) is PlacedArray and type(y) is PlacedArray:
+                        placed = x.placed, y.placed
+                        execute = executors.get((x.aval, y.aval, *map(xla.placement_id, placed)))
+                        if execute is not None:
+                            return execute([*placed])
                 elif args and type(args[0]) is Array:
                     try:
                         execute = executors[tuple([x.aval for x in args])]
@@ -214,6 +226,9 @@ class JittedFunction:
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
+            if self._given_shardings is not None or PlacedArray in map(type, leaves):
+                execute, has_buffers = self._placed_executor_of(leaves, signature, args, kwargs)
+                return execute, [x.placed for x in leaves] if has_buffers else leaves
             where = self._places_of_call(leaves, args, kwargs)
             execute = self._executor_of(signature, where, args, kwargs)
             if where.is_given:
@@ -223,6 +238,33 @@ class JittedFunction:
                 for x, aval in zip(leaves, signature[1], strict=True)
             ]
             return execute, buffers
+
+    def _placed_executor_of(
+        self, leaves: Sequence[Any], signature: Signature, args: Any, kwargs: Any
+    ) -> tuple[Any, bool]:
+        """`_executor_of` arguments that lie on several devices, with less work per call.
+
+        The placements of jaxlib are told apart by their identity: there is one for equal shardings.
+        The result also says whether the executor takes the buffers, or the leaves.
+        """
+        placements = [
+            xla.placement_of(x.placed) if type(x) is PlacedArray else None for x in leaves
+        ]
+        default = default_placement()
+        ids = [*map(id, placements)]
+        key = signature, default, mesh_in_context.get(), *ids
+        found = self._placed_executors.get(key)
+        if found is None:
+            self._placements += placements
+            where = self._places_of_call(leaves, args, kwargs)
+            execute: Any = self._executor_of(signature, where, args, kwargs)
+            direct = getattr(execute, "direct_to", lambda placements: None)(placements)
+            found = self._placed_executors[key] = (
+                (execute, False) if direct is None else (direct, True)
+            )
+            if direct and default is None and not self._static and len(args) == len(leaves) < 3:
+                self._executors_here()[*signature[1], *ids] = direct
+        return found
 
     def _executor_of(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> Executor:
         """The executor for a signature and the places of the arguments."""
@@ -353,6 +395,8 @@ class JittedFunction:
         self._traced.clear()
         self._executors.clear()
         self._executors_with.clear()
+        self._placed_executors.clear()
+        self._placements.clear()
 
     def _cache_size(self) -> int:
         """The number of signatures for which the function is compiled; the name is JAX's."""
@@ -435,8 +479,7 @@ class DonatingFunction(JittedFunction):
     def _call_flat(self, args: Any, kwargs: Any) -> Any:
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
-            where = self._places_of_call(leaves, args, kwargs)
-            execute: Any = self._executor_of(signature, where, args, kwargs)
+            execute, _ = self._placed_executor_of(leaves, signature, args, kwargs)
             return execute(leaves, signature[1])
 
     def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Any:

@@ -184,10 +184,8 @@ class PartitionedProgram:
         buffers = [
             x.placed
             if isinstance(x, PlacedArray) and xla.placement_of(x.placed) is where
-            else put(x, aval, sharding).placed
-            for x, aval, sharding, where in zip(
-                arguments, self.in_avals, self.in_shardings, self.in_placements, strict=True
-            )
+            else self._moved(number, x)
+            for number, (x, where) in enumerate(zip(arguments, self.in_placements, strict=True))
         ]
         if self.shared is None:
             results = self.executable.execute(buffers)
@@ -195,6 +193,10 @@ class PartitionedProgram:
             with self.shared.launched():
                 results = self.executable.execute(buffers)
         return list(map(self.array_type, results, self.out_avals))
+
+    def _moved(self, number: int, x: Any) -> Any:
+        """The buffer of an argument that is not where the program expects it."""
+        return put(x, self.in_avals[number], self.in_shardings[number]).placed
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""

@@ -56,7 +56,7 @@ class Sharding:
         here = xla.process_index()
         return {device for device in self.device_tuple if device.process_index == here}
 
-    @property
+    @cached_property
     def is_fully_addressable(self) -> bool:
         """True if all devices belong to this process."""
         return len(self.addressable_devices) == self.num_devices
@@ -141,10 +141,11 @@ def _indices_here(sharding: Sharding, global_shape: Shape) -> tuple[Index, ...]:
 
 def sharding_of(where: xla.Placement) -> Sharding:
     """The sharding of arrays that lie at a placement."""
-    sharding: Sharding | None = getattr(where, "sharding", None)
-    if sharding is None:  # it is stage 3's, of the default device
+    try:
+        return where.sharding  # type: ignore[no-any-return]
+    except AttributeError:  # it is stage 3's, of the default device
         sharding = where.sharding = SingleDeviceSharding(where.device)
-    return sharding
+        return sharding
 
 
 class SingleDeviceSharding(Sharding):

@@ -150,6 +150,11 @@ def placement_of(buffer: Buffer) -> Placement:
     return buffer._sharding
 
 
+def placement_id(buffer: Buffer) -> int:
+    """The identity of the placement; jaxlib cannot compare two of them."""
+    return id(buffer._sharding)
+
+
 class Division(NamedTuple):
     """A division that XLA chose: the parts along each axis, and the devices in their order."""
 
