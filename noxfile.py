@@ -133,7 +133,7 @@ def tests_devices(session: nox.Session) -> None:
 def tests_processes(session: nox.Session) -> None:
     """Tests programs in several processes, and what happens when some of them fail."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests/processes")
+    pytest(session, "tests/processes", "--numprocesses=2", "--dist=worksteal")  # most of them wait
 
 
 def today() -> str:

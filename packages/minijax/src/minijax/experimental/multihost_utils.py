@@ -131,9 +131,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         is_float = stacked.dtype.kind in "fcV"
         for index, theirs in enumerate(stacked):
             if not np.array_equal(x, theirs, equal_nan=is_float and x.dtype.kind in "fc"):
+                what = f"the value of {path}" if path else "the value"
                 raise AssertionError(
-                    f"{begin}the value{f' of {path}' if path else ''} is {shown(x.tolist())} in "
-                    f"process {process_index()}, and {shown(theirs.tolist())} in process {index}"
+                    f"{begin}{what} is {shown(x.tolist())} in process {process_index()}, and "
+                    f"{shown(theirs.tolist())} in process {index}"
                 )
 
 

@@ -1,0 +1,233 @@
+"""Processes that fail: nobody waits longer than the timeouts, and all say which one, and why.
+
+The programs have a heartbeat and a shutdown timeout of 3 seconds.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from several_processes import BEGIN, environment, free_port
+
+HEARTBEAT = SHUTDOWN = 3
+SLACK = 40  # seconds for starting and compiling on a machine that is busy
+KILL_ONE = "if os.environ['MINIJAX_PROCESS_ID'] == '1': os.kill(os.getpid(), 9)\n"
+STEP = """
+x = minijax.device_put(np.arange(8.0), NamedSharding(minijax.make_mesh((2,), ("x",)), P("x")))
+step = minijax.jit(lambda x: x.sum())
+other = minijax.jit(lambda x: (x * x).sum())
+step(x), other(x)
+make_array = minijax.make_array_from_process_local_data
+"""
+
+
+def run(processes, program, seconds, **options):
+    """What each process did, which took no longer than `seconds` and starting them."""
+    return processes.run(STEP + program, timeout=seconds + SLACK, **options)
+
+
+def test_one_is_killed_before_it_joins(processes):
+    begin = "import os\n" + KILL_ONE + BEGIN
+    zero, one = processes.run("", begin=begin, timeout=3 + SLACK, INITIALIZATION="3")
+    assert (zero.code, one.code) == (-signal.SIGABRT, -signal.SIGKILL)
+    assert "Some timed out task names:\n1" in zero.err
+
+
+def test_one_never_comes(processes):
+    (zero,) = processes.run("", indices=(0,), timeout=3 + SLACK, INITIALIZATION="3")
+    assert zero.code == -signal.SIGABRT
+    assert "Some timed out task names:\n1" in zero.err
+
+
+def test_process_0_never_comes(processes):
+    (one,) = processes.run("", indices=(1,), timeout=2 + SLACK, INITIALIZATION="2")
+    assert one.code == 1
+    assert "process 1 did not reach process 0 at 127.0.0.1" in one.err
+
+
+def test_one_is_killed_before_its_first_array(processes):
+    begin = BEGIN.partition("rank, count")[0] + (f"{KILL_ONE}print(minijax.devices())\n")
+    zero, one = processes.run("", begin=begin, timeout=HEARTBEAT + SLACK)
+    assert (zero.code, one.code) == (-signal.SIGABRT, -signal.SIGKILL)
+    assert "unhealthy (stopped sending heartbeats):\n1\n" in zero.err
+
+
+def test_one_is_killed_in_a_step(processes):
+    program = """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+step(x)
+"""
+    zero, one = run(processes, program, HEARTBEAT)
+    assert (zero.code, one.code) == (1, -signal.SIGKILL)
+    assert "failed while it ran: process 1 (pid " in zero.err
+    assert "is gone: it crashed or was killed" in zero.err
+
+
+def test_one_is_killed_between_steps(processes):
+    program = """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(60)
+"""
+    zero, one = run(processes, program, HEARTBEAT)
+    assert (zero.code, one.code) == (-signal.SIGABRT, -signal.SIGKILL)
+    assert "unhealthy (stopped sending heartbeats):\n1\n" in zero.err
+
+
+def test_one_is_killed_at_its_end(processes):
+    program = """
+import atexit
+if rank == 1:
+    atexit.register(os.kill, os.getpid(), signal.SIGKILL)
+"""
+    zero, one = run(processes, program, max(HEARTBEAT, SHUTDOWN))
+    assert one.code == -signal.SIGKILL
+    assert zero.code in (1, -signal.SIGABRT)
+    assert "process 1 (pid " in zero.err or "heartbeats):\n1\n" in zero.err
+
+
+def test_process_0_is_killed(processes):
+    program = """
+if rank == 0:
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(60)
+"""
+    zero, one = run(processes, program, HEARTBEAT)
+    assert (zero.code, one.code) == (-signal.SIGKILL, -signal.SIGABRT)
+    assert "the leader" in one.err
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_exception_ends_all(processes, failing):
+    program = f"""
+if rank == {failing}:
+    raise ValueError("too hot")
+time.sleep(60)
+"""
+    done = run(processes, program, 1)
+    assert done[failing].code == 1
+    assert "ValueError: too hot" in done[failing].err
+    other = done[1 - failing]
+    assert other.code == 75
+    assert f"process {failing} (pid " in other.err
+    assert "failed: ValueError: too hot" in other.err
+    assert f"This is process {1 - failing}, which ends, too." in other.err
+
+
+def test_an_exception_that_is_caught_ends_nobody(processes):
+    program = """
+try:
+    raise ValueError(rank)
+except ValueError:
+    print(float(step(x)))
+"""
+    assert [each.printed for each in run(processes, program, 1)] == ["28.0\n"] * 2
+
+
+def test_one_that_hangs_is_not_waited_for_at_the_end(processes):
+    program = """
+if rank == 1:
+    time.sleep(60)
+"""
+    zero, one = run(processes, program, SHUTDOWN)
+    assert (zero.code, one.code) == (1, 75)
+    assert "waited 3 seconds for the others in vain. process 1 (pid " in zero.err
+    assert "process 1 (pid " in one.err
+
+
+DIFFERENT = {
+    "a program that is new to one": "(minijax.jit(lambda x: x.sum() + 1) if rank else step)(x)",
+    "programs that are new": "minijax.jit(lambda x: x.sum() + rank + 1)(x)",
+    "a step more": "[step(x) for _ in range(3 + rank)]",
+    "only one": "rank and minijax.jit(lambda x: x.max())(x)",
+    "other shapes": "step(make_array(x.sharding, np.ones(2 + rank)))",
+    "what XLA does not notice": "(step if rank else other)(x)",
+}
+
+
+@pytest.mark.parametrize("different", DIFFERENT.values(), ids=DIFFERENT)
+def test_different_programs_are_found(processes, different):
+    zero, one = run(processes, different, 5)
+    assert {zero.code, one.code} in ({1}, {1, 75})
+    for each in (zero, one):
+        assert "must run the same operations on it, in the same order" in each.err
+        assert "process 0" in each.err
+        assert "process 1" in each.err
+
+
+def test_steps_of_different_length_are_no_fault(processes):
+    program = """
+long = minijax.jit(lambda x: x.max())
+if rank:
+    time.sleep(4)
+print(float(step(x)), float(long(x)), float(step(x)))
+"""
+    assert [each.printed for each in run(processes, program, 4)] == ["28.0 7.0 28.0\n"] * 2
+
+
+def test_a_port_that_is_taken(processes):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (zero,) = processes.run("", indices=(0,), port=port, timeout=SLACK)
+    assert zero.code == 1
+    assert f"process 0 cannot serve at 127.0.0.1, port {port}: Address already in use" in zero.err
+
+
+def test_a_port_that_another_job_has(processes):
+    port = free_port()
+    first = processes.start("time.sleep(60)", indices=(0,), count=1, port=port)
+    while not _answers(port):
+        time.sleep(0.05)
+    processes.running = []
+    (zero,) = processes.run("", indices=(0,), port=port, timeout=SLACK)
+    processes.running = first
+    assert "Address already in use" in zero.err
+    assert zero.code == 1
+
+
+def _answers(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "process 1 (pid {pid}) was killed by SIGKILL"),
+        ("raise ValueError('too hot')", "process 1 (pid {pid}) failed with exit code 1; its last"),
+    ],
+)
+def test_the_launcher_says_who_failed_first(processes, fault, message):
+    program = f"""
+print(f" pid {{os.getpid()}} ")
+if rank == 1:
+    {fault}
+step(x)
+time.sleep(60)
+"""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "minijax.distributed.launch", "-n", "2", "--grace", "5"),
+            processes.program(STEP + program),
+        ],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=5 + SLACK,
+    )
+    assert done.returncode == (137 if "kill" in fault else 1)
+    pid = next(
+        line.split(" pid ")[1].split()[0]
+        for line in done.stdout.splitlines()
+        if " pid " in line and line[1] == "1"
+    )
+    assert message.format(pid=pid) in done.stderr
