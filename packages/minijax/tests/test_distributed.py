@@ -31,6 +31,7 @@ def _no_scheduler(monkeypatch):
         if name.startswith(("SLURM_", "OMPI_", "PMIX_", "KUBERNETES_", "MINIJAX_", "JAX_")):
             monkeypatch.delenv(name)
     monkeypatch.setattr("minijax.distributed.runtime.has_client", lambda: False)
+    monkeypatch.setattr("minijax.xla.supports_processes", lambda: True)
 
 
 def set_all(monkeypatch, variables):
@@ -111,6 +112,12 @@ def test_the_environment_says_what_is_not_given(monkeypatch):
         ("there:5", "0.0.0.0:6", 8, 2),
         ("10.0.0.1:3", "eth:8", 8, 4),
     ]
+
+
+def test_an_old_jaxlib_is_refused(monkeypatch):
+    monkeypatch.setattr("minijax.xla.supports_processes", lambda: False)
+    with pytest.raises(RuntimeError, match=r"cannot read arrays .* jaxlib 0\.11 can"):
+        minijax.distributed.initialize(ADDRESS, 2, 0)
 
 
 def test_a_port_that_is_taken_is_refused():

@@ -26,7 +26,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class _End(NamedTuple):
     """The end of a process: its number, and its exit code, negative for a signal."""
 
-    index: int
+    number: int
     code: int
 
     @property
@@ -193,13 +193,13 @@ class _Launcher:
         return first.code if first.code > 0 else 128 - first.code
 
     def _signal_all(self, number: int, ended: Sequence[_End]) -> None:
-        done = {each.index for each in ended}
+        done = {each.number for each in ended}
         for worker in self.workers:
             if worker.index not in done:
                 worker.signal(number)
 
     def _report(self, first: _End, failed: Sequence[_End]) -> None:
-        worker = self.workers[first.index]
+        worker = self.workers[first.number]
         worker.join()
         if first.code > 0:
             how = f"failed with exit code {first.code}"
@@ -208,7 +208,7 @@ class _Launcher:
         last = f"; its last words were: {worker.last_error}" if worker.last_error else ""
         others = len(failed) - 1
         rest = "" if not others else f". {others} other{'s' * (others > 1)} ended because of it"
-        _say(f"process {first.index} (pid {worker.process.pid}) {how}{last}{rest}")
+        _say(f"process {first.number} (pid {worker.process.pid}) {how}{last}{rest}")
 
 
 def _signal_name(number: int) -> str:

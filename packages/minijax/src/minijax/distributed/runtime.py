@@ -89,7 +89,6 @@ def initialize(
             "distributed.initialize must come before the first array and before devices(): "
             "computing has begun with the devices of this process alone"
         )
-    _require_capable_jaxlib()
     timeouts = xla.Timeouts(
         _seconds("initialization_timeout", initialization_timeout),
         _seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds),
@@ -134,6 +133,7 @@ def initialize(
         "mtls_peer_uri_prefix": mtls_peer_uri_prefix,
         "verify_secure_credentials": verify_secure_credentials,
     }
+    _require_capable_jaxlib()
     if not is_local:
         _warn_of_proxies()
     if index == 0:

@@ -246,6 +246,7 @@ def _local_part(x: Array, sharding: NamedSharding) -> Array:
     if x.is_fully_addressable:
         return x
     x = put(x, x.aval, sharding)
+    assert isinstance(sharding.mesh, Mesh)
     local = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
     parts = [np.array(part) for part in parts_here(x)]
     numbers = zip(parts[0].shape, local.parts(x.ndim), strict=True)
@@ -278,7 +279,7 @@ def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedShar
 
 def _mesh_of_processes() -> Mesh:
     """A mesh of one device of each process."""
-    first = {}
+    first: dict[int, Any] = {}
     for device in devices():
         first.setdefault(device.process_index, device)
     ordered = [first[index] for index in sorted(first)]

@@ -165,7 +165,9 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 f"addressable_data: {self.aval} has {counted(len(shards), 'part')}, numbered from "
                 f"0; found {index!r}"
             )
-        return self if self.sharding.num_devices == 1 else shards[index].data
+        part = self if self.sharding.num_devices == 1 else shards[index].data
+        assert part is not None  # for it is here
+        return part
 
     def block_until_ready(self) -> "Array":
         """Wait until the array is computed, and return it.
@@ -379,7 +381,8 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
         if xla.placement_of(x.placed) is where:
             return x if type(x) is array_type else array_type(x.placed, x.aval)
         if not is_readable(x):
-            return hooks.moves_of_placed[-1](x, sharding, array_type)
+            moved: PlacedArray = hooks.moves_of_placed[-1](x, sharding, array_type)
+            return moved
         x = backend.get(x.placed)
     elif isinstance(x, Array):
         x = backend.get(x.buffer)

@@ -106,7 +106,7 @@ def make_array_from_single_device_arrays(
             f"{caller}: arrays must be a list of Arrays, found {shown(arrays)} of type "
             f"{type(arrays).__name__}"
         )
-    numbers = {}
+    numbers: dict[Any, int] = {}
     for number, x in enumerate(arrays):
         if not isinstance(x, Array) or isinstance(x, Tracer):
             raise TypeError(
@@ -233,7 +233,7 @@ def _shape_of_all(caller: str, sharding: Sharding, local_shape: Shape) -> Shape:
         sets = numbers.setdefault(device.process_index, [set() for _ in at])
         for parts, number in zip(sets, at, strict=True):
             parts.add(number)
-    shape = []
+    shape: list[int] = []
     for axis, size in enumerate(local_shape):
         ours = numbers[xla.process_index()][axis]
         others = [sets[axis] for sets in numbers.values()]
@@ -261,13 +261,13 @@ def _shape_of(caller: str, shape: Any, sharding: Any) -> Shape:
         )
     if not isinstance(shape, list | tuple):
         raise TypeError(f"{caller}: shape must be a tuple of ints, found {shown(shape)}")
-    shape = tuple(shape)
-    check_shape(caller, shape)
+    found: Shape = tuple(shape)
+    check_shape(caller, found)
     try:
-        sharding.shard_shape(shape)
+        sharding.shard_shape(found)
     except ValueError as error:
         raise ValueError(f"{caller}: {error}") from None
-    return shape
+    return found
 
 
 def _type_of_whole(
