@@ -204,6 +204,10 @@ def _answers(port):
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", "process 1 (pid {pid}) was killed by SIGKILL"),
         ("raise ValueError('too hot')", "process 1 (pid {pid}) failed with exit code 1; its last"),
+        (
+            "x @ jnp.ones(3)",
+            "its last words were: minijax_stage2.errors.ShapeMismatchError: matmul: axis 0",
+        ),
     ],
 )
 def test_the_launcher_says_who_failed_first(processes, fault, message):

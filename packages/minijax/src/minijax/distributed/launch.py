@@ -7,18 +7,21 @@ Each process learns its number and the address of process 0 from its environment
 import argparse
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import IO, NamedTuple
 
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
+from minijax.errors.tracebacks import NOTE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -46,7 +49,7 @@ class _Worker:
         ends: "queue.SimpleQueue[_End]",
     ):
         self.index = index
-        self.last_error = ""  # the last line that it wrote to stderr
+        self.errors: deque[str] = deque(maxlen=8)  # the last lines that it wrote to stderr
         self.process = subprocess.Popen(
             command,
             env={**os.environ, **environment},
@@ -70,8 +73,9 @@ class _Worker:
     def _pass_on(self, source: IO[bytes], target: IO[bytes], is_stderr: bool) -> None:
         prefix = f"[{self.index}] ".encode()
         for line in source:
-            if is_stderr and line.strip():
-                self.last_error = line.decode(errors="replace").strip()
+            text = line.decode(errors="replace").strip()
+            if is_stderr and text not in ("", NOTE):
+                self.errors.append(text)
             with _printing, suppress(OSError):  # nobody may be reading
                 target.write(prefix + line.rstrip(b"\r\n") + b"\n")
                 target.flush()
@@ -205,10 +209,16 @@ class _Launcher:
             how = f"failed with exit code {first.code}"
         else:
             how = f"was killed by {_signal_name(-first.code)}"
-        last = f"; its last words were: {worker.last_error}" if worker.last_error else ""
+        exceptions = [line for line in worker.errors if _EXCEPTION.match(line)]
+        words = exceptions or [*worker.errors]
+        last = f"; its last words were: {words[-1]}" if words else ""
         others = len(failed) - 1
         rest = "" if not others else f". {others} other{'s' * (others > 1)} ended because of it"
         _say(f"process {first.number} (pid {worker.process.pid}) {how}{last}{rest}")
+
+
+# The line of a traceback that says what happened.
+_EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Interrupt)\b")
 
 
 def _signal_name(number: int) -> str:

@@ -20,6 +20,7 @@ from minijax import xla
 from minijax.distributed.cluster import detect
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
 from minijax.errors.argument_errors import require_fit
+from minijax.errors.tracebacks import NOTE
 from minijax.runtime.agreement import Watch, launches, require_same_history
 from minijax_stage2.shown import counted, shown
 from minijax_stage3.backend import has_client
@@ -214,7 +215,8 @@ class _Membership:
         if joined.count == 1 or hasattr(sys, "ps1") or xla.coordination() is not joined:
             return
         with suppress(RuntimeError):
-            self.tell("".join(traceback.format_exception_only(error)).strip())
+            text = "".join(traceback.format_exception_only(error))
+            self.tell(text.replace(NOTE, "").strip())
         _end(None, 130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     def tell(self, text: str) -> None:
