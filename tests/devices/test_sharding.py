@@ -13,6 +13,21 @@ import minijax
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
+
+def abstract_mesh(lib):
+    automatic = (lib.sharding.AxisType.Auto,) * 2
+    return lib.sharding.AbstractMesh((4, 2), ("x", "y"), axis_types=automatic)
+
+
+def abstract(lib, *spec):
+    return lib.sharding.NamedSharding(abstract_mesh(lib), lib.sharding.PartitionSpec(*spec))
+
+
+def under_abstract_mesh(lib, function):
+    with lib.sharding.use_abstract_mesh(abstract_mesh(lib)):
+        return function()
+
+
 PROGRAMS = {
     # Where arrays lie.
     "put": lambda lib: put(lib, "x"),
@@ -35,6 +50,23 @@ PROGRAMS = {
     "put too many axes": lambda lib: put(lib, "x", "y", x=X[0]),
     "an axis that is not there": lambda lib: sharding(lib, "z"),
     "an axis twice": lambda lib: sharding(lib, "x", "x"),
+    "put on an abstract mesh": lambda lib: lib.device_put(X, abstract(lib, "x")),
+    "an abstract mesh": lambda lib: [
+        (each.num_devices, each.is_fully_replicated, each.shard_shape((8, 8)))
+        for each in (abstract(lib), abstract(lib, "x"), abstract(lib, None, ("y", "x")))
+    ],
+    "equivalent on an abstract mesh": lambda lib: [
+        abstract(lib, *spec).is_equivalent_to(abstract(lib, "x"), 2)
+        for spec in (["x"], ["x", None], ["y"], [("x", "y")])
+    ],
+    "the devices of an abstract mesh": lambda lib: abstract(lib, "x").device_set,
+    "an abstract mesh in context": lambda lib: under_abstract_mesh(
+        lib,
+        lambda: [
+            lib.sharding.get_abstract_mesh().shape_tuple,
+            lib.eval_shape(lambda x: lib.lax.with_sharding_constraint(x, lib.P("y")), X).shape,
+        ],
+    ),
     "numbers": lambda lib: lib.numpy.ones(3),
     "a shard": lambda lib: put(lib, "x").addressable_data(3),
     "shards": lambda lib: [
@@ -249,3 +281,43 @@ def test_the_devices_that_differ_are_named():
         minijax.jit(lambda a, b: a + b)(
             put(minijax, "x"), put(minijax, "x", shape=(2,), names=("x",), start=2)
         )
+
+
+def test_a_program_for_an_abstract_mesh_is_lowered_as_for_devices():
+    lax, spec = minijax.lax, minijax.P
+
+    def text(where):
+        @minijax.jit(in_shardings=(where("x"), None), out_shardings=where("y"))
+        def f(x, y):
+            z = lax.with_sharding_constraint(x @ y, where(None, "y"))
+            total = minijax.shard_map(
+                lambda z: lax.psum(z, "x"), in_specs=spec("x"), out_specs=spec(), axis_names={"x"}
+            )
+            return z + total(z).sum()
+
+        y = minijax.ShapeDtypeStruct(X.shape, X.dtype, sharding=where("y"))
+        lowered = f.lower(X, y)
+        return lowered, lowered.as_text()
+
+    lowered, of_abstract = under_abstract_mesh(
+        minijax, lambda: text(lambda *s: abstract(minijax, *s))
+    )
+    _, of_devices = with_mesh(minijax, lambda lib: text(lambda *s: sharding(lib, *s)))
+    assert of_abstract == of_devices
+    with pytest.raises(
+        ValueError, match="`f` is lowered for abstract meshes, which have no devices"
+    ):
+        lowered.compile()
+
+
+def test_an_abstract_mesh_and_one_of_devices_have_the_same_size():
+    x = put(minijax, "x")
+    f = minijax.jit(
+        lambda x, where: minijax.lax.with_sharding_constraint(x, where), static_argnums=1
+    )
+    assert f(x, abstract(minijax, "y")).sharding.spec == minijax.P("y")
+    small = minijax.sharding.AbstractMesh((2,), ("y",))
+    with pytest.raises(
+        ValueError, match=r"argument x of type .* is for 8 devices, .* within for 2"
+    ):
+        f(x, minijax.NamedSharding(small, minijax.P("y")))

@@ -1,11 +1,11 @@
 """Shardings: meshes of devices, and how arrays are divided among them (`jax.sharding`)."""
 
-from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh
+from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 
 __all__ = [
     "AbstractMesh", "AxisType", "Infer", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
-    "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "set_mesh",
+    "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh",
 ]  # fmt: skip

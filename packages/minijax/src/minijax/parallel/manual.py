@@ -15,7 +15,7 @@ from minijax.primitives.varying import (
     vary,
     vma_of,
 )
-from minijax.shardings.mesh import AxisType, Mesh, mesh_in_context
+from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax_stage2 import ShapedArray
 
@@ -29,12 +29,12 @@ class Manual(NamedTuple):
         checked: whether types say along which axes values vary.
     """
 
-    outside: Mesh
+    outside: Mesh | AbstractMesh
     names: tuple[Hashable, ...]
     checked: bool
 
     @property
-    def mesh(self) -> Mesh:
+    def mesh(self) -> Mesh | AbstractMesh:
         """The mesh as the program sees it: those axes have the type `Manual`."""
         return _with_manual(self.outside, self.names)
 
@@ -86,7 +86,9 @@ class Manual(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _with_manual(mesh: Mesh, names: tuple[Hashable, ...]) -> Mesh:
+def _with_manual(mesh: Mesh | AbstractMesh, names: tuple[Hashable, ...]) -> Mesh | AbstractMesh:
+    if isinstance(mesh, AbstractMesh):
+        return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
     pairs = zip(mesh.axis_names, mesh.axis_types, strict=True)
     types = [AxisType.Manual if name in names else found for name, found in pairs]
     return Mesh(mesh.devices, mesh.axis_names, tuple(types))

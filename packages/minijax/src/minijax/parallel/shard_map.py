@@ -205,7 +205,8 @@ def _manual(
         if around is None or around.shape_tuple != mesh.shape_tuple:
             raise ValueError(
                 f"{caller}: {mesh} has no devices. Call it in `with minijax.set_mesh(mesh):` of a "
-                "Mesh with these axes, or give a Mesh"
+                "Mesh with these axes, or give a Mesh; to lower it only, in `with "
+                "minijax.sharding.use_abstract_mesh(mesh):`"
             )
         mesh = around
     if mesh is None:

@@ -6,6 +6,7 @@ from typing import Any
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import type_of
 from minijax.runtime.partitioning import Shardings, declared_shardings
+from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import require_shardings, shardings_for
 from minijax_stage2.tree import PyTreeDef
@@ -75,5 +76,8 @@ class GivenShardings:
 def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
     """Return True if numbers that only this process has are to be divided among several."""
     return not (
-        isinstance(x, Array) or sharding.is_fully_addressable or sharding.is_fully_replicated
+        isinstance(x, Array | ShapeDtypeStruct)
+        or sharding.is_abstract
+        or sharding.is_fully_addressable
+        or sharding.is_fully_replicated
     )

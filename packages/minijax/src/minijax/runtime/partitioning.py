@@ -18,10 +18,11 @@ from minijax.runtime import hooks
 from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
-from minijax.shardings.mesh import Device, Mesh
+from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.array import call
@@ -133,6 +134,7 @@ class PartitionedProgram:
         within = shardings_within(jaxpr)
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
+        self.num_devices = len(self.devices) or roles[0][1].num_devices
         self.committed = bool(roles)
         shardings = [*in_shardings, *out_shardings, *within]
         if default is not None:
@@ -149,9 +151,19 @@ class PartitionedProgram:
         return xla.CALL_TARGET in self.text
 
     def compile(self) -> "PartitionedProgram":
-        """Compile the program, once, and return it."""
+        """Compile the program, once, and return it.
+
+        Raises:
+            ValueError: its meshes are abstract.
+        """
         if hasattr(self, "executable"):
             return self
+        if not self.devices:
+            raise ValueError(
+                f"`{self.name.removeprefix('jit_')}` is lowered for abstract meshes, which have no "
+                "devices to run on. Compile it for a Mesh; experimental.plan says what it would "
+                "need on these."
+            )
         in_shardings, out_shardings = self.given
         xla.register_lapack(self.text)
         executable = self.executable = xla.compile_partitioned(
@@ -217,11 +229,11 @@ class PartitionedProgram:
         out_shardings: Sequence[Sharding | None],
         attributes: Mapping[int, str],
     ) -> str:
-        if len(self.devices) == 1:
+        if self.num_devices == 1:
             return lower_to_module(jaxpr, name, attributes)
         module = ModuleBuilder()
         module.attributes = (
-            f"attributes {{mhlo.num_partitions = {len(self.devices)} : i32, "
+            f"attributes {{mhlo.num_partitions = {self.num_devices} : i32, "
             "mhlo.num_replicas = 1 : i32}"
         )
         told = dict(attributes)
@@ -292,15 +304,28 @@ def roles_of(
 def devices_of(
     name: str, roles: Sequence[Role], default: DefaultPlacement | None
 ) -> tuple[Device, ...]:
-    """The devices of a program.
+    """The devices of a program; none if all of its meshes are abstract.
 
     Raises:
-        ValueError: they differ.
+        ValueError: they differ, or the numbers of devices of abstract meshes do.
     """
     if not roles:
         return default.sharding.device_tuple if default else (xla.default_device(),)
     first, chosen = roles[0]
     for other, sharding in roles[1:]:
+        if sharding.num_devices != chosen.num_devices and (
+            sharding.is_abstract or chosen.is_abstract
+        ):
+            raise ValueError(
+                f"incompatible meshes for `{name}`: {first} is for "
+                f"{counted(chosen.num_devices, 'device')}, {other} for {sharding.num_devices}. "
+                "A program is for one number of devices."
+            )
+    concrete = [role for role in roles if not role[1].is_abstract]
+    if not concrete:
+        return ()
+    first, chosen = concrete[0]
+    for other, sharding in concrete[1:]:
         if sharding.device_tuple != chosen.device_tuple:
             raise ValueError(
                 f"incompatible devices for `{name}`: {first} is on the devices "
@@ -325,7 +350,7 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
                     inner = each.jaxpr if isinstance(each, ClosedJaxpr) else each
                     if isinstance(inner, Sharding):
                         found.append(inner)
-                    elif isinstance(inner, Mesh):
+                    elif isinstance(inner, Mesh | AbstractMesh):
                         found.append(NamedSharding(inner, PartitionSpec()))
                     elif isinstance(inner, Jaxpr) and inner not in seen:
                         seen.add(inner)

@@ -1,7 +1,10 @@
 """The mesh in context: the mesh of every `PartitionSpec` that is given without one."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from minijax.settings.reusable_contexts import reusable_context
 from minijax.shardings.mesh import (
     AbstractMesh,
     Mesh,
@@ -52,7 +55,8 @@ def get_mesh() -> Mesh:
     >>> minijax.sharding.get_mesh().empty
     True
     """
-    return mesh_in_context.get() or Mesh(np.empty((), dtype=object), ())
+    mesh = mesh_in_context.get()
+    return mesh if isinstance(mesh, Mesh) else Mesh(np.empty((), dtype=object), ())
 
 
 def get_abstract_mesh() -> AbstractMesh:
@@ -63,3 +67,33 @@ def get_abstract_mesh() -> AbstractMesh:
     """
     mesh = mesh_in_context.get()
     return AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
+
+
+@reusable_context
+def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
+    """Set the mesh in context for the block of a `with`, without its devices.
+
+    A `PartitionSpec` is one of this mesh. Programs can be traced and lowered for it, but not run.
+
+    Arguments:
+        mesh: the mesh.
+
+    Raises:
+        ValueError: it is not an abstract mesh.
+
+    >>> mesh = minijax.sharding.AbstractMesh((64, 8), ("data", "model"))
+    >>> with minijax.sharding.use_abstract_mesh(mesh):
+    ...     minijax.ShapeDtypeStruct((512, 8), "float32", sharding=minijax.P("data")).sharding.spec
+    P('data',)
+    """
+    if not isinstance(mesh, AbstractMesh):
+        raise ValueError(
+            f"use_abstract_mesh: expected an AbstractMesh, found {shown(mesh)} of type "
+            f"{type(mesh).__name__}"
+        )
+    before = mesh_in_context.get()
+    put_in_context(mesh)
+    try:
+        yield
+    finally:
+        mesh_in_context.set(before)

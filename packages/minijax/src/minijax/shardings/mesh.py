@@ -16,12 +16,12 @@ from minijax_stage2.shown import counted, shown
 Device = Any
 
 # The mesh in context: that of every PartitionSpec that is given without one.
-mesh_in_context: "ContextVar[Mesh | None]" = ContextVar("mesh", default=None)
+mesh_in_context: "ContextVar[Mesh | AbstractMesh | None]" = ContextVar("mesh", default=None)
 # The mesh on whose devices programs run, by `set_mesh`.
 mesh_of_programs: "ContextVar[Mesh | None]" = ContextVar("mesh_of_programs", default=None)
 
 
-def put_in_context(mesh: "Mesh") -> None:
+def put_in_context(mesh: "Mesh | AbstractMesh") -> None:
     """Make a mesh that in context, on which programs depend from now on."""
     Switch.used = True
     mesh_in_context.set(mesh)
@@ -187,7 +187,9 @@ class Mesh(_Axes):
         self.axis_types = _types_of("Mesh", axis_types, devices.ndim)
         self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
         self._hash = hash(self._key)
-        self._previous: list[Mesh | None] = []  # in context, where blocks of this one began
+        self._previous: list[
+            Mesh | AbstractMesh | None
+        ] = []  # in context, before blocks
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:

@@ -24,6 +24,11 @@ class Sharding:
     memory_kind: str | None
 
     @property
+    def is_abstract(self) -> bool:
+        """True if it is for a mesh without devices."""
+        return False
+
+    @property
     def device_tuple(self) -> tuple[Device, ...]:
         """The devices, in the order in which programs number them."""
         raise NotImplementedError(f"{type(self).__name__} must define device_tuple")
@@ -110,6 +115,7 @@ class Sharding:
         """Return True if arrays of `ndim` axes lie alike under both shardings."""
         return (
             isinstance(other, Sharding)
+            and not (self.is_abstract or other.is_abstract)
             and self.device_tuple == other.device_tuple
             and self.coordinates(ndim) == other.coordinates(ndim)
             and self.parts(ndim) == other.parts(ndim)
@@ -248,10 +254,18 @@ class NamedSharding(Sharding):
         self.memory_kind = memory_kind or "device"
 
     @property
+    def is_abstract(self) -> bool:
+        return isinstance(self.mesh, AbstractMesh)
+
+    @property
     def device_tuple(self) -> tuple[Device, ...]:
         if isinstance(self.mesh, AbstractMesh):
             raise ValueError(f"{self} has no devices: its mesh is abstract")
         return self.mesh.device_tuple
+
+    @property
+    def num_devices(self) -> int:
+        return self.mesh.size
 
     def _axes(self, ndim: int) -> list[tuple[Hashable, ...]]:
         """The mesh axes that divide each axis of an array."""
@@ -292,6 +306,16 @@ class NamedSharding(Sharding):
                 _ravel([at[axis] for axis in each], [sizes[axis] for axis in each]) for each in axes
             )
         return found
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        if isinstance(other, NamedSharding) and self.mesh == other.mesh:
+            sizes = self.mesh.shape
+            ours, theirs = self._axes(ndim), other._axes(ndim)
+            return all(
+                [name for name in a if sizes[name] > 1] == [name for name in b if sizes[name] > 1]
+                for a, b in zip(ours, theirs, strict=True)
+            )
+        return super().is_equivalent_to(other, ndim)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
