@@ -169,6 +169,11 @@ ACCEPTED = [
         r"InvalidInputException|UnexpectedTracerError|has been deleted",
     ),
     Acceptance(
+        "A scalar has one element, in whose place `put` puts values, as numpy's does.",
+        (r"numpy\.put\(a=.*\)",),
+        r"Cannot broadcast to shape with fewer dimensions",
+    ),
+    Acceptance(
         "A number is an array without axes.",
         (r"lax\.collapse\(operand=.*\)",),
         r"object has no attribute 'shape'",

@@ -115,6 +115,27 @@ def called_with(kind: str, names: str, condition: Callable[..., Any]) -> Applies
     )
 
 
+def as_numpy_gives(names: str) -> Applies:
+    """Values that are numpy's, in programs of one call of a function that the pattern fits."""
+    pattern = re.compile(names)
+
+    def applies(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        is_one_call = len(program.calls) == 1 and pattern.fullmatch(program.functions[0])
+        given = arguments_of(program, 0) if is_one_call and found.kind == "value" else None
+        if given is None:
+            return False
+        function = getattr(np, program.functions[0].removeprefix("jnp."))
+        args, kwargs = ([np.asarray(x) if hasattr(x, "shape") else x for x in given[0]], given[1])
+        results = function(*args, **kwargs)
+        parts = results if isinstance(results, tuple) else (results,)
+        parts = [x for part in parts for x in (part if isinstance(part, tuple | list) else [part])]
+        expected = np.concatenate([np.ravel(x) for x in parts])
+        values = [np.ravel(each.values) for each in comparing.leaves(ours)]
+        return bool(np.allclose(np.concatenate(values), expected, rtol=1e-2, atol=1e-2))
+
+    return applies
+
+
 # Leaves of results: ours and JAX's, to JAX's with what is meant to differ as ours.
 
 

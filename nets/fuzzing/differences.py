@@ -1,16 +1,19 @@
 """The differences from JAX that are meant, each with its reason."""
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from nets.fuzzing import comparing
-from nets.fuzzing.comparing import Difference, Leaf, Raised
+from nets.fuzzing.comparing import Difference, Leaf
 from nets.fuzzing.conditions import (
     DIFFERENTIATE,
     Applies,
     Equates,
+    as_numpy_gives,
     called_with,
     in_programs_of,
     is_weak,
@@ -29,8 +32,8 @@ from nets.fuzzing.conditions import (
     where_we_raise,
 )
 from nets.fuzzing.programs import Program
-from nets.fuzzing.running import libraries, made, quiet_numpy
-from nets.fuzzing.transformations import is_inexact
+from nets.fuzzing.running import libraries, made, quiet_numpy, result_of
+from nets.fuzzing.transformations import is_inexact, is_key
 
 
 @dataclass(frozen=True)
@@ -48,28 +51,43 @@ class Deliberate:
     equates: Equates | None = None
 
 
-def has_weak_arguments(program: Program) -> bool:
-    """Whether a program's function has inexact arguments of a weak type."""
-    _, jax = libraries()
-    with jax.enable_x64(program.x64), quiet_numpy():
-        args = made(program, jax)[1]
-        return any(is_weak(x) and is_inexact(jax, x) for x in args)
+def where_weak(flags_of: Callable[[Program], list[bool]]) -> Equates:
+    """JAX's leaves of inexact numbers as weak as ours, where ours are as the flags say.
 
-
-def of_weak_arguments(equates: Equates) -> Equates:
-    """As `equates`, in functions of inexact arguments of a weak type."""
+    These are given again and again.
+    """
 
     def changed(program: Program, ours: Any, theirs: Any) -> Any:
-        if isinstance(theirs, Raised) or comparing.difference(ours, theirs) is None:
+        if comparing.difference(ours, theirs) is None:
             return theirs
-        return equates(program, ours, theirs) if has_weak_arguments(program) else theirs
+        flags = flags_of(program)
+        law = itertools.cycle(flags)
+
+        def change(x: Leaf, y: Leaf) -> Leaf:
+            if not flags or y.dtype not in comparing.TOLERANCES:
+                return y
+            return replace(y, weak=x.weak) if x.weak == next(law) else y
+
+        are_beside = not WITH_TANGENTS.isdisjoint(program.transformations)
+        return (of_each_leaf if are_beside else of_derivatives)(change)(program, ours, theirs)
 
     return changed
 
 
-def weak_as_ours(x: Leaf, y: Leaf) -> Leaf:
-    """JAX's derivative as weak as ours, if that is weak, or an array."""
-    return replace(y, weak=x.weak) if x.shape == y.shape and (x.weak or x.shape) else y
+def weak_arguments(program: Program) -> list[bool]:
+    """Which inexact arguments are of a weak type; those mapped over are not, unless numbers."""
+    _, jax = libraries()
+    is_mapped = any(name in MAPS for name in program.transformations)
+    with jax.enable_x64(program.x64), quiet_numpy():
+        args = [x for x in made(program, jax)[1] if not is_key(jax, x) and is_inexact(jax, x)]
+    return [is_weak(x) and not (is_mapped and hasattr(x, "shape")) for x in args]
+
+
+def weak_results(program: Program) -> list[bool]:
+    """Which inexact results of a program are of a weak type in JAX, without their tangents."""
+    names = tuple(name for name in program.transformations if name not in WITH_TANGENTS)
+    leaves = comparing.leaves(result_of(replace(program, transformations=names), libraries()[1]))
+    return [bool(each.weak) for each in leaves if each.dtype in comparing.TOLERANCES]
 
 
 def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
@@ -85,6 +103,24 @@ def overflows(x: Any) -> bool:
         return False
     most = 1 if x.dtype == bool else np.iinfo(x.dtype).max
     return float(np.sum(np.abs(x.astype(np.float64)) ** 4)) > most
+
+
+def is_at_an_end_of_beta(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> bool:
+    """Whether a number is not between the ends of the distribution."""
+    place = (np.asarray(x, np.float64) - np.asarray(loc, float)) / np.asarray(scale, float)
+    return not np.all((place > 0) & (place < 1))
+
+
+def overflows_in_recurrence(z: Any, *, v: int, n_iter: int = 50) -> bool:
+    """Whether the backward recurrence of Bessel functions, of steps of 2 k / z, overflows."""
+    z = np.asarray(z)
+    steps = np.log(2 * np.arange(1, n_iter + 1) / np.abs(z.astype(np.float64))[..., None])
+    limit = np.log(float(np.finfo(np.float64 if z.dtype == np.float64 else np.float32).max))
+    return bool(np.any(~np.isfinite(z)) or np.any(np.sum(np.maximum(steps, 0.0), -1) > limit))
+
+
+def is_boolean(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", "") == "b"
 
 
 def has_ties(x: np.ndarray) -> bool:
@@ -125,6 +161,8 @@ REDUCTIONS_OF_WEAK_ARRAYS = (
     r"jax\.scipy\.stats\.multivariate_normal\.(log)?pdf"
 )
 
+WITH_TANGENTS = {"jvp", "linearize"}
+MAPS = ("vmap", "vmap_of_nothing", "vmap_of_the_first", "vmap_of_the_last", "scan")
 NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 
 # JAX's NaN as the number, or as the infinite one, that ours is.
@@ -318,10 +356,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Results of `checkpoint`, of derivatives, and of loops under `disable_jit` are arrays also "
-        "where JAX gives a constant as Python's number.",
+        "Results of `checkpoint`, of `eval_jaxpr`, of derivatives, and of loops under "
+        "`disable_jit` are arrays also where JAX gives a constant as Python's number.",
         equates=where_under(
-            {"checkpoint", "disable_jit", "jvp", "linearize", "vjp"},
+            {"checkpoint", "disable_jit", "eval_jaxpr", "jvp", "linearize", "vjp"},
             of_each_leaf(
                 lambda x, y: replace(x, values=y.values.astype(x.dtype))
                 if x.kind == "array" and x.shape == () and y.kind in NUMBERS else y
@@ -339,9 +377,7 @@ DELIBERATE = [
     Deliberate(
         "The gradient by an argument of a weak type is weak; JAX's is unless indexing, padding or "
         "sorting lies on the way.",
-        equates=of_weak_arguments(
-            where_under({"grad", "vjp", "jacrev"}, of_derivatives(weak_as_ours)),
-        ),
+        equates=where_under({"grad", "vjp", "jacrev"}, where_weak(weak_arguments)),
     ),
     Deliberate(
         "Arrays of a weak type, unlike scalars, are rare: only what is made of a number of Python "
@@ -362,23 +398,9 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "And for their tangents, and what stands beside these, which JAX computes by other "
-        "operations then.",
-        equates=of_weak_arguments(
-            where_under(
-                {"jvp", "linearize"},
-                of_each_leaf(
-                    lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape != () else y
-                ),
-            ),
-        ),
-    ),
-    Deliberate(
-        "Tangents of numbers of Python are weak, as these are; JAX's are not where a formula has "
-        "other numbers.",
-        equates=of_weak_arguments(
-            where_under({"jvp", "linearize"}, of_derivatives(weak_as_ours)),
-        ),
+        "What a function gives is as weak with tangents as without, and these are as weak as it "
+        "is; JAX computes some by other operations then, or with other numbers.",
+        equates=where_under(WITH_TANGENTS, where_weak(weak_results)),
     ),
     Deliberate(
         "The derivative of `spence` is that of the dilogarithm also at 0, where it is infinite, at "
@@ -446,8 +468,9 @@ DELIBERATE = [
     Deliberate(
         "Derivatives of the beta distribution by its parameters are numbers, finite or not, also "
         "at the ends; JAX's are NaN.",
-        equates=where_called(
+        equates=where_given(
             r"jax\.scipy\.stats\.beta\..*",
+            is_at_an_end_of_beta,
             of_derivatives(number_for_nan),
         ),
     ),
@@ -520,9 +543,10 @@ DELIBERATE = [
         where_jax_raises("^AttributeError: 'numpy.ndarray' object has no attribute 'at'"),
     ),
     Deliberate(
-        "The diagonals of `toeplitz` hold what they are made of; JAX's are NaN beside one that is.",
+        "The diagonals of `toeplitz` and `hankel` hold what they are made of; JAX's are NaN beside "
+        "one that is.",
         equates=where_given(
-            r"jax\.scipy\.linalg\.toeplitz",
+            r"jax\.scipy\.linalg\.(toeplitz|hankel)",
             lambda *args: not all(np.all(np.isfinite(np.asarray(x))) for x in args),
             of_each_leaf(number_for_nan),
         ),
@@ -530,9 +554,7 @@ DELIBERATE = [
     Deliberate(
         "A complex number of Python's fills no real array, nor does an array of such a number, "
         "which JAX converts.",
-        narrowed(
-            where_we_raise("^TypeError: full: fill_value is complex"), r"jnp\.asarray\(complex"
-        ),
+        narrowed(where_we_raise("^TypeError: full: fill_value is complex"), r"complex\("),
     ),
     Deliberate(
         "A polynomial of one coefficient is NaN where its argument is none, as in numpy.",
@@ -587,8 +609,9 @@ DELIBERATE = [
     ),
     Deliberate(
         "`bessel_jn` is a number also where JAX's recurrence overflows.",
-        equates=where_called(
+        equates=where_given(
             r"jax\.scipy\.special\.bessel_jn",
+            overflows_in_recurrence,
             of_each_leaf(number_for_nan),
         ),
     ),
@@ -610,6 +633,59 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Evenly spaced numbers are as exact as floats can be, so that a point on the edge of a bin "
+        "belongs where numpy counts it, and the integer below a number is the one below; JAX's "
+        "edges may be neighbours.",
+        as_numpy_gives(r"jnp\.(histogram(2d|dd)?|linspace)"),
+    ),
+    Deliberate(
+        "`item` of what is differentiated is refused: the number has no derivative. JAX's is 0.",
+        under(
+            in_programs_of(
+                r"jnp\.ndarray\.item", where_we_raise("^ConcretizationTypeError: a Python")
+            ),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
+        "XLA chooses between a number and 0 for a product with a boolean, so that False times "
+        "what is not finite is 0; with constants JAX multiplies.",
+        equates=where_given(
+            r"jnp\.(multiply|outer|kron|dot|einsum|inner|matmul|tensordot|vecdot|vdot)",
+            lambda *args, **kwargs: any(is_boolean(x) for x in args),
+            of_each_leaf(where_values(lambda x, y: np.isnan(y) & (x == 0))),
+        ),
+    ),
+    Deliberate(
+        "`lax.clamp` is mapped over one of its bounds and not the other; JAX finds that their "
+        "shapes differ.",
+        in_programs_of(
+            r"lax\.clamp",
+            under(where_jax_raises("^TypeError: clamp requires m(ax|in).shape ="), *MAPS),
+        ),
+    ),
+    Deliberate(
+        "`expm_frechet` promotes its two matrices; JAX differentiates by the first alone.",
+        in_programs_of(
+            r"jax\.scipy\.linalg\.expm_frechet",
+            where_jax_raises("^TypeError: primal and tangent arguments to jax.jvp do not match"),
+        ),
+    ),
+    Deliberate(
+        "`compress` compares sizes first; JAX asks first whether values are known.",
+        in_programs_of(
+            r"jnp\.(ndarray\.)?compress",
+            where_we_raise("^ValueError: compress: condition holds beyond", kinds=("class",)),
+        ),
+    ),
+    Deliberate(
+        "`householder_product` compares shapes first; JAX dtypes.",
+        in_programs_of(
+            r"lax\.linalg\.householder_product",
+            where_we_raise("^ValueError: householder_product: matrices", kinds=("class",)),
+        ),
+    ),
+    Deliberate(
         "Norms of integers are computed in floats; JAX squares the integers, which overflow.",
         called_with(
             "value", r"jnp\.linalg\.(vector_norm|matrix_norm|norm)",
@@ -620,7 +696,7 @@ DELIBERATE = [
         "So norms of vectors of integers are floats, as numpy's; JAX's are integers for other "
         "orders than 2, and refused for 0.",
         called_with(
-            "dtype|accepted", r"jnp\.linalg\.vector_norm",
+            "dtype|accepted|structure", r"jnp\.linalg\.vector_norm",
             lambda x, *args, ord=2, **kwargs: np.asarray(x).dtype.kind in "biu" and ord != 2,
         ),
     ),

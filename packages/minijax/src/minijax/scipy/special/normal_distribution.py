@@ -14,6 +14,7 @@ from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, lower_by_primitives, unary
 from minijax.runtime.operation import operation
+from minijax.scipy.special.error_functions import _erfcx
 from minijax_stage2 import typeof
 
 
@@ -102,10 +103,23 @@ def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
 
 
 def _rounded_ndtri(p: Any) -> Any:
-    """Sums in float64; float32 would lose 3 units in the last place."""
+    """Sums in float64; float32 would lose 3 units in the last place, as float64 does in tails."""
     dtype = typeof(p).dtype
-    log = lax.log if dtype.itemsize == 8 else _log_in_32_bits
-    return stage2.astype(_ndtri(to_64_bits(p), log), dtype)
+    if dtype.itemsize == 8:
+        return _nearer_in_tail(p, _ndtri(p))
+    return stage2.astype(_ndtri(to_64_bits(p), _log_in_32_bits), dtype)
+
+
+def _nearer_in_tail(p: Any, x: Any) -> Any:
+    """Newton's step from a quantile `x`: of the logarithm of the tail by its distance."""
+    is_tail = lax.lt(_tail(p), 0.15)
+    distance = where(is_tail, lax.abs(x), 1.0)
+    log_tail = lax.log(where(is_tail, _tail(p), 0.5))
+    scaled = _erfcx(lax.mul(distance, math.sqrt(0.5)))
+    log_found = lax.sub(lax.log(lax.mul(0.5, scaled)), lax.mul(0.5, lax.square(distance)))
+    step = lax.mul(lax.sub(log_found, log_tail), lax.mul(math.sqrt(math.pi / 2), scaled))
+    nearer = lax.add(distance, step)
+    return where(is_tail, where(lax.lt(x, 0.0), lax.neg(nearer), nearer), x)
 
 
 def _log_in_32_bits(x: Any) -> Any:
@@ -120,10 +134,6 @@ def _tail(p: Any) -> Any:
     """The probability of one tail, beyond the quantile; 0.5 if `p` is not a probability."""
     is_inside = lax.bitwise_and(lax.gt(p, 0.0), lax.lt(p, 1.0))
     return where(is_inside, where(lax.gt(p, 0.5), lax.sub(1.0, p), p), 0.5)
-
-
-def _root_of_log(tail: Any) -> Any:
-    return lax.sqrt(lax.neg(lax.log(tail)))
 
 
 def _size_in_tail(r: Any) -> Any:
@@ -145,13 +155,14 @@ def _ratio(polynomials: Sequence[Sequence[float]], x: Any) -> Any:
 def _ndtri_slope(p: Any) -> Any:
     """In the middle, the inverse of the density, which magnifies errors of `x` by its square.
 
-    In the tails, the derivative of the rational function of the root of the logarithm.
+    In the tails, Mills' ratio, the tail by the density, divided by the tail.
     """
     is_middle = lax.le(lax.abs(lax.sub(p, 0.5)), 0.425)
-    middle = lax.mul(math.sqrt(2 * math.pi), lax.exp(lax.mul(0.5, lax.square(_ndtri(p)))))
-    r = _root_of_log(_tail(p))
-    _, by_root = stage2.jvp(_size_in_tail, (r,), (stage2.functions.full_like(r, 1.0),))
-    outside = lax.div(lax.div(by_root, lax.mul(2.0, r)), _tail(p))
+    x = _nearer_in_tail(p, _ndtri(p))
+    middle = lax.mul(math.sqrt(2 * math.pi), lax.exp(lax.mul(0.5, lax.square(x))))
+    scaled = _erfcx(lax.mul(where(is_middle, 1.0, lax.abs(x)), math.sqrt(0.5)))
+    mills = lax.mul(math.sqrt(math.pi / 2), scaled)
+    outside = lax.div(mills, _tail(p))
     return _with_ends(p, where(is_middle, middle, outside), math.inf, math.inf)
 
 
