@@ -21,8 +21,40 @@ def ravel_pytree(lib, tree):
     return importlib.import_module(f"{lib.__name__}.flatten_util").ravel_pytree(tree)
 
 
+def with_formula(lib):
+    sin = lib.custom_jvp(lib.numpy.sin)
+    sin.defjvps(lambda t, out, x: 3 * t * x)
+    return sin
+
+
+def with_tangent_of_weak(lib, function):
+    """What a function of a matrix of one number of a weak type gives, with a tangent."""
+    x = lib.numpy.full((1, 1), 2.0)
+    return lib.jvp(function, (x,), (x,))
+
+
 # Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
 FOUND = {
+    "tangents of solutions are as weak as they are": lambda n, lib: with_tangent_of_weak(
+        lib, lambda a: n.linalg.solve(a, a)
+    ),
+    "those of triangular systems": lambda n, lib: with_tangent_of_weak(
+        lib, lambda a: lib.scipy.linalg.solve_triangular(a, a)
+    ),
+    "those of tridiagonal systems": lambda n, lib: with_tangent_of_weak(
+        lib, lambda a: lib.lax.linalg.tridiagonal_solve(a[0], a[0], a[0], a)
+    ),
+    "those of eigenvalues": lambda n, lib: with_tangent_of_weak(
+        lib, lambda a: lib.lax.linalg.eigh(a)[1]
+    ),
+    "those of functions with formulas for each argument": lambda n, lib: with_tangent_of_weak(
+        lib, with_formula(lib)
+    ),
+    "those of sums with what is not weak": lambda n, lib: with_tangent_of_weak(
+        lib, lambda a: a + n.zeros((1, 1))
+    ),
+    "a determinant of one number is not weak": lambda n, lib: n.linalg.det(n.full((1, 1), 2.0)),
+    "a determinant of many numbers is not weak": lambda n, lib: n.linalg.det(n.full((4, 4), 2.0)),
     "sums of floats that an int takes": lambda n, lib: n.einsum(
         "i->", n.array([1.5, 2.5]), preferred_element_type="int32"
     ),

@@ -29,7 +29,7 @@ from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.jacobian import jacobian_by_rows
@@ -229,8 +229,18 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     (Array(3., dtype=float32, weak_type=True), Array(31., dtype=float32, weak_type=True))
     """
     with_aux = _with_aux("jvp", fun, has_aux)
-    out = stage2.jvp(with_aux or fun, tree_to_arrays(primals), tree_to_arrays(tangents))
-    return (*tree_to_arrays(out), with_aux.aux()) if with_aux else tree_to_arrays(out)
+    pair = stage2.jvp(with_aux or fun, tree_to_arrays(primals), tree_to_arrays(tangents))
+    out, tangent = tree_to_arrays(pair)
+    tangent = tree_map(_as_weak_as_primal, tangent, out)
+    return (out, tangent, with_aux.aux()) if with_aux else (out, tangent)
+
+
+def _as_weak_as_primal(tangent: Any, primal: Any) -> Any:
+    """A tangent of a weak type where its primal is of one; formulas may have lost or kept that."""
+    aval, found = stage2.typeof(primal), stage2.typeof(tangent)
+    if found.weak_type == aval.weak_type or found.dtype != aval.dtype:
+        return tangent
+    return as_weak_as(aval, tangent) if aval.weak_type else stage2.astype(tangent, aval.dtype)
 
 
 @evaluated_by_library

@@ -181,7 +181,8 @@ def det(a: Any) -> Any:
     if n == 0:
         return lax.full(lead, 1, typeof(a).dtype)
     if n > 3:
-        return bind1(det_p, matrices_of("det", a))
+        out = bind1(det_p, matrices_of("det", a))
+        return lax.convert_element_type(out, typeof(out).dtype)  # not weak
     zeros = [0] * len(lead)
 
     def at(i: int, j: int) -> Any:
@@ -189,7 +190,7 @@ def det(a: Any) -> Any:
         return lax.reshape(part, lead)
 
     if n == 1:
-        return at(0, 0)
+        return lax.convert_element_type(at(0, 0), typeof(a).dtype)  # not weak
     if n == 2:
         return lax.sub(lax.mul(at(0, 0), at(1, 1)), lax.mul(at(0, 1), at(1, 0)))
     minors = [

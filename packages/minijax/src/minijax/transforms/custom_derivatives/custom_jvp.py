@@ -1,5 +1,6 @@
 """`custom_jvp`: functions with a custom derivative, from which all modes follow."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -85,11 +86,11 @@ class custom_jvp(CustomFunction):
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             out = self(*primals)
-            total = zero_from_primal(out)
-            for formula, t in zip(jvps, tangents, strict=True):
-                if formula is not None:
-                    total = tree_map(add, total, formula(t, out, *primals))
-            return out, total
+            pairs = zip(jvps, tangents, strict=True)
+            parts = [formula(t, out, *primals) for formula, t in pairs if formula is not None]
+            if not parts:
+                return out, zero_from_primal(out)
+            return out, functools.reduce(functools.partial(tree_map, add), parts)
 
         self.defjvp(jvp)
 
