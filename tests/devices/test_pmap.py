@@ -61,6 +61,9 @@ PROGRAMS = {
     "scan inside": lambda lib: lib.pmap(
         lambda x: lib.lax.scan(lambda c, y: (c + lib.lax.psum(y, "i"), c), 0.0, x), "i"
     )(X),
+    "scan of pmap": lambda lib: lib.lax.scan(
+        lambda c, _: (lib.pmap(lambda x: x + lib.lax.psum(x, "i"), "i")(c), None), V, length=3
+    )[0],
     # Errors.
     "too many examples": lambda lib: lib.pmap(lambda x: x)(np.ones(9)),
     "sizes that differ": lambda lib: lib.pmap(lambda x, y: x + y)(V[:4], V[:3]),

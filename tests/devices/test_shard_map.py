@@ -260,6 +260,50 @@ PROGRAMS = {
     )(X),
     "custom_vjp": lambda lib: lib.grad(lambda x: over_x(lib, _clip(lib), x, outs=()).sum())(X),
     "custom_jvp": lambda lib: lib.grad(lambda x: over_x(lib, lib.nn.relu, x).sum())(X),
+    "within a scan": lambda lib: lib.lax.scan(
+        lambda c, _: (over_x(lib, lambda x: lib.numpy.sin(x) + lib.lax.pmean(x, "x"), c), None),
+        X,
+        length=3,
+    )[0],
+    "grad of a scan of it": lambda lib: lib.grad(
+        lambda x: lib.lax.scan(
+            lambda c, _: (over_x(lib, lambda x: lib.numpy.sin(x) + lib.lax.pmean(x, "x"), c), None),
+            x,
+            length=3,
+        )[0].sum()
+    )(X),
+    "within a branch": lambda lib: lib.lax.cond(
+        V[0] < 0, lambda x: over_x(lib, lambda x: 2 * x, x), lambda x: x, X
+    ),
+    "switch": lambda lib: over_x(
+        lib,
+        lambda x: lib.lax.switch(
+            lib.lax.axis_index("x"),
+            [lambda x: x, lambda x: 2 * x, lambda x: x**2, lambda x: -x],
+            x,
+        ),
+    ),
+    "a bound that varies": lambda lib: over_x(
+        lib, lambda x: lib.lax.fori_loop(0, lib.lax.axis_index("x"), lambda i, c: c + 1, x)
+    ),
+    "dtypes": lambda lib: over_x(
+        lib,
+        lambda x: (
+            lib.lax.psum(x.astype("bfloat16"), "x"),
+            lib.lax.psum(x * 1j, "x"),
+            lib.lax.pmin(x.astype("uint8"), "x"),
+            lib.lax.pmax(x > 3, "x"),
+        ),
+        outs=(),
+    ),
+    "keys": lambda lib: lib.random.key_data(
+        over_x(
+            lib,
+            lambda k: lib.lax.all_gather(k, "x", tiled=True),
+            lib.random.split(lib.random.key(0), 8),
+        )
+    ),
+    "empty": lambda lib: over_x(lib, lambda x: lib.lax.psum(x, "x"), X[:, :0], outs=()),
     # Some axes only.
     "some axes": lambda lib: lib.jit(
         mapped(lib, lambda x: lib.lax.psum(x @ x.T, "x"), ("x",), (), axis_names={"x"})
@@ -441,3 +485,57 @@ def test_groups_divide_the_axis():
         psum([[0, 1], [2, 2]])
     with pytest.raises(ValueError, match="of one size"):
         psum([[0, 1, 2], [3]])
+
+
+def test_no_results():
+    assert over_x(minijax, lambda x: (None, ()), outs=()) == (None, ())
+
+
+def test_python_is_called_by_each_device():
+    calls = []
+
+    def twice(x):
+        calls.append(np.asarray(x))
+        return 2 * x
+
+    def f(x):
+        return minijax.pure_callback(twice, minijax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    for over in (ours(f, ("x", "y"), ("x", "y")), minijax.jit(ours(f, ("x", "y"), ("x", "y")))):
+        calls.clear()
+        np.testing.assert_array_equal(over(X), 2 * X)
+        assert sorted(x.sum() for x in calls) == sorted(
+            part.sum() for rows in np.split(X, 4) for part in np.split(rows, 2, axis=1)
+        )
+
+
+def test_python_is_called_in_the_order_of_each_device(capsys):
+    @minijax.jit
+    def f(x):
+        def of_part(x):
+            index = minijax.lax.axis_index("x")
+            minijax.debug.print("{} first", index)
+            minijax.debug.print("{} second", index)
+            return x
+
+        return minijax.shard_map(
+            of_part, mesh=mesh_of(minijax, (8,), ("x",)), in_specs=minijax.P("x"),
+            out_specs=minijax.P("x"),
+        )(x)  # fmt: skip
+
+    f(X)
+    lines = capsys.readouterr().out.splitlines()
+    for device in range(8):
+        of_device = [line for line in lines if line.startswith(str(device))]
+        assert of_device == [f"{device} first", f"{device} second"]
+
+
+def test_an_error_in_python_is_passed_on():
+    def fail(x):
+        raise KeyError("no such thing")
+
+    def f(x):
+        return minijax.pure_callback(fail, minijax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(RuntimeError, match="no such thing"):
+        minijax.jit(ours(f, ("x",), ("x",)))(X)

@@ -14,7 +14,7 @@ from minijax.runtime.array import Array, array, is_readable, place, place_number
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.partitioning import division_text
+from minijax.runtime.sharding_text import division_text
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.trees import chosen_sharding, shardings_for

@@ -164,11 +164,11 @@ def map_parts(
 
 
 def _is_spec(x: Any) -> bool:
-    return x is None or isinstance(x, PartitionSpec)
+    return isinstance(x, PartitionSpec)
 
 
 def _require_specs(caller: str, role: str, specs: Any) -> None:
-    for entry in tree_leaves(specs, is_leaf=_is_spec):
+    for entry in [None] if specs is None and role == "in_specs" else tree_leaves(specs, _is_spec):
         if not isinstance(entry, PartitionSpec):
             raise TypeError(
                 f"{caller}: {role} must hold a PartitionSpec for each array, found {shown(entry)} "

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
 from minijax.parallel.manual import Manual, names_in
-from minijax.primitives.calls import dependence_of_program, keys_of_program
+from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_program
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import stage_to_jaxpr
 from minijax.primitives.varying import vary
 from minijax.runtime.array import PlacedArray
-from minijax.runtime.partitioning import PartitionedProgram, division_text, quoted
+from minijax.runtime.partitioning import PartitionedProgram
+from minijax.runtime.sharding_text import division_text, on_each_device, quoted
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
@@ -23,7 +24,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div, typeo
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim
-from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.executable import jaxpr_of_primitive
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
@@ -123,7 +124,11 @@ def _lower(
     inside = FunctionBuilder(b.module)
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
-    outs = inside.lower_jaxpr(jaxpr, params)
+    token = on_each_device.set(True)
+    try:
+        outs = inside.lower_jaxpr(jaxpr, params)
+    finally:
+        on_each_device.reset(token)
     b.count = inside.count
     in_avals = [x.aval for x in args]
     declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
@@ -380,6 +385,21 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(shard_map_p, invars, outvars, smaller, eqn.source)
 
 
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """Every device has its own order."""
+    params = eqn.params
+    ordered = _params(
+        with_token(params["jaxpr"]),
+        params["manual"],
+        [*params["in_specs"], WHOLE],
+        [*params["out_specs"], WHOLE],
+    )
+    invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
+    return [JaxprEqn(shard_map_p, invars, outvars, ordered, eqn.source)]
+
+
 declare_program(
     shard_map_p,
     abstract_eval=_abstract_eval,
@@ -391,7 +411,7 @@ declare_program(
     partial_eval=_partial_eval,
     dce=_dce,
     dependence=dependence_of_program,
-    order=None,
+    order=_order,
     keys=keys_of_program,
     steps=None,
 )

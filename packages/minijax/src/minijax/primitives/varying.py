@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.declare import declare
-from minijax.runtime.partitioning import declared_mesh, quoted
+from minijax.runtime.sharding_text import declared_mesh, quoted
 from minijax.shardings.mesh import AbstractMesh
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.shaped_array import Shape

@@ -171,8 +171,7 @@ class Compilation:
             consts = self.consts()
             self._program = (None,)
             if self._is_placed(consts):
-                program = self._partitioned(consts, argument_names())
-                self._program = (None if program.calls_functions else program,)
+                self._program = (self._partitioned(consts, argument_names()),)
         return self._program[0]
 
     def _on_default_device(self, consts: Sequence[Any]) -> Executor:

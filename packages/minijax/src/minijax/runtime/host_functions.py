@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from minijax import xla
+from minijax.runtime.sharding_text import everywhere, on_each_device, on_first_device
 from minijax_stage2 import ShapedArray
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -38,16 +39,23 @@ def call_text(
     out_avals: Sequence[ShapedArray],
     has_effects: bool,
 ) -> list[Value]:
-    """Write a call of a function."""
+    """Write a call of a function.
+
+    In a program for several devices the first one calls it; or each of them, in a part that each
+    runs by itself.
+    """
     names = ", ".join(x.name for x in operands)
-    return b.emit(
+    is_on_first = bool(b.module.attributes) and not on_each_device.get()
+    where = f", sdy.sharding = {on_first_device(b.module, len(out_avals))}" if is_on_first else ""
+    outs = b.emit(
         f"stablehlo.custom_call @{xla.CALL_TARGET}({names}) "
         f"{{api_version = 4 : i32, has_side_effect = {str(has_effects).lower()}, "
         f"backend_config = {{index = {function.number} : ui64}}, "
         f"operand_layouts = [{_layouts([x.aval for x in operands])}], "
-        f"result_layouts = [{_layouts(out_avals)}]}} : {signature(operands, out_avals)}",
+        f"result_layouts = [{_layouts(out_avals)}]{where}}} : {signature(operands, out_avals)}",
         *out_avals,
     )
+    return [everywhere(b, out) for out in outs] if is_on_first else outs
 
 
 def _layouts(avals: Sequence[ShapedArray]) -> str:

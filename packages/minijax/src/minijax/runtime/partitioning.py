@@ -18,6 +18,8 @@ from minijax.runtime import hooks
 from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
+from minijax.runtime.host_functions import functions_called
+from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -34,12 +36,8 @@ from minijax_stage3.executable import (
 )
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import (
-    FunctionBuilder,
     ModuleBuilder,
-    Value,
     lower_to_module,
-    mlir_type,
-    symbol,
 )
 
 # The sharding of each argument or result, or None where it is not fixed; empty if none is.
@@ -88,9 +86,6 @@ def declared_shardings(types: Sequence[Any]) -> Shardings:
 def places_of(args: Sequence[Any]) -> Places:
     """The places of the arguments of an operation."""
     return Places(shardings_of(args), default_placement())
-
-
-UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
 
 class PartitionedProgram:
@@ -145,11 +140,6 @@ class PartitionedProgram:
         self.options = options
         self.text = self._text(name, jaxpr, in_shardings, out_shardings, attributes)
 
-    @property
-    def calls_functions(self) -> bool:
-        """True if it calls Python functions; a program that does cannot be partitioned."""
-        return xla.CALL_TARGET in self.text
-
     def compile(self) -> "PartitionedProgram":
         """Compile the program, once, and return it.
 
@@ -166,8 +156,9 @@ class PartitionedProgram:
             )
         in_shardings, out_shardings = self.given
         xla.register_lapack(self.text)
+        functions, text = functions_called(self.text)
         executable = self.executable = xla.compile_partitioned(
-            self.text, self.devices, self.options
+            text, self.devices, self.options, functions
         )
         divisions = executable.argument_divisions(len(self.in_avals))
         self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)
@@ -239,7 +230,7 @@ class PartitionedProgram:
         told = dict(attributes)
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):
-                told[number] = _joined(told.get(number), argument(module, sharding, aval.ndim))
+                told[number] = joined(told.get(number), argument(module, sharding, aval.ndim))
         returned = {
             number: argument(module, sharding, aval.ndim)
             for number, (sharding, aval) in enumerate(
@@ -364,63 +355,6 @@ def has_shardings(jaxpr: Jaxpr) -> bool:
     return bool(shardings_within(jaxpr))
 
 
-# Text
-
-
-def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
-    """The name of a mesh in a module, which declares it on first use."""
-    key = "mesh", mesh.shape_tuple
-    if key not in module.names:
-        count = sum(isinstance(each, tuple) and each[0] == "mesh" for each in module.names)
-        name = module.names[key] = f"mesh_{count}" if count else "mesh"
-        axes = ", ".join(f"{quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
-        module.functions.append(f"  sdy.mesh @{name} = <[{axes}]>")
-    return module.names[key]
-
-
-def division_text(
-    module: ModuleBuilder, mesh: Any, spec: PartitionSpec, ndim: int, is_open: bool = False
-) -> str:
-    """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
-    entries = [*spec, *[None] * (ndim - len(spec))]
-    axes = [
-        "{" + ", ".join([*map(quoted, names), *["?"] * (is_open or entry is UNCONSTRAINED)]) + "}"
-        for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
-    ]
-    return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
-
-
-def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
-    """The MLIR attribute for the sharding of an argument or a result."""
-    division = division_text(module, sharding.mesh, sharding.spec, ndim)
-    return f"{{sdy.sharding = #sdy.sharding{division}}}"
-
-
-def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
-    """`x`, replicated if the devices do not divide these sizes evenly."""
-    meshes = [key[1] for key in b.module.names if isinstance(key, tuple) and key[0] == "mesh"]
-    if not meshes:
-        return x
-    devices = math.prod([size for _, size in meshes[0]])
-    if all(count % devices == 0 for count in counts):
-        return x
-    division = ", ".join(["{}"] * x.aval.ndim)
-    name = b.module.names["mesh", meshes[0]]
-    operation = f"sdy.sharding_constraint {x.name} <@{name}, [{division}]> : {mlir_type(x.aval)}"
-    (out,) = b.emit(operation, x.aval)
-    return out
-
-
-def quoted(axis: Any) -> str:
-    """The name of an axis of a mesh in MLIR."""
-    return f'"{symbol(str(axis))}"'
-
-
-def _joined(given: str | None, more: str) -> str:
-    """Merge two attribute dictionaries in MLIR notation."""
-    return more if not given else f"{given[:-1]}, {more[1:]}"
-
-
 # What XLA chose
 
 
@@ -506,7 +440,7 @@ def program_at(jaxpr: Jaxpr, name: str, where: Places) -> PartitionedProgram | N
     in_shardings = where.shardings or (None,) * len(jaxpr.invars)
     outs = [None] * len(jaxpr.outvars)
     program = PartitionedProgram(name, jaxpr, in_shardings, outs, names, {}, {}, where.default)
-    return None if program.calls_functions else program.compile()
+    return program.compile()
 
 
 _programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram | None]]" = WeakKeyDictionary()

@@ -14,16 +14,14 @@ HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as
 CALL_TARGET = "xla_ffi_python_cpu_callback"
 
 
-class CallingExecutable(Executable):
+class Calling(Executable):
     """A compiled program that calls Python functions.
 
     It is done when `execute` returns. So the effects of one program precede those of the next, and
     no function is called from a thread that nothing waits for.
     """
 
-    def __init__(self, *parts: Any, raised: list[BaseException]) -> None:
-        super().__init__(*parts)
-        self._raised = raised  # by functions called, and not yet told of
+    _raised: list[BaseException]  # by functions called, and not yet told of
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Run the program.
@@ -46,6 +44,14 @@ class CallingExecutable(Executable):
         raise callback_error(self.loaded.hlo_modules()[0].name, self._raised.pop())
 
 
+class CallingExecutable(Calling):
+    """One for the default device."""
+
+    def __init__(self, *parts: Any, raised: list[BaseException]) -> None:
+        super().__init__(*parts)
+        self._raised = raised
+
+
 def compile_calling(
     text: str,
     functions: Sequence[HostFunction],
@@ -63,15 +69,19 @@ def compile_calling(
         CompileError: XLA rejects the text or an option.
     """
     raised: list[BaseException] = []
-    host_callbacks = [_remembering(function, raised) for function in functions]
     # The text itself is not taken together with functions.
-    loaded = load(_parsed(text), text, options, host_callbacks=host_callbacks)
+    loaded = load(parsed(text), text, options, host_callbacks=remembering(functions, raised))
     return CallingExecutable(loaded, out_avals, raised=raised)
 
 
-def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFunction:
-    """`function` with its exceptions recorded: XLA passes on only their text."""
+def remembering(
+    functions: Sequence[HostFunction], raised: list[BaseException]
+) -> list[HostFunction]:
+    """The functions, with their exceptions recorded: XLA passes on only the text of these."""
+    return [_remembering(function, raised) for function in functions]
 
+
+def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFunction:
     def call(*args: Any) -> tuple[Any, ...]:
         try:
             return function(*args)
@@ -82,14 +92,14 @@ def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFun
     return call
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """The module of a text."""
     ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
     context = ir.Context()
     registry = ir.DialectRegistry()
     import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     context.append_dialect_registry(registry)
-    for dialect in ("stablehlo", "chlo"):
+    for dialect in ("stablehlo", "chlo", "sdy"):
         import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
     context.load_all_available_dialects()
     with context:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.xla.callbacks import Calling, HostFunction, parsed, remembering
 from minijax.xla.coordination import coordination
 from minijax_stage3.backend import (
     Aval,
@@ -192,12 +193,12 @@ class PartitionedExecutable(Executable):
     def argument_divisions(self, count: int) -> list[Division | None]:
         """The division of each argument; None where each device holds the whole."""
         found = self.loaded.get_parameter_shardings()  # None in a program for one device
-        return [None] * count if found is None else [_division(each) for each in found]
+        return [None] * count if found is None else [_division(each) for each in found[:count]]
 
     def result_divisions(self, count: int) -> list[Division | None]:
         """The division of each result; None where each device holds the whole."""
         found = self.loaded.get_output_shardings()
-        return [None] * count if found is None else [_division(each) for each in found]
+        return [None] * count if found is None else [_division(each) for each in found[:count]]
 
     def set_results(
         self, out_avals: Sequence[Aval], placements: Sequence[Placement], committed: bool
@@ -209,6 +210,14 @@ class PartitionedExecutable(Executable):
                 self.handlers.append(make(aval, where, committed, True))
             except TypeError:  # as in stage 3
                 self.handlers.append(make(aval, where, committed))
+
+
+class CallingPartitionedExecutable(Calling, PartitionedExecutable):
+    """One that calls Python functions."""
+
+    def __init__(self, loaded: Any, raised: list[BaseException]) -> None:
+        PartitionedExecutable.__init__(self, loaded)
+        self._raised = raised
 
 
 def _division(given: Any) -> Division | None:
@@ -224,7 +233,10 @@ def _division(given: Any) -> Division | None:
 
 
 def compile_partitioned(
-    text: str, devices: tuple[Device, ...], options: Options
+    text: str,
+    devices: tuple[Device, ...],
+    options: Options,
+    functions: Sequence[HostFunction] = (),
 ) -> PartitionedExecutable:
     """Compile a program for several devices; the partitioner divides it.
 
@@ -233,6 +245,7 @@ def compile_partitioned(
             order given.
         devices: where it runs.
         options: XLA flags for this program alone.
+        functions: the functions that it calls, as for `compile_calling`.
 
     Raises:
         CompileError: XLA does not accept the text or an option.
@@ -244,10 +257,17 @@ def compile_partitioned(
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     numbers = np.array([[device.id for device in devices]], np.int32)
     compile_options.device_assignment = xla_client.DeviceAssignment.create(numbers)
+    raised: list[BaseException] = []
+    given = {"host_callbacks": remembering(functions, raised)} if functions else {}
     try:
         loaded = backend.client.compile_and_load(
-            text, executable_devices=_device_list(devices), compile_options=compile_options
+            parsed(text) if functions else text,
+            executable_devices=_device_list(devices),
+            compile_options=compile_options,
+            **given,
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
+    if functions:
+        return CallingPartitionedExecutable(loaded, raised)
     return PartitionedExecutable(loaded)

@@ -20,7 +20,7 @@ from minijax.primitives.loops import LoweredProgram, stage_body
 from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
 from minijax.runtime.array import Array
 from minijax.runtime.executor import Executor, executor
-from minijax.runtime.partitioning import Places, places_of
+from minijax.runtime.partitioning import Places, has_shardings, places_of
 from minijax.settings.config import Switch, config
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, Tracer, typeof
@@ -163,10 +163,15 @@ def _trace(
     is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
     jaxpr = consts_as_invars(closed.jaxpr)
     program = LoweredProgram(lower_to_module(jaxpr, name), jaxpr, name)
-    if not where.is_given:
+    if not where.is_given and not has_shardings(jaxpr):
         return executor(program.compile(), consts, f.out_tree), is_reusable
     unflatten = fast_unflatten(f.out_tree)
-    return (lambda leaves: unflatten(program.evaluate([*consts, *leaves]))), is_reusable
+
+    def execute(leaves: Sequence[Any]) -> Any:
+        arrays = leaves if where.is_given else map(Array, leaves, avals)
+        return unflatten(program.evaluate([*consts, *arrays]))
+
+    return execute, is_reusable
 
 
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:

@@ -33,7 +33,7 @@ from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
 from minijax.runtime.operation import operation
-from minijax.runtime.partitioning import undivided_if_uneven
+from minijax.runtime.sharding_text import undivided_if_uneven
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
