@@ -187,9 +187,7 @@ class Mesh(_Axes):
         self.axis_types = _types_of("Mesh", axis_types, devices.ndim)
         self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
         self._hash = hash(self._key)
-        self._previous: list[
-            Mesh | AbstractMesh | None
-        ] = []  # in context, before blocks
+        self._previous: list[Mesh | AbstractMesh | None] = []  # in context, before blocks
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:
