@@ -126,9 +126,15 @@ def test_a_port_that_is_taken_is_refused():
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(
-            RuntimeError, match=r"process 0 cannot serve at .* in use.*another port"
+            RuntimeError, match=r"process 0 cannot serve at .* in use.*another address"
         ):
             minijax.distributed.initialize(address, 2, 0)
+
+
+def test_an_address_of_another_host_is_refused():
+    there = "10.255.255.254:1"
+    with pytest.raises(RuntimeError, match=r"cannot serve at 10\.255\.255\.254, port 1"):
+        minijax.distributed.initialize(there, 2, 0, coordinator_bind_address=there)
 
 
 def test_a_process_0_that_does_not_come_is_refused():

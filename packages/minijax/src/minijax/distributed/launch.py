@@ -49,7 +49,7 @@ class _Worker:
         ends: "queue.SimpleQueue[_End]",
     ):
         self.index = index
-        self.errors: deque[str] = deque(maxlen=8)  # the last lines that it wrote to stderr
+        self.errors: deque[str] = deque(maxlen=64)  # the last lines that it wrote to stderr
         self.process = subprocess.Popen(
             command,
             env={**os.environ, **environment},
@@ -205,11 +205,18 @@ class _Launcher:
     def _report(self, first: _End, failed: Sequence[_End]) -> None:
         worker = self.workers[first.number]
         worker.join()
+        missed = _MISSED.search("\n".join(worker.errors))
+        if first.is_consequence and missed:
+            _say(
+                f"process {missed[1]} did not come, or does not answer any more, and the others "
+                "were ended because of it"
+            )
+            return
         if first.code > 0:
             how = f"failed with exit code {first.code}"
         else:
             how = f"was killed by {_signal_name(-first.code)}"
-        exceptions = [line for line in worker.errors if _EXCEPTION.match(line)]
+        exceptions = [line for line in [*worker.errors][-8:] if _EXCEPTION.match(line)]
         words = exceptions or [*worker.errors]
         last = f"; its last words were: {words[-1]}" if words else ""
         others = len(failed) - 1
@@ -219,6 +226,9 @@ class _Launcher:
 
 # The line of a traceback that says what happened.
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Interrupt)\b")
+
+# What jaxlib writes when it ends a process because another one is missing.
+_MISSED = re.compile(r"(?:stopped sending heartbeats\):|timed out task names:)\n(\d+)")
 
 
 def _signal_name(number: int) -> str:

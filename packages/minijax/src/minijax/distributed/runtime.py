@@ -5,6 +5,7 @@ after the heartbeat timeout, and jaxlib ends the others.
 """
 
 import atexit
+import errno
 import logging
 import os
 import socket
@@ -362,20 +363,29 @@ def _require_capable_jaxlib() -> None:
 
 def _require_free(host: str, port: int) -> None:
     """Raise a RuntimeError if the port is taken; jaxlib would share it with another service."""
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as attempt:
-            if os.name == "posix":  # connections of a service that has just ended do not matter
-                attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            attempt.bind(where)
-    except OSError as error:
-        raise RuntimeError(
-            f"distributed.initialize: process 0 cannot serve at {host}, port {port}: "
-            f"{error.strerror}. Choose another port for coordinator_address, or end the program "
-            "that uses this one"
-        ) from None
+    hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # there may be no IPv6
+    for each in hosts:
+        try:
+            _bind(each, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE and each != hosts[-1]:
+                continue
+            raise RuntimeError(
+                f"distributed.initialize: process 0 cannot serve at {host}, port {port}: "
+                f"{error.strerror}. Choose another address or port for it, or end the program that "
+                "uses this one"
+            ) from None
+
+
+def _bind(host: str, port: int) -> None:
+    """Take a port for a moment."""
+    family, kind, protocol, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, kind, protocol) as attempt:
+        if os.name == "posix":  # connections of a service that has just ended do not matter
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        attempt.bind(where)
 
 
 def _wait_for_service(host: str, port: int, seconds: int, index: int) -> None:

@@ -93,7 +93,7 @@ class _Launches:
 
     def as_text(self) -> str:
         """The record, for other processes."""
-        return json.dumps({"numbers": self.numbers, "history": self.history})
+        return json.dumps({"numbers": dict(self.numbers), "history": dict(self.history)})
 
 
 launches = _Launches()
@@ -136,7 +136,7 @@ class Watch:
             "number": number,
             "purpose": purpose,
             "processes": program.processes,
-            "numbers": launches.numbers,
+            "numbers": dict(launches.numbers),
             "look": self.looks,
         }
         joined.set(self.key, json.dumps(record))
@@ -263,7 +263,7 @@ def _meet(
         "key": key,
         "processes": list(processes),
         "purpose": purpose,
-        "numbers": launches.numbers,
+        "numbers": dict(launches.numbers),
     }
     joined.set(f"waiting/{joined.index}", json.dumps(waiting))
     others, pause, looks = _Waiting(), 0.02, 0
