@@ -10,7 +10,7 @@ from importlib.metadata import distributions
 
 EXPECTED = os.environ.get("EXPECTED_DISTRIBUTIONS")
 INSTALLERS = {"pip", "setuptools"}  # what `venv` and `virtualenv` put into an empty environment
-TOOLS = {"pytest", "pytest-xdist", "hypothesis"}
+TOOLS = {"pytest", "pytest-xdist", "hypothesis", "tensorstore"}  # the last is of an extra
 
 
 def canonical(name: str) -> str:

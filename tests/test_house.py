@@ -19,6 +19,7 @@ STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"
 PACKAGES = [*STAGES, "minijax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
 ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
+EXTRAS = {"minijax": {"tensorstore"}}  # imported by those functions that need them
 
 every_package = pytest.mark.parametrize("package", PACKAGES)
 
@@ -65,6 +66,7 @@ def imports(tree, module, is_package):
 def test_a_stage_imports_earlier_stages_and_what_it_declares(package):
     earlier = PACKAGES[: PACKAGES.index(package) + 1]
     allowed = {*earlier, *(name for stage in earlier for name in ADDS.get(stage, ()))}
+    allowed |= EXTRAS.get(package, set())
     for file in sources(package):
         module = module_name(file, package)
         for name, node in imports(tree_of(file), module, file.name == "__init__.py"):
@@ -75,8 +77,8 @@ def test_a_stage_imports_earlier_stages_and_what_it_declares(package):
 @every_package
 def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
     directory = ROOT / "packages" / package.removeprefix("minijax_")
-    hook = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
-    hook = hook["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    settings = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]
     siblings, others = set(), set()
     for requirement in hook.get("dependencies", []):
         name, pin = re.match(r"([\w-]+)(.*)", requirement).groups()
@@ -86,6 +88,9 @@ def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
     assert siblings <= set(before)
     assert not before or before[-1] in siblings
     assert others == ADDS.get(package, set())
+    optional = settings["project"].get("optional-dependencies", {}).values()
+    extras = {re.match(r"[\w-]+", each).group() for group in optional for each in group}
+    assert extras == EXTRAS.get(package, set())
 
 
 def test_all_have_one_version():

@@ -34,6 +34,7 @@ GIVEN = {
 WITH_EXAMPLES = [
     "minijax",
     "minijax.ad_checkpoint",
+    "minijax.checkpoints",
     "minijax.core",
     "minijax.custom_batching",
     "minijax.custom_derivatives",
@@ -95,14 +96,21 @@ WITH_EXAMPLES = [
 ]
 
 
+def skip_without_extras(module):
+    if module.startswith("minijax.checkpoints"):
+        pytest.importorskip("tensorstore")
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module):
+    skip_without_extras(module)
     assert doctest.testmod(importlib.import_module(module), extraglobs=GIVEN).failed == 0
 
 
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
 def test_every_function_of_a_module_has_an_example_that_runs(module):
     """Those that a factory made, or a stage, are found by no other test."""
+    skip_without_extras(module)
     namespace = importlib.import_module(module)
     runner, parser = doctest.DocTestRunner(), doctest.DocTestParser()
     bare = []

@@ -106,22 +106,22 @@ from minijax_stage1.source import hide_frames_of
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint",
     "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_caches", "closure_convert", "compilation_cache", "config", "core",
-    "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug",
-    "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "distributed", "dlpack", "dtypes", "effects_barrier",
-    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "experimental", "explain_cache_misses", "explain_error", "export", "flatten_util", "grad",
-    "hessian", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
-    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
-    "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
-    "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
-    "random", "remat", "scipy", "set_mesh", "shard_map", "sharding", "stages", "test_util",
-    "threefry_partitionable", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version",
-    "vjp", "vmap",
+    "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert",
+    "compilation_cache", "config", "core", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "distributed", "dlpack", "dtypes", "effects_barrier", "enable_custom_prng", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
+    "explain_error", "export", "flatten_util", "grad", "hessian", "image", "jacfwd", "jacobian",
+    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr",
+    "make_mesh", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
+    "numpy_rank_promotion", "ops", "pmap", "print_environment_info", "process_count",
+    "process_index", "process_indices", "pure_callback", "random", "remat", "scipy", "set_mesh",
+    "shard_map", "sharding", "stages", "test_util", "threefry_partitionable", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)
@@ -129,6 +129,7 @@ hide_frames_of(__file__)
 
 # Modules that many programs never touch are imported when they are first named.
 _LATER = {
+    "checkpoints",
     "distributed",
     "experimental",
     "export",
@@ -141,6 +142,7 @@ _LATER = {
 
 if TYPE_CHECKING:
     from minijax import (
+        checkpoints,
         distributed,
         experimental,
         export,

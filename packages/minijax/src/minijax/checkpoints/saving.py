@@ -1,0 +1,276 @@
+"""Saving a tree: its numbers are copied at once, and written while the program goes on."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from minijax import xla
+from minijax.checkpoints.manifest import PYTHON_TYPES, Leaf, Manifest, structure_of
+from minijax.checkpoints.processes import Meeting
+from minijax.checkpoints.steps import (
+    all_steps,
+    complete,
+    described,
+    directory_of,
+    new_directory,
+    remove,
+    step_of,
+)
+from minijax.checkpoints.storage import (
+    Part,
+    StoredArray,
+    chunks_of,
+    message_of,
+    tensorstore,
+    write,
+)
+from minijax.errors.argument_errors import require_fit
+from minijax.errors.tracebacks import hiding_frames
+from minijax.pytrees.operations import keystr, tree_flatten_with_path
+from minijax.runtime.array import Array, of_library, parts_here
+from minijax.shardings.sharding import Index
+from minijax_stage2 import ShapedArray, Tracer, float0
+from minijax_stage2.shown import shown
+
+
+class PendingSave:
+    """A checkpoint that is being written, as `save` returns it.
+
+    A process does not end before it is written.
+
+    Attributes:
+        step: the step.
+        path: the directory of the checkpoint, which is there once it is complete.
+
+    >>> import tempfile
+    >>> pending = minijax.checkpoints.save(tempfile.mkdtemp(), 20, {"w": jnp.ones(3)})
+    >>> pending.wait()
+    >>> pending.done(), pending.path.name
+    (True, '20')
+    """
+
+    _last: "PendingSave | None" = None
+
+    def __init__(self, step: int, path: Path, write: Callable[[], None]):
+        self.step, self.path = step, path
+        self._error: Exception | None = None
+        self._was_raised = False
+        self._thread = Thread(target=self._run, args=(write,), name=f"minijax-save-{step}")
+        self._thread.start()
+        PendingSave._last = self
+
+    def _run(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except Exception as error:
+            self._error = error
+
+    def done(self) -> bool:
+        """Return True if nothing is being written any more."""
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Wait until the checkpoint is complete.
+
+        Raises:
+            RuntimeError: it could not be written. If nobody waits, the next `save` raises this.
+        """
+        self._thread.join()
+        if self._error is not None:
+            self._was_raised = True
+            raise RuntimeError(
+                f"save: step {self.step} was not saved: {message_of(self._error)}. "
+                f"{described(self.path.parent)}"
+            ) from self._error
+
+    @staticmethod
+    def wait_for_last() -> None:
+        """Wait for the last one; raises its error if nobody has seen it."""
+        last = PendingSave._last
+        if last is not None:
+            last._thread.join()
+            if not last._was_raised:
+                last.wait()
+            PendingSave._last = None
+
+
+@hiding_frames
+def save(
+    directory: str | os.PathLike[str],
+    step: int,
+    tree: Any,
+    *,
+    keep_last: int | None = None,
+    timeout: float = 600.0,
+) -> PendingSave:
+    """Save a tree of arrays and numbers, in the background.
+
+    The numbers are copied before it returns, so the arrays may be donated, deleted or changed. The
+    checkpoint appears when it is complete. Until then, and if the process is killed, there is
+    only a hidden directory, which the next `save` deletes. One checkpoint is written at a time:
+    `save` waits for the one before.
+
+    Several processes save together, into a directory that they share. Each writes its shards; of
+    arrays that each process has for itself, the first process writes its own.
+
+    Arguments:
+        directory: the directory of the checkpoints, made if it is not there. Only one job saves
+            into it at a time.
+        step: the number of the checkpoint, larger than those that are there.
+        tree: the pytree. Its leaves are Arrays, also of random keys, numpy arrays of numbers, and
+            numbers of Python.
+        keep_last: how many checkpoints to keep, this one included; None for all.
+        timeout: seconds to wait for other processes.
+
+    Returns:
+        A handle; its method `wait` waits until the checkpoint is complete.
+
+    Raises:
+        ModuleNotFoundError: TensorStore is not installed.
+        ValueError: there is a checkpoint of this step, or a later one.
+        TypeError: a leaf is something else, or an argument is of another type.
+        RuntimeError: nobody has waited for the checkpoint before, and it could not be written.
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> save(directory, 20, {"w": jnp.ones(3), "epoch": 2}).wait()
+    >>> minijax.checkpoints.restore(directory)
+    {'epoch': 2, 'w': Array([1., 1., 1.], dtype=float32)}
+    """
+    tensorstore()
+    path = directory_of("save", directory) / str(step_of("save", step))
+    require_fit("save", "keep_last", keep_last, int | None)
+    if keep_last is not None and keep_last < 1:
+        raise ValueError(f"save: keep_last must be at least 1, or None, found {keep_last}")
+    require_fit("save", "timeout", timeout, float)
+    PendingSave.wait_for_last()
+    meeting = Meeting(int(path.name), timeout)
+    try:
+        manifest, parts = _described(int(path.name), tree, meeting)
+        if meeting.leads:
+            _require_new(path)
+    except Exception as error:
+        meeting.end(str(error))
+        raise
+    return PendingSave(
+        manifest.step, path, lambda: _write(path, manifest, parts, keep_last, meeting)
+    )
+
+
+def _require_new(path: Path) -> None:
+    later = [step for step in all_steps(path.parent) if step > int(path.name)]
+    if path.exists():
+        raise ValueError(
+            f"save: {path} is there already; delete it with checkpoints.remove, or save another "
+            "step"
+        )
+    if later:
+        raise ValueError(
+            f"save: step {path.name} is before step {later[-1]}, and a restart would begin with the"
+            f" latest: {described(path.parent)}. Delete those that are out of date with "
+            "checkpoints.remove, or save into another directory"
+        )
+
+
+def _write(
+    path: Path, manifest: Manifest, parts: list[Part], keep_last: int | None, meeting: Meeting
+) -> None:
+    """Write a checkpoint, together with the other processes."""
+    hidden = None
+    try:
+        hidden = new_directory(path) if meeting.leads else None
+        at = meeting.begin(manifest.digest(), hidden)
+        arrays = [leaf.array for leaf in manifest.leaves if leaf.array is not None]
+        write(at, arrays, parts, creates=meeting.leads)
+        if hidden is None:
+            meeting.part_is_written()
+            return
+        meeting.wait_for_parts()
+        complete(hidden, path, manifest.to_text())
+    except Exception as error:
+        meeting.end(message_of(error))
+        if hidden is not None:
+            shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    meeting.end()
+    if keep_last is not None:
+        for old in all_steps(path.parent)[:-keep_last]:
+            remove(path.parent, old)
+
+
+def _described(step: int, tree: Any, meeting: Meeting) -> tuple[Manifest, list[Part]]:
+    """The manifest of a tree, and copies of what this process writes."""
+    pairs, treedef = tree_flatten_with_path(tree)
+    leaves, parts = [], []
+    for number, (keys, x) in enumerate(pairs):
+        leaf, of_leaf = _leaf(keystr(keys), str(number), of_library(x), meeting)
+        leaves.append(leaf)
+        parts += of_leaf
+    return Manifest(step, tuple(leaves), structure_of(treedef)), parts
+
+
+def _leaf(path: str, name: str, x: Any, meeting: Meeting) -> tuple[Leaf, list[Part]]:
+    where = f"save: the leaf tree{path}"
+    if isinstance(x, Tracer):
+        raise TypeError(f"{where} is a tracer, of type {x.aval}; save outside of transformations")
+    if isinstance(x, Array):
+        if meeting.joined is not None and meeting.leads and not x.sharding.addressable_devices:
+            raise ValueError(
+                f"{where} is only on devices of other processes; device_put it to a sharding of "
+                "all processes, or of the first"
+            )
+        array = StoredArray(name, x.aval, chunks_of(x.aval, x.sharding))
+        return Leaf(path, "Array", array), _parts_of(array, x, meeting)
+    if isinstance(x, np.ndarray | np.generic):
+        aval = _type_of_numpy(where, np.asarray(x))
+        array = StoredArray(name, aval, chunks_of(aval, None))
+        numbers = np.zeros(x.shape, np.bool_) if x.dtype == float0 else np.array(x, aval.dtype)
+        whole = Part(array, (slice(None),) * x.ndim, numbers)
+        return Leaf(path, "numpy", array), [whole] if meeting.leads else []
+    for cls in PYTHON_TYPES:
+        if isinstance(x, cls):
+            return Leaf(path, cls.__name__, None, cls(x)), []
+    raise TypeError(
+        f"{where} must be an array or a number, found {shown(x)} of type {type(x).__name__}"
+    )
+
+
+def _type_of_numpy(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
+    dtype = x.dtype.newbyteorder("=")
+    try:
+        aval = ShapedArray(x.shape, dtype)
+        chunks_of(aval, None)
+    except TypeError:
+        aval = None
+    if aval is None or dtype.kind not in "biufcV" or (dtype.names and dtype != float0):
+        raise TypeError(f"{where} must be an array of numbers, found dtype {x.dtype}")
+    return aval
+
+
+def _parts_of(array: StoredArray, x: Array, meeting: Meeting) -> list[Part]:
+    """Copies of the shards that this process writes: of equal ones, the first."""
+    if not meeting.leads and x.is_fully_addressable:
+        return []  # it is this process' own, and the first has one, too
+    numbers = iter(parts_here(x))
+    seen = set()
+    found = []
+    for device, index in x.sharding.devices_indices_map(x.shape).items():
+        is_here = device.process_index == xla.process_index()
+        part = next(numbers) if is_here else None
+        key = _bounds(index)
+        if key not in seen and part is not None:
+            found.append(Part(array, index, np.array(part)))
+        seen.add(key)
+    return found
+
+
+def _bounds(index: Index) -> tuple[Any, ...]:
+    return tuple([(each.start, each.stop) for each in index])
+
+
+__all__ = ["PendingSave", "save"]
