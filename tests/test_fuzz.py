@@ -16,7 +16,7 @@ from nets.fuzzing import comparing, running, worker
 from nets.fuzzing.arguments import Input
 from nets.fuzzing.choices import Choices, shrunk
 from nets.fuzzing.comparing import Leaf, Raised
-from nets.fuzzing.differences import DELIBERATE
+from nets.fuzzing.differences import DELIBERATE, as_meant
 from nets.fuzzing.left_out import LEFT_OUT, REASONS, is_left_out
 from nets.fuzzing.programs import Program, drawn
 from nets.fuzzing.recipes import RECIPES
@@ -318,3 +318,57 @@ def test_a_share_of_programs_gives_what_jax_gives(seed):
         program = program_of(f"values {seed} {number}")
         outcome = worker.compared(program)
         assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"
+
+
+def weakened(description, path):
+    """A description of results whose leaf at a path is of the other kind of type, weak or not."""
+    kind, parts = description
+    first, *rest = path
+    changed = weakened(parts[first], rest) if rest else flipped(parts[first])
+    return (kind, [*parts[:first], changed, *parts[first + 1 :]])
+
+
+def flipped(leaf):
+    return dataclasses.replace(leaf, weak=not leaf.weak)
+
+
+def test_tangents_are_excused_only_if_they_are_as_weak_as_results():
+    _, jax = running.libraries()
+    x = Input("x0", "jnp.full((1, 1), 2.0)", True)
+    program = Program((x,), ("x0 + jnp.zeros((1, 1))",), ("jnp.add",), ("jvp",))
+    theirs = running.result_of(program, jax)
+    ours = weakened(theirs, (1, 0))
+    assert comparing.difference(ours, as_meant(program, ours, theirs)).kind == "weak"
+    # JAX's tangents of eigenvectors of a weak type are not.
+    program = Program((x,), ("lax.linalg.eigh(x0)",), ("lax.linalg.eigh",), ("jvp",))
+    theirs = running.result_of(program, jax)
+    ours = weakened(theirs, (1, 0))
+    assert comparing.difference(ours, theirs).kind == "weak"
+    assert comparing.difference(ours, as_meant(program, ours, theirs)) is None
+
+
+def test_gradients_are_excused_only_if_they_are_as_weak_as_arguments():
+    x = Input("x0", 'jnp.array([2.0], "float32")', True)
+    program = Program((x,), ("jnp.sort(x0)",), ("jnp.sort",), ("grad",))
+    theirs = running.result_of(program, running.libraries()[1])
+    ours = weakened(theirs, (0,))
+    assert comparing.difference(ours, as_meant(program, ours, theirs)).kind == "weak"
+
+
+def test_both_parts_of_complex_results_are_moved():
+    _, jax = running.libraries()
+    moved = np.asarray(running.moved(jax, jax.numpy.array([1 + 0j, 2]), 2))
+    assert np.all(moved.real != [1, 2])
+    assert np.all(moved.imag != 0)
+
+
+@pytest.mark.parametrize(("z", "is_excused"), [(1e-3, True), (20.0, False)])
+def test_bessel_functions_are_excused_where_recurrences_overflow(z, is_excused):
+    z = Input("x0", f'jnp.array([{z}], "float32")', True)
+    call = "jax.scipy.special.bessel_jn(x0, v=2)"
+    program = Program((z,), (call,), ("jax.scipy.special.bessel_jn",))
+    ours, theirs = (
+        Leaf("array", (1,), "float32", False, np.array([x], np.float32)) for x in (0.5, np.nan)
+    )
+    found = comparing.difference(ours, as_meant(program, ours, theirs))
+    assert (found is None) == is_excused
