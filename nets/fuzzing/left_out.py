@@ -18,7 +18,8 @@ REASONS = {
         print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
     "They print, log or stop; what a program gives does not depend on them.": """
-        explain_error debug.breakpoint debug.callback debug.log debug.print""",
+        explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
+        debug.print debug.visualize_array_sharding debug.visualize_sharding""",
     "They give types, programs and rules, of classes that are each library's own.": """
         typeof core.* custom_derivatives.zero_from_primal dtypes.scalar_type_of random.key_dtype
         tree.static tree_util.treedef_children tree_util.treedef_is_leaf

@@ -2,7 +2,10 @@
 
 from minijax.callbacks.breakpoint import breakpoint
 from minijax.callbacks.debug_print import callback, log, print
+from minijax.callbacks.inspect_sharding import inspect_array_sharding
+from minijax.callbacks.visualize_sharding import visualize_array_sharding, visualize_sharding
 
 __all__ = [
-    "breakpoint", "callback", "log", "print",
+    "breakpoint", "callback", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
+    "visualize_sharding",
 ]  # fmt: skip

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import xla
 from minijax.lax.elementwise.complex_numbers import complex, conj, real
 from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
 from minijax.runtime.operation import operation
+from minijax.runtime.sharding_text import undivided
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
@@ -98,6 +100,8 @@ def _lower_fft(
     fft_type: FftType,
     fft_lengths: Shape,
 ) -> list[Value]:
+    if xla.platform() == "cpu":  # whose XLA rejects the layouts that its partitioner makes
+        x = undivided(b, x)
     return b.emit(
         f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "
         f": {signature([x], out_avals)}",

@@ -248,12 +248,13 @@ class Compiled(_Stage):
 
     @cached_property
     def _input_shardings(self) -> list[Sharding | None]:
-        kept, found = self._compilation.kept, [None] * len(self._leaf_avals)
+        kept = self._compilation.kept
+        found: list[Sharding | None] = [None] * len(self._leaf_avals)
         shardings: Sequence[Sharding] = [_first_device()] * len(kept)
         if self._program is not None:
             shardings = self._program.in_shardings[-len(kept) :] if kept else []
         for position, sharding in zip(kept, shardings, strict=True):
-            found[position] = sharding  # type: ignore[call-overload]
+            found[position] = sharding
         return found
 
     def _require_shardings(self, leaves: Sequence[Any]) -> None:

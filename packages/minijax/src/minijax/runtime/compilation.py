@@ -107,7 +107,9 @@ class Compilation:
         self.options = options
         self.where = where
         self.out_shardings = out_shardings
-        self._program: Any = ()  # that for other devices, or None, once it is known
+        self._program: tuple[
+            PartitionedProgram | None, ...
+        ] = ()  # that for other devices, or None, once it is known
         self.name = traced.name
         self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
         if not options.keep_unused:

@@ -19,6 +19,7 @@ from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.host_functions import functions_called
+from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
@@ -36,7 +37,6 @@ from minijax_stage3.executable import (
 )
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import (
-    ModuleBuilder,
     lower_to_module,
 )
 
@@ -118,6 +118,7 @@ class PartitionedProgram:
         default: DefaultPlacement | None = None,
     ):
         self.name = name
+        self.inspections: list[Inspection] = []
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         for number, (sharding, aval) in enumerate(zip(out_shardings, self.out_avals, strict=True)):
             if sharding is not None:
@@ -168,7 +169,11 @@ class PartitionedProgram:
         where = placements(self.out_shardings, self.out_avals)
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
         self.array_type = PlacedArray if self.committed else UncommittedArray
-        self.shared = shared_program(self.devices, self.described, self.text)
+        for inspection in self.inspections:
+            for found in inspection.found:
+                inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
+        self.inspections = []
+        self.shared = shared_program(self.devices, self.described, without_addresses(self.text))
         if self.shared is not None:
             if executable.communicates():
                 self.shared.meet()
@@ -222,7 +227,8 @@ class PartitionedProgram:
     ) -> str:
         if self.num_devices == 1:
             return lower_to_module(jaxpr, name, attributes)
-        module = ModuleBuilder()
+        module = PartitionedModule()
+        self.inspections = module.inspections
         module.attributes = (
             f"attributes {{mhlo.num_partitions = {self.num_devices} : i32, "
             "mhlo.num_replicas = 1 : i32}"

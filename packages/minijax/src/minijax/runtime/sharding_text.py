@@ -46,11 +46,13 @@ def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
 
 def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
     """`x`, replicated if the devices do not divide these sizes evenly."""
-    mesh = _first_mesh(b.module)
-    if mesh is None or on_each_device.get():
-        return x
-    devices = math.prod([size for _, size in mesh])
-    return x if all(count % devices == 0 for count in counts) else everywhere(b, x)
+    devices = math.prod([size for _, size in _first_mesh(b.module) or ()])
+    return x if all(count % devices == 0 for count in counts) else undivided(b, x)
+
+
+def undivided(b: FunctionBuilder, x: Value) -> Value:
+    """`x`, replicated, if the program is a partitioned one."""
+    return x if _first_mesh(b.module) is None or on_each_device.get() else everywhere(b, x)
 
 
 def everywhere(b: FunctionBuilder, x: Value) -> Value:

@@ -1,7 +1,7 @@
 """Placements: devices, and how an array is divided among them, as jaxlib has it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -193,12 +193,12 @@ class PartitionedExecutable(Executable):
     def argument_divisions(self, count: int) -> list[Division | None]:
         """The division of each argument; None where each device holds the whole."""
         found = self.loaded.get_parameter_shardings()  # None in a program for one device
-        return [None] * count if found is None else [_division(each) for each in found[:count]]
+        return [None] * count if found is None else [division_of(each) for each in found[:count]]
 
     def result_divisions(self, count: int) -> list[Division | None]:
         """The division of each result; None where each device holds the whole."""
         found = self.loaded.get_output_shardings()
-        return [None] * count if found is None else [_division(each) for each in found[:count]]
+        return [None] * count if found is None else [division_of(each) for each in found[:count]]
 
     def set_results(
         self, out_avals: Sequence[Aval], placements: Sequence[Placement], committed: bool
@@ -220,7 +220,14 @@ class CallingPartitionedExecutable(Calling, PartitionedExecutable):
         self._raised = raised
 
 
-def _division(given: Any) -> Division | None:
+def inspection_address(told: Callable[[Any], None]) -> bytes:
+    """The address by which XLA calls a function, which must live, with a sharding that it chose."""
+    address: bytes = get_backend().jaxlib.encode_inspect_sharding_callback(told)
+    return address
+
+
+def division_of(given: Any) -> Division | None:
+    """A sharding of jaxlib's; None where each device holds the whole."""
     hlo_sharding = import_module("jaxlib.xla_client").HloSharding
     sharding = given if isinstance(given, hlo_sharding) else hlo_sharding.from_proto(given)
     if sharding.is_replicated():

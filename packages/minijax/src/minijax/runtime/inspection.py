@@ -1,0 +1,50 @@
+"""Inspection of the shardings that XLA chooses within a program as it compiles it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from minijax import xla
+from minijax.shardings.sharding import Sharding
+from minijax_stage3.lowering import ModuleBuilder
+
+ShardingCallback = Callable[[Sharding], None]
+
+
+class Inspection:
+    """A function that wants to know the sharding of an array within a program.
+
+    XLA tells of it as it compiles the program, and until then the object has to live.
+
+    Arguments:
+        callback: the function.
+        ndim: the number of axes of the array.
+    """
+
+    def __init__(self, callback: ShardingCallback, ndim: int):
+        self.callback = callback
+        self.ndim = ndim
+        self.found: list[Any] = []  # as jaxlib has them
+        self.told = self.found.append
+        self.address = xla.inspection_address(self.told)
+
+
+class PartitionedModule(ModuleBuilder):
+    """A module for several devices, and what is to be found out as it is compiled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inspections: list[Inspection] = []
+
+    def inspection(self, callback: ShardingCallback, ndim: int) -> str:
+        """The MLIR string that has XLA tell `callback` of a sharding."""
+        self.inspections.append(Inspection(callback, ndim))
+        return '"' + "".join(f"\\{byte:02X}" for byte in self.inspections[-1].address) + '"'
+
+
+def without_addresses(text: str) -> str:
+    """The text of a module as another process has it."""
+    return _ADDRESS.sub(r'\1""', text)
+
+
+_ADDRESS = re.compile(r'(@InspectSharding\([^)]*\) \{backend_config = )"[^"]*"')
