@@ -107,9 +107,8 @@ class Compilation:
         self.options = options
         self.where = where
         self.out_shardings = out_shardings
-        self._program: tuple[
-            PartitionedProgram | None, ...
-        ] = ()  # that for other devices, or None, once it is known
+        # The program for other devices, or None; empty until it is known.
+        self._program: tuple[PartitionedProgram | None, ...] = ()
         self.name = traced.name
         self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
         if not options.keep_unused:
