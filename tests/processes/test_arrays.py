@@ -89,6 +89,30 @@ def test_what_processes_compute_is_what_one_computes(processes):
     assert processes.results(program, MINIJAX_NUM_CPU_DEVICES="4") == [alone] * 2
 
 
+def test_meshes_of_one_process_and_programs_for_each_device(processes):
+    program = """
+    from minijax import lax
+
+    here = minijax.sharding.Mesh(np.array(minijax.local_devices()), ("x",))
+    x = minijax.device_put(np.arange(4.0) + rank, NamedSharding(here, P("x")))
+    print(np.asarray(minijax.jit(jnp.cumsum)(x)).tolist(), x.is_fully_addressable)
+    if rank == 0:  # a program of this process alone
+        print(float(minijax.jit(lambda x: (x * x).sum())(x)))
+    mesh = minijax.make_mesh((4,), ("x",))
+    x = minijax.device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
+
+    def parts(f, out_specs):
+        out = minijax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=out_specs)(x)
+        return [shard.data.tolist() for shard in out.addressable_shards]
+
+    print(parts(lambda x: lax.psum(x, "x"), P()))
+    print(parts(lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 4) for i in range(4)]), P("x")))
+    """
+    zero, one = processes.results(program, MINIJAX_NUM_CPU_DEVICES="2")
+    assert zero == ["[0.0, 1.0, 3.0, 6.0] True", "14.0", "[[6.0], [6.0]]", "[[3.0], [0.0]]"]
+    assert one == ["[1.0, 3.0, 6.0, 10.0] True", "[[6.0], [6.0]]", "[[1.0], [2.0]]"]
+
+
 def test_errors_say_what_to_do(processes):
     program = """
     x = minijax.device_put(np.arange(4.0), NamedSharding(minijax.make_mesh((2,), ("x",)), P("x")))
@@ -99,6 +123,7 @@ def test_errors_say_what_to_do(processes):
         lambda: minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4)),
         lambda: minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,)),
         lambda: x + minijax.device_put(1.0, minijax.local_devices()[0]),
+        lambda: minijax.device_put(x, minijax.devices()[1]),
     ):
         try:
             attempt()
@@ -117,4 +142,5 @@ MESSAGES = [
     "in_shardings divides argument x among processes, and it is a ndarray, which each process has",
     "axis 0 of local_data must have size 2, the 1 part of 2 that this process has of an array of",
     "incompatible devices for `add`",
+    "can only be moved to a sharding of these, in this order, found [2048]",
 ]

@@ -270,11 +270,12 @@ def _meet(
     try:
         while missing:
             joined.get(f"{key}/{missing[0]}", pause)
+            # Read before the texts: a process may be done because it has found them all.
+            done, waits = joined.of_processes("done"), others.now(joined)
             found = joined.of_processes(key)
             missing = [index for index in processes if index not in found]
             if not missing:
                 break
-            done, waits = joined.of_processes("done"), others.now(joined)
             reasons = [_reason(joined, index, done, waits) for index in missing]
             obstacle = next(filter(None, reasons), None)
             if obstacle is None and looks % 10 == 9:

@@ -470,7 +470,18 @@ def _programs_for(where: Places) -> Any:
 def move_on_devices(
     x: PlacedArray, sharding: Sharding, array_type: type[PlacedArray]
 ) -> PlacedArray:
-    """`x` with another sharding, by a program of its devices."""
+    """`x` with another sharding, by a program of its devices.
+
+    Raises:
+        ValueError: the sharding is on other devices, or on these in another order.
+    """
+    if sharding.device_tuple != x.sharding.device_tuple:
+        raise ValueError(
+            f"{x.aval} is divided among several processes, on the devices {_numbers(x.sharding)}, "
+            f"and can only be moved to a sharding of these, in this order, found "
+            f"{_numbers(sharding)}. minijax.experimental.multihost_utils.process_allgather(x, "
+            "tiled=True) gives all of it to each process"
+        )
     (out,) = _moving(x.aval, x.sharding, sharding)([x])
     return array_type(out.placed, out.aval)
 
