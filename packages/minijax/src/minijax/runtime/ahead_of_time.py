@@ -168,6 +168,18 @@ class Lowered(_Stage):
             )
         return Compiled(compilation, self.in_tree, self._names)
 
+    @property
+    def argument_names(self) -> list[str]:
+        """The name of each argument of the module, and "a constant" for those closed over."""
+        names = self._names
+        constants = ["a constant"] * len(self._compilation.consts())
+        return [*constants, *[names[position] for position in self._compilation.kept]]
+
+    @property
+    def compiler_options(self) -> dict[str, Any]:
+        """The options of XLA that were given to `jit`."""
+        return dict(self._compilation.options.compiler_options)
+
     def cost_analysis(self) -> dict[str, float]:
         """An estimate of the work before optimization: operations, bytes accessed, and more."""
         return xla.cost_analysis(self._text)

@@ -1,0 +1,1 @@
+"""Planning: what a program would take on devices that are not there."""

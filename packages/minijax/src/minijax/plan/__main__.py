@@ -1,0 +1,128 @@
+"""The command line of `plan`: `python -m minijax.plan EXAMPLE --mesh data=64,model=8`."""
+
+import argparse
+import ast
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from minijax.plan.planning import plan
+from minijax.shardings.context import use_abstract_mesh
+from minijax.shardings.mesh import AbstractMesh
+
+FUNCTION = "step_and_arguments"
+
+DESCRIPTION = f"""\
+Compile a function for a mesh of devices, which need not be there, and print what one run of it
+takes on each of them: memory, floating-point operations, collectives.
+
+EXAMPLE is a Python file or the name of a module, with a function
+
+    {FUNCTION}(mesh, **options)
+
+that returns a function, jitted or not, and the tuple of its arguments. Types stand for arrays:
+minijax.ShapeDtypeStruct(shape, dtype, sharding=P(...)). The mesh, an AbstractMesh, is in context.
+EXAMPLE:NAME is for a function of another name.
+"""
+
+
+def _mesh(text: str) -> AbstractMesh:
+    """The mesh of a text such as `data=64,model=8`."""
+    sizes = {}
+    for part in text.split(","):
+        name, _, size = part.partition("=")
+        if not name.isidentifier() or not size.isdecimal() or int(size) < 1 or name in sizes:
+            raise argparse.ArgumentTypeError(
+                f"expected axes with their sizes, as in data=64,model=8, found {text!r}"
+            )
+        sizes[name] = int(size)
+    return AbstractMesh(tuple(sizes.values()), tuple(sizes))
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """A keyword argument from a text such as `size=70`; what is not a literal is a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return name, value
+
+
+def _module(name: str) -> ModuleType:
+    """A module from a file, or by its name."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(name)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+    stem = os.path.basename(name).removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(stem, name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _function(example: str) -> Callable[..., Any]:
+    """The function that EXAMPLE names; ValueError: there is none."""
+    place, colon, name = example.rpartition(":")
+    if not colon:
+        place, name = example, FUNCTION
+    if place.endswith(".py") and not os.path.exists(place):
+        raise ValueError(f"there is no file {place!r}")
+    try:
+        module = _module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(f"there is no module {place!r}; a file ends in .py") from None
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise ValueError(f"{place} has no function {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m minijax.plan",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("example", metavar="EXAMPLE", help="a file or a module")
+    add("options", metavar="NAME=VALUE", type=_option, nargs="*", help="options of EXAMPLE")
+    add("--mesh", type=_mesh, required=True, help="axes and their sizes: data=64,model=8")
+    add("--json", action="store_true", help="print JSON in place of a table")
+    given = parser.parse_intermixed_args(arguments)
+    try:
+        function = _function(given.example)
+    except ValueError as error:
+        parser.error(str(error))
+    with use_abstract_mesh(given.mesh):
+        made = function(given.mesh, **dict(given.options))
+        if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], tuple | list):
+            parser.error(
+                f"{given.example} must return a pair of a function and the tuple of its arguments"
+            )
+        step, step_arguments = made
+        found = plan(step, *step_arguments, mesh=given.mesh)
+    if given.json:
+        print(found.to_json())
+        return
+    try:
+        from rich import print as print_in_colours
+    except ModuleNotFoundError:
+        print(found)
+    else:
+        print_in_colours(found)
+
+
+if __name__ == "__main__":
+    main()
