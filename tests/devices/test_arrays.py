@@ -557,3 +557,29 @@ def test_shardings_within_programs_are_told_as_in_jax(name):
     ours, theirs = (inspected(lib, INSPECTED[name]) for lib in (minijax, jax))
     assert ours == theirs
     assert "P(" in ours
+
+
+def with_shardings(lib, function=None):
+    """A jitted function whose arguments and results have shardings."""
+    function = function or (lambda x: lib.numpy.sin(x) * 2)
+    return lib.jit(function, in_shardings=sharding(lib, "x"), out_shardings=sharding(lib, "y"))
+
+
+GIVEN_INSIDE = {
+    "grad": lambda lib: lib.grad(
+        lib.jit(lambda x: lib.numpy.sin(x).sum(), in_shardings=sharding(lib, "x"))
+    )(X),
+    "grad of a sum": lambda lib: lib.grad(lambda x: with_shardings(lib)(x).sum())(X),
+    "jvp": lambda lib: lib.jvp(with_shardings(lib), (X,), (X,)),
+    "vmap": lambda lib: lib.vmap(with_shardings(lib))(np.stack([X, X])),
+    "jit": lambda lib: lib.jit(lambda x: with_shardings(lib)(x) + 1)(X),
+    "jit of what is elsewhere": lambda lib: lib.jit(lambda x: with_shardings(lib)(x) + 1)(
+        put(lib, None, "y")
+    ),
+    "checkpoint": lambda lib: lib.grad(lib.checkpoint(lambda x: with_shardings(lib)(x).sum()))(X),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN_INSIDE)
+def test_shardings_that_jit_is_given_hold_inside_transformations(name):
+    assert_same(GIVEN_INSIDE[name])

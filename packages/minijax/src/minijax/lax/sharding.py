@@ -9,6 +9,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.axis_names import axis_of
 from minijax.primitives.declare import declare
 from minijax.primitives.varying import mesh_axes_of, pvary
+from minijax.runtime import hooks
 from minijax.runtime.agreement import require_same_value
 from minijax.runtime.array import Array, array, is_readable, place, place_numbers, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
@@ -76,8 +77,18 @@ declare(
 )
 
 
+def _decided(spec: PartitionSpec) -> PartitionSpec:
+    """The spec with whole axes where nothing is said."""
+    entries = [None if entry is PartitionSpec.UNCONSTRAINED else entry for entry in spec]
+    while entries and entries[-1] is None:
+        entries.pop()
+    return PartitionSpec(*entries)
+
+
 def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
     x = to_array(x)
+    if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
+        sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
     try:
         return [place(x, sharding)]
     except ValueError:  # it does not divide evenly, and in a program the compiler sees to that
@@ -87,6 +98,7 @@ def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
 
 
 evaluators[sharding_constraint_p] = _evaluate
+hooks.constraints.append(_constrained)
 
 
 @evaluated_by_library

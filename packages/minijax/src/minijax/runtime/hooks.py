@@ -14,6 +14,8 @@ from minijax_stage2 import Primitive
 evaluations_of_placed: list[Callable[[Primitive, Sequence[Any], dict[str, Any]], list[Any]]] = []
 # How an Array that is divided among several processes gets another sharding: the last of these.
 moves_of_placed: list[Callable[[Any, Any, Any], Any]] = []
+# A value with a sharding constraint: the last of these, called with the value and the sharding.
+constraints: list[Callable[[Any, Any], Any]] = []
 # Called with a primitive, its operands, parameters and results, once it is evaluated.
 after_primitive: list[
     Callable[[Primitive, Sequence[Any], dict[str, Any], Sequence[Any]], None]

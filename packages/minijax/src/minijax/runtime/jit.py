@@ -15,6 +15,7 @@ from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
+from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.compilation import (
     Compilation,
@@ -28,7 +29,7 @@ from minijax.runtime.executor import Executor
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
-from minijax.runtime.partitioning import Places, declared_shardings, shardings_of
+from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -331,7 +332,13 @@ class JittedFunction:
         traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
+        given = self._given_shardings
+        if given is not None:
+            shardings = self._places_of_call(leaves, args, kwargs).shardings
+            leaves = _constrained(leaves, shardings)
         outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
+        if given is not None:
+            outs = _constrained(outs, given.of_results(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 
     def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
@@ -582,6 +589,15 @@ def jit(
         return function(fun, static, options, traced, inline, given, place)
 
     return jitted if fun is not_given else jitted(fun)
+
+
+def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:
+    """Values inside a transformation with the shardings that are given for them."""
+    constrain = hooks.constraints[-1]
+    return [
+        x if sharding is None else constrain(x, sharding)
+        for x, sharding in zip(values, shardings or [None] * len(values), strict=True)
+    ]
 
 
 def _placement_of(device: Any) -> DefaultPlacement | None:
