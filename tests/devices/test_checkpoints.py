@@ -143,3 +143,13 @@ def test_training_goes_on_where_it_was_on_other_devices(tmp_path):
     state = checkpoints.restore(tmp_path, like)
     more, _ = run(state["w"], 3, 4)
     np.testing.assert_allclose([*state["losses"], *more], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SHARDINGS)
+def test_the_numbers_are_those_when_save_was_called(name, tmp_path):
+    big = np.ones((1024, 1024), np.float32)
+    donated = minijax.device_put(big, SHARDINGS[name]())
+    pending = checkpoints.save(tmp_path, 1, donated)
+    minijax.jit(lambda x: x - 3, donate_argnums=0)(donated).block_until_ready()
+    pending.wait()
+    np.testing.assert_array_equal(checkpoints.restore(tmp_path), big)

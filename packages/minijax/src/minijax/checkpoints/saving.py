@@ -22,6 +22,7 @@ from minijax.checkpoints.steps import (
     step_of,
 )
 from minijax.checkpoints.storage import (
+    Numbers,
     Part,
     StoredArray,
     chunks_of,
@@ -264,9 +265,16 @@ def _parts_of(array: StoredArray, x: Array, meeting: Meeting) -> list[Part]:
         part = next(numbers) if is_here else None
         key = _bounds(index)
         if key not in seen and part is not None:
-            found.append(Part(array, index, np.array(part)))
+            found.append(Part(array, index, part if _is_copy(part) else np.array(part)))
         seen.add(key)
     return found
+
+
+def _is_copy(part: Numbers) -> bool:
+    """Return True if numbers read from a device are in memory of numpy, which no device uses."""
+    while isinstance(part.base, np.ndarray):
+        part = part.base
+    return part.flags.owndata
 
 
 def _bounds(index: Index) -> tuple[Any, ...]:
