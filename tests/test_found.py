@@ -53,6 +53,9 @@ FOUND = {
     "those of sums with what is not weak": lambda n, lib: with_tangent_of_weak(
         lib, lambda a: a + n.zeros((1, 1))
     ),
+    "the slope of the mode is that of the first of equal elements": lambda n, lib: lib.grad(
+        lambda x: lib.scipy.stats.mode(x, axis=None)[0]
+    )(n.array([1.0, 0.5, 1.0])),
     "a determinant of one number is not weak": lambda n, lib: n.linalg.det(n.full((1, 1), 2.0)),
     "a determinant of many numbers is not weak": lambda n, lib: n.linalg.det(n.full((4, 4), 2.0)),
     "sums of floats that an int takes": lambda n, lib: n.einsum(

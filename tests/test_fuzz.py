@@ -362,6 +362,12 @@ def test_both_parts_of_complex_results_are_moved():
     assert np.all(moved.imag != 0)
 
 
+def test_parts_of_complex_numbers_are_compared_as_exactly_as_these():
+    expected = np.array([5 + 1e-7j, 3 - 2j], np.complex64)
+    assert comparing.agree(expected + np.complex64(4e-7j), expected)
+    assert not comparing.agree(expected + np.complex64(4e-3j), expected)
+
+
 @pytest.mark.parametrize(("z", "is_excused"), [(1e-3, True), (20.0, False)])
 def test_bessel_functions_are_excused_where_recurrences_overflow(z, is_excused):
     z = Input("x0", f'jnp.array([{z}], "float32")', True)

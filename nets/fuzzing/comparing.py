@@ -144,21 +144,23 @@ def agree(ours: Any, theirs: Any) -> bool:
     return is_among(ours, [theirs])
 
 
-def is_among(ours: Any, others: list[Any]) -> bool:
+def is_among(ours: Any, others: list[Any], scale: float | None = None) -> bool:
     """Whether each number is near what some arrays of its type hold in its place.
 
     Near is what rounding does to the first of these, eight times what they are apart there, and
     what they are apart in the middle of all places: the noise of a sum may cancel in one. Only
     where one of them is infinite may it be of their size; only where one is NaN may it be NaN.
+    Parts of complex numbers are rounded as these are, of which the largest is `scale`.
     """
     if ours.dtype.kind == "c":
         # The parts of a product of infinite numbers depend on the order of the factors.
         infinite = ~np.isfinite(ours) & np.any([~np.isfinite(each) for each in others], axis=0)
         ours, *others = (np.where(infinite, 0, each) for each in (ours, *others))
-        parts = ("real", "imag")
+        size = np.abs(others[0])
+        scale = float(np.max(size, where=np.isfinite(size), initial=0.0))
         return all(
-            is_among(getattr(ours, part), [getattr(each, part) for each in others])
-            for part in parts
+            is_among(getattr(ours, part), [getattr(each, part) for each in others], scale)
+            for part in ("real", "imag")
         )
     tolerance = TOLERANCES.get(str(ours.dtype))
     differ = np.any([each != others[0] for each in others], axis=0)
@@ -173,7 +175,8 @@ def is_among(ours: Any, others: list[Any]) -> bool:
         apart = np.where(np.any(finite, axis=0), most - least, 0.0)
         far = 8 * np.where(np.any(infinite, axis=0), size, apart)
         if tolerance is not None:
-            scale = np.max(np.abs(ys[0]), where=finite[0], initial=0.0)
+            if scale is None:
+                scale = float(np.max(np.abs(ys[0]), where=finite[0], initial=0.0))
             far = far + tolerance * (scale + 1e-3) + (np.median(apart) if apart.size else 0.0)
         is_near = (least - far <= x) & (x <= most + far)  # False where none is finite
         is_same = np.any((x == ys) | (np.isnan(x) & np.isnan(ys)), axis=0)

@@ -639,6 +639,14 @@ DELIBERATE = [
         as_numpy_gives(r"jnp\.(histogram(2d|dd)?|linspace)"),
     ),
     Deliberate(
+        "The derivative of `poly` where a root is infinite is NaN, whatever the others; JAX's is 0 "
+        "where it is alone.",
+        under(
+            called_with("value", r"jnp\.poly", lambda zeros: np.any(np.isinf(np.asarray(zeros)))),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
         "`item` of what is differentiated is refused: the number has no derivative. JAX's is 0.",
         under(
             in_programs_of(

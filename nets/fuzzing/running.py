@@ -111,9 +111,9 @@ def moved(library: Any, results: Any, times: float) -> Any:
         size = jnp.abs(x)
         scale = jnp.max(jnp.where(jnp.isfinite(size), size, 0), initial=0)
         steps = jnp.asarray(_steps(x, times)).astype(scale.dtype)
-        direction = 1 + 1j if jnp.iscomplexobj(x) else 1
-        far = times * float(jnp.finfo(x.dtype).eps) * scale * steps * direction
-        return x + far.astype(x.dtype)
+        if jnp.iscomplexobj(x):  # the sign of what is nearly real may be either
+            steps = steps + 1j * jnp.abs(steps)
+        return x + (times * float(jnp.finfo(x.dtype).eps) * scale * steps).astype(x.dtype)
 
     return library.tree.map(of, results)
 

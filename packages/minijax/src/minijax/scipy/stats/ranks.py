@@ -71,7 +71,8 @@ def mode(
         begins = lax.cummax(jnp.where(_is_new(ordered), index, 0), len(lead))
         so_far = index - begins + 1
         where = jnp.argmax(so_far, axis=-1)[..., None]
-        values = jnp.take_along_axis(ordered, where, axis=-1)[..., 0]
+        first = jnp.take_along_axis(begins, where, axis=-1)  # of those that are equal
+        values = jnp.take_along_axis(ordered, first, axis=-1)[..., 0]
         counts = jnp.max(so_far, axis=-1)
     kept = [1 if i in axes else size for i, size in enumerate(jnp.shape(jnp.atleast_1d(a)))]
     shape = kept if keepdims else [size for i, size in enumerate(kept) if i not in axes]
