@@ -244,7 +244,7 @@ def demo(session: nox.Session) -> None:
 
 EXAMPLES = (
     "convolution", "transformer", "sharded_transformer", "gaussian_process", "predators",
-    "intervals", "taylor",
+    "intervals", "taylor", "layouts",
 )  # fmt: skip
 
 

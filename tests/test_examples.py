@@ -101,3 +101,8 @@ def test_taylor():
     errors = [max(map(float, row)) for row in rows]
     assert len(errors) == 3
     assert errors[0] > 1e3 * errors[1] > 1e5 * errors[2]
+
+
+def test_layouts():
+    printed = printed_by("layouts.py")
+    assert re.search(r"^ +1  data=4, model=2 +fsdp +1\.6 ", printed, re.MULTILINE), printed

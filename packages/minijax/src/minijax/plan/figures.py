@@ -140,17 +140,19 @@ class Plan:
         return f"<Plan: {self._title}>"
 
     def __rich__(self) -> Any:
+        from rich.console import Group
         from rich.table import Table
 
-        table = Table(title=self._title)
+        figures, exchanged = Table(title=self._title, show_header=False), Table()
+        figures.add_column()
+        figures.add_column(justify="right")
+        for row in self._figures():
+            figures.add_row(*row)
         for number, head in enumerate(_HEADS):
-            table.add_column(head, justify="left" if number < 2 else "right")
-        for label, value in self._figures():
-            table.add_row(label, "", "", "", value, "")
-        table.add_section()
-        for row in self._rows():
-            table.add_row(*row)
-        return table
+            exchanged.add_column(head, justify="left" if number < 2 else "right")
+        for cells in self._rows():
+            exchanged.add_row(*cells)
+        return Group(figures, exchanged)
 
 
 _HEADS = ("collectives", "along", "devices", "times", "bytes", "sent")
