@@ -95,6 +95,39 @@ def step(lib: Library) -> Action:
     return lambda: lib.core.block_until_ready(f(params, batch))
 
 
+def mapped_step(lib: Library) -> Action:
+    """The same by `shard_map`, whose gradients are summed over the devices."""
+    mesh, spec = divided(lib).mesh, lib.core.sharding.PartitionSpec
+    params = lib.core.device_put(programs.mlp_params(lib, (64, 256, 256, 10)), divided(lib))
+    batch = lib.core.device_put(programs.mlp_batch(lib, size=256, inputs=64), divided(lib, "x"))
+    loss = programs.mlp_loss(lib)
+
+    def mean_loss(params: Any, batch: Any) -> Any:
+        return lib.core.lax.pmean(loss(params, batch), "x")
+
+    whole = lib.core.shard_map(mean_loss, mesh=mesh, in_specs=(spec(), spec("x")), out_specs=spec())
+    f = lib.core.jit(programs.step_of(lib, whole))
+    return lambda: lib.core.block_until_ready(f(params, batch))
+
+
+def call_of_shard_map(lib: Library) -> Action:
+    """A jitted `shard_map` that does next to nothing."""
+    where = divided(lib, "x")
+    x = lib.core.device_put(np.ones((8, 8), np.float32), where)
+    spec = where.spec
+    f = lib.core.jit(
+        lib.core.shard_map(lambda x: x + 1, mesh=where.mesh, in_specs=spec, out_specs=spec)
+    )
+    return lambda: f(x).block_until_ready()
+
+
+def pmapped(lib: Library) -> Action:
+    """A `pmap` of divided arrays that sums over the devices."""
+    f = lib.core.pmap(lambda x: x + lib.core.lax.psum(x, "i"), "i")
+    x = f(np.ones((8, 8), np.float32))
+    return lambda: f(x).block_until_ready()
+
+
 CASES: dict[str, tuple[Callable[[Library], Action], float, int]] = {
     "call, two divided arrays": (call, 1.0, 100),
     "call, 20 divided arrays": (call_of_tree, 1.0, 40),
@@ -104,7 +137,10 @@ CASES: dict[str, tuple[Callable[[Library], Action], float, int]] = {
     "device_put, 8 x 512 bytes": (put(8), 1.0, 100),
     "device_put, 8 x 64 kB": (put(1024), 1.0, 50),
     "device_put, to another division": (put_again, 1.0, 50),
+    "shard_map call": (call_of_shard_map, 1.0, 100),
+    "pmap call with psum": (pmapped, 1.0, 40),
     "MLP step, data-parallel": (step, 1.02, 5),
+    "MLP step, by shard_map": (mapped_step, 1.02, 5),
 }
 
 
