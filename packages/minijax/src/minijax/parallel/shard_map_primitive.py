@@ -224,9 +224,10 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     params, manual = eqn.params, eqn.params["manual"]
     known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
     known_specs, waiting_specs = partition(unknown_ins, params["in_specs"])
-    known, waiting, unknown_outs, residuals = _split(
-        params["jaxpr"], manual, tuple(unknown_ins), tuple(known_specs)
-    )
+    with manual.running():
+        known, waiting, unknown_outs, residuals = _split(
+            params["jaxpr"], manual, tuple(unknown_ins), tuple(known_specs)
+        )
     known_outs, waiting_outs = partition(unknown_outs, eqn.outvars)
     known_out_specs, waiting_out_specs = partition(unknown_outs, params["out_specs"])
     made = [residual for residual in residuals if residual.argument is None]
