@@ -10,7 +10,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, devices, growth, memory, rivals, runtime, samplers, staging, startup
+from benchmarks import (
+    calls,
+    checkpoints,
+    devices,
+    growth,
+    memory,
+    rivals,
+    runtime,
+    samplers,
+    staging,
+    startup,
+)
 from benchmarks.measure import Line, Row, Skip, machine
 
 Groups = dict[str, list[Line]]
@@ -21,6 +32,7 @@ GROUPS: Groups = {
     "calls": calls.LINES,
     "runtime": runtime.LINES,
     "devices": devices.LINES,
+    "checkpoints": checkpoints.LINES,
     "samplers": samplers.LINES,
     "growth": growth.LINES,
     "memory": memory.LINES,
