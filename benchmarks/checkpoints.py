@@ -103,13 +103,8 @@ def beside_orbax(name: str) -> Line:
     """The line for a case."""
 
     def measure(quick: bool) -> Row:
-        for module in ("orbax.checkpoint", "tensorstore"):
-            try:
-                missing = find_spec(module) is None
-            except ModuleNotFoundError:
-                missing = True
-            if missing:
-                raise Skip(f"{module} is not installed")
+        if find_spec("orbax") is None:
+            raise Skip("orbax is not installed")
         count = QUICK_PAIRS if quick else 11
         program = f"from benchmarks.checkpoints import figures; print(*figures({name!r}, {count}))"
         found = figures_of(program, {**os.environ, **EIGHT_DEVICES})
