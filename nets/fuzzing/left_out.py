@@ -17,6 +17,8 @@ REASONS = {
         make_array_from_* make_mesh
         print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
+    "They run programs on several devices; tests on eight devices hold them against JAX.": """
+        pmap shard_map""",
     "They print, log or stop; what a program gives does not depend on them.": """
         explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.visualize_array_sharding debug.visualize_sharding""",
