@@ -126,7 +126,7 @@ def tests_devices(session: nox.Session) -> None:
     """Tests programs on eight virtual devices, with real JAX as the oracle."""
     install(session, LIBRARY, *group("crossing"))
     session.env.update(EIGHT_DEVICES)
-    pytest(session, "tests/devices")
+    pytest(session, "tests/devices", *ON_ALL_CORES)
 
 
 @nox.session(name="tests-processes")
