@@ -6,6 +6,9 @@ they are needed. All layouts compute the same, so the losses are those of one de
 
     python examples/sharded_transformer.py --data 4 --model 2 --fsdp
 
+With `--checkpoints DIRECTORY` it saves what it has, and goes on from there when it is started
+again, in whatever layout.
+
 Without a GPU, the devices are parts of the CPU, 8 unless MINIJAX_NUM_CPU_DEVICES says otherwise.
 Several processes share them like this:
 
@@ -28,6 +31,7 @@ import minijax.numpy as jnp
 from minijax import (
     NamedSharding,
     P,
+    checkpoints,
     distributed,
     eval_shape,
     jit,
@@ -106,8 +110,11 @@ def adam(i, state, gradient):
     return {"parameters": parameters, "means": means, "squares": squares}
 
 
-def train(mesh, options, text, letters):
-    """The loss at each step, and the final state, in the layout that the options say."""
+def train(mesh, options, text, letters, directory=None):
+    """The loss at each step, and the final state, in the layout that the options say.
+
+    If a directory for checkpoints is given, the training goes on from the last one there.
+    """
     size = SIZES["quick" if options.quick else "full"]
     init_key, data_key = random.split(random.key(options.seed))
     init = partial(init_state, letters=letters, size=size)
@@ -123,14 +130,19 @@ def train(mesh, options, text, letters):
         return adam(i, state, gradient), value
 
     with set_mesh(mesh):
-        state = jit(init, out_shardings=shardings)(init_key)
-        losses, seconds = [], []
-        for i in range(options.steps):
+        state = {"model": jit(init, out_shardings=shardings)(init_key), "losses": np.zeros(0)}
+        if directory is not None and (done := checkpoints.latest_step(directory)):
+            state = checkpoints.restore(directory, like={**state, "losses": np.zeros(done)})
+        losses, seconds = [*state["losses"]], []
+        for i in range(len(losses), options.steps):
             start = time.perf_counter()
-            state, value = update(jnp.int32(i), state, text)
+            state["model"], value = update(jnp.int32(i), state["model"], text)
             losses.append(float(value))
             seconds.append(time.perf_counter() - start)
-    return np.array(losses), seconds, state
+            if directory is not None and (i + 1) % options.save_every == 0:
+                saved = {**state, "losses": np.array(losses)}
+                checkpoints.save(directory, i + 1, saved, keep_last=2)
+    return np.array(losses), seconds, state["model"]
 
 
 def main():
@@ -139,10 +151,12 @@ def main():
     parser.add_argument("--model", type=int, default=2, help="devices that share each layer")
     parser.add_argument("--fsdp", action="store_true", help="divide parameters along data, too")
     parser.add_argument("--seed", type=int, default=0, help="of parameters and texts")
-    parser.add_argument("--steps", type=int, default=100, help="of the training")
-    parser.add_argument("--quick", action="store_true", help="10 steps of a smaller network")
+    parser.add_argument("--steps", type=int, help="of the training; 100, or 10 with --quick")
+    parser.add_argument("--quick", action="store_true", help="few steps of a smaller network")
+    parser.add_argument("--checkpoints", help="directory to save to, and to go on from")
+    parser.add_argument("--save-every", type=int, default=5, help="steps between checkpoints")
     options = parser.parse_args()
-    options.steps = 10 if options.quick else options.steps
+    options.steps = options.steps or (10 if options.quick else 100)
     if sys.version_info < (3, 12):
         print("On Python 3.11, jaxlib cannot read divided arrays; so this takes one device.")
         options.data = options.model = 1
@@ -151,7 +165,7 @@ def main():
     mesh = make_mesh((options.data, options.model), ("data", "model"))
     letters, text, _ = load_text()
 
-    losses, seconds, state = train(mesh, options, text, len(letters))
+    losses, seconds, state = train(mesh, options, text, len(letters), options.checkpoints)
     if process_index() == 0:
         report(mesh, losses, seconds, state)
     if process_count() == 1:
@@ -165,7 +179,7 @@ def report(mesh, losses, seconds, state):
     here = sum(x.addressable_shards[0].data.size for x in parameters)
     print(f"mesh           {dict(mesh.shape)} in {process_count()} process(es)")
     print(f"parameters     {numbers} numbers, {here} of them on each device")
-    print(f"training       {len(losses)} steps, {1e3 * np.median(seconds):.1f} ms each")
+    print(f"training       {len(seconds)} steps, {1e3 * np.median(seconds):.1f} ms each")
     print("losses        ", " ".join(f"{x:.4f}" for x in losses[:: max(1, len(losses) // 10)]))
 
 

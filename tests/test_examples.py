@@ -64,6 +64,23 @@ def test_sharded_transformer(layout):
     assert number(r"^difference +([\d.e-]+) at most", result.stdout) < 1e-4
 
 
+def test_sharded_transformer_goes_on_from_a_checkpoint(tmp_path):
+    """In another layout, on another number of devices, with the losses of one that never ended."""
+    pytest.importorskip("tensorstore")
+
+    def losses(*options):
+        result = run("sharded_transformer.py", "--quick", *options)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return re.search(r"^losses +(.*)$", result.stdout, re.MULTILINE)[1].split()
+
+    directory = ("--checkpoints", str(tmp_path))
+    begun = losses("--steps=7", "--fsdp", *directory)
+    ended = losses("--data=2", "--model=4", *directory)
+    assert {f.name for f in tmp_path.iterdir() if f.name.isdigit()} == {"5", "10"}
+    assert ended[:5] == begun[:5]
+    assert ended == losses()
+
+
 def test_transformer():
     printed = printed_by("transformer.py")
     surprise = number(r"^surprise +([\d.]+) at", printed)
