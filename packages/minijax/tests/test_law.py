@@ -40,8 +40,12 @@ BATCH = 2
 
 # Keys cannot be drawn like numbers, nor differentiated: test_random.py has the laws of these.
 OF_KEYS = {"threefry2x32", "random_wrap", "random_unwrap", "random_gamma"}
-# Nor do these mean anything without the name of an axis: tests/test_collectives.py has their laws.
-OF_AXES = {"psum", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute"}
+# Nor do these mean anything without the name of an axis, or a mesh: tests/test_collectives.py and
+# tests/devices/test_shard_map.py have their laws.
+OF_AXES = {
+    *("psum", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute"),
+    *("axis_index", "pvary"),
+}
 UNSTEADY = {"rng_uniform"}  # gives other numbers each time: test_lax.py
 OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primitive)}
 OF_STAGES |= {stop_gradient_p}  # of which the laws of the stages are
