@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.settings.number_types import warn
+from minijax.settings.number_types import set_number_types, types_here, warn
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import cast
@@ -18,9 +18,11 @@ def cast_into(caller: str, x: Any, target: ShapedArray) -> Any:
 
 def warn_if_lossy(x: Any, values: Any) -> None:
     """Warn if the dtype of `x` does not hold `values`, which are put into it, exactly."""
-    dtype, given = typeof(x).dtype, typeof(values).dtype
-    if result_type(typeof(x), typeof(values)).dtype == dtype:
-        return
+    with set_number_types(types_here()):  # a Python number is as wide as the library's
+        target, found = typeof(x), typeof(values)
+        if result_type(target, found).dtype == target.dtype:
+            return
+    dtype, given = target.dtype, found.dtype
     warn(
         f"values of dtype {given} are put into an array of dtype {dtype}, which does not hold "
         f"them exactly; convert them by astype({str(dtype)!r}), or the array",
