@@ -5,7 +5,6 @@ that a device has of them. So most rules transform the program, and extend the s
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
@@ -14,18 +13,14 @@ from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_p
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import stage_to_jaxpr
 from minijax.primitives.varying import vary
-from minijax.runtime.array import PlacedArray
-from minijax.runtime.partitioning import PartitionedProgram
 from minijax.runtime.sharding_text import division_text, on_each_device, quoted
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
-from minijax_stage3.executable import jaxpr_of_primitive
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -60,43 +55,6 @@ def _abstract_eval(
     *in_avals: ShapedArray, jaxpr: Jaxpr, manual: Manual, out_specs: Specs, **params: Any
 ) -> list[ShapedArray]:
     return [manual.whole(x, spec) for x, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
-
-
-# Evaluation
-
-
-def _evaluate(*args: Any, **params: Any) -> list[Any]:
-    in_avals = tuple(map(typeof, args))
-    jaxpr = jaxpr_of_primitive(shard_map_p, in_avals, params)
-    mesh, in_specs, out_specs = params["mesh"], params["in_specs"], params["out_specs"]
-    given = tuple(
-        x.sharding if type(x) is PlacedArray and x.committed else NamedSharding(mesh, spec)
-        for x, spec in zip(args, in_specs, strict=True)
-    )
-    outs = tuple([NamedSharding(mesh, spec) for spec in out_specs])
-    names = [f"operand {number}" for number in range(len(args))]
-    program = PartitionedProgram("shard_map", jaxpr, given, outs, names, {}, {})
-    key = program.text, given, outs, in_avals, tuple(jaxpr.out_avals)
-    return list(_compiled(_Keyed(key, program))(args))
-
-
-class _Keyed:
-    """A program in a cache, by what it is equal in to another."""
-
-    def __init__(self, key: Any, program: PartitionedProgram):
-        self.key, self.program = key, program
-
-    def __eq__(self, other: Any) -> bool:
-        return bool(self.key == other.key)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-@lru_cache(maxsize=512)
-def _compiled(keyed: _Keyed) -> PartitionedProgram:
-    """Compile a program once, though each call of a function that is not jitted stages it."""
-    return keyed.program.compile()
 
 
 # Lowering
@@ -211,12 +169,10 @@ class _Residual(NamedTuple):
     Attributes:
         argument: the number of the known argument that it is, or None.
         spec: how it is passed, as an array.
-        stacked: whether it is one element of that array's first axis.
     """
 
     argument: int | None
     spec: PartitionSpec
-    stacked: bool
 
 
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
@@ -266,18 +222,17 @@ def _split(
     for out, param in zip(parts.known.outvars[count:], parts.unknown.invars, strict=False):
         if out in parts.known.invars:
             argument = parts.known.invars.index(out)
-            residuals.append(_Residual(argument, known_specs[argument], False))
+            residuals.append(_Residual(argument, known_specs[argument]))
             params.append(param)
             continue
         spec = manual.stacking(out.aval)
-        stacked = bool(len(spec))
-        if stacked:
+        if len(spec):
             part = out.aval.update((1, *out.aval.shape))
             sent, received = Var(part), Var(part)
             known_eqns.append(_reshape(out, sent))
             waiting_eqns.append(_reshape(received, param))
             out, param = sent, received
-        residuals.append(_Residual(None, spec, stacked))
+        residuals.append(_Residual(None, spec))
         known_outs.append(out)
         params.append(param)
     params += parts.unknown.invars[parts.num_residuals :]
@@ -404,7 +359,6 @@ def _order(
 declare_program(
     shard_map_p,
     abstract_eval=_abstract_eval,
-    evaluate=_evaluate,
     lower=_lower,
     vmap=_vmap,
     jvp=_jvp,

@@ -270,8 +270,6 @@ class JittedFunction:
     def _executor_of(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> Executor:
         """The executor for a signature and the places of the arguments."""
         key: Any = (signature, where) if where.is_given else signature
-        if self._given_shardings is not None:
-            key = signature, where, "given"
         execute = self._executors.get(key)
         if execute is not None:
             return execute
