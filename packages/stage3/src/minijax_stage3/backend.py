@@ -150,6 +150,17 @@ def get_backend() -> _Backend:
 # --8<-- [end:client]
 
 
+def platform() -> str:
+    """The platform of the default device: "cpu", "cuda"."""
+    return platform_of(get_backend().device)
+
+
+def platform_of(device: Device) -> str:
+    """The platform of a device; the devices of "cuda" and of "rocm" call themselves "gpu"."""
+    client = device.client
+    return str(getattr(client, "_raw_platform", client.platform))
+
+
 def has_client() -> bool:
     """Return True if the client exists, so that its options are settled."""
     return _backend is not None

@@ -74,7 +74,9 @@ _compiled: "WeakKeyDictionary[Jaxpr, Once[CompiledJaxpr]]" = WeakKeyDictionary()
 def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
     """Compile `jaxpr` once; the executable lives as long as the jaxpr."""
     once = _compiled.setdefault(jaxpr, Once())
-    return once.get(lambda: CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name)))
+    return once.get(
+        lambda: CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name, platform=backend.platform()))
+    )
 
 
 @once_for_types
@@ -83,7 +85,7 @@ def compile_primitive(
 ) -> CompiledJaxpr:
     """Compile a program of one primitive, for eager operations."""
     jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
-    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
+    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name, platform=backend.platform()))
 
 
 def jaxpr_of_primitive(

@@ -86,9 +86,14 @@ class Value(NamedTuple):
 
 # --8<-- [start:builder]
 class ModuleBuilder:
-    """Collects the functions of a module, one per jaxpr, however often it is called."""
+    """Collects the functions of a module, one per jaxpr, however often it is called.
 
-    def __init__(self) -> None:
+    Arguments:
+        platform: the devices that it is for: "cpu", "cuda". Rules may differ between them.
+    """
+
+    def __init__(self, platform: str = "cpu") -> None:
+        self.platform = platform
         self.functions: list[str] = []
         self.names: dict[Any, str] = {}
         self.locations: dict[tuple[int, int, str], str] = {}
@@ -253,13 +258,14 @@ def lower_to_module(
     attributes: Mapping[int, str] = MappingProxyType({}),
     out_attributes: Mapping[int, str] = MappingProxyType({}),
     module: ModuleBuilder | None = None,
+    platform: str = "cpu",
 ) -> str:
     """The StableHLO module whose function `main` computes `jaxpr`; constants come first.
 
     `attributes` are MLIR attributes of arguments, by their number, and `out_attributes` those of
-    results. `module` may hold other functions already.
+    results. `module` may hold other functions already; otherwise it is made for `platform`.
     """
-    module = module or ModuleBuilder()
+    module = module or ModuleBuilder(platform)
     for transform in passes:
         jaxpr = transform(jaxpr)
     module.add_function(jaxpr, "main", "public", attributes, out_attributes)

@@ -172,7 +172,7 @@ def _exported(traced: Traced) -> Exported:
         )
     in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
     text = lower_to_module(_with_constants_inside(closed.jaxpr, closed.consts), traced.fun_name)
-    if xla.CALL_TARGET in text:
+    if xla.calls_python(text):
         raise ValueError(
             f"export: `{traced.fun_name}` calls Python functions of this process, by a callback or "
             "debug.print, and they cannot leave it; export a function without them"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax import xla
 from minijax.lax.elementwise.complex_numbers import complex, conj, real
 from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.creation import full, full_like
@@ -100,7 +99,7 @@ def _lower_fft(
     fft_type: FftType,
     fft_lengths: Shape,
 ) -> list[Value]:
-    if xla.platform() == "cpu":  # whose XLA rejects the layouts that its partitioner makes
+    if b.module.platform == "cpu":  # whose XLA rejects the layouts that its partitioner makes
         x = undivided(b, x)
     return b.emit(
         f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "

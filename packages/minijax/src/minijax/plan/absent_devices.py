@@ -57,7 +57,7 @@ def compile_for(text: str, num_devices: int, options: Mapping[str, Any]) -> Comp
 def _main() -> None:
     given = json.load(sys.stdin)
     set_client_option("num_devices", given["num_devices"])
-    xla.register_lapack(given["text"])
+    xla.register_routines(given["text"], "cpu")
     try:
         made = xla.compile_partitioned(given["text"], tuple(xla.devices()), given["options"])
     except CompileError as error:

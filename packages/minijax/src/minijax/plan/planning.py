@@ -93,7 +93,7 @@ def plan(
     with use_abstract_mesh(axes):
         lowered = function.lower(*args)
     text, size = lowered.as_text(), axes.size
-    if xla.CALL_TARGET in text:
+    if xla.calls_python(text):
         raise ValueError(
             f"plan: `{lowered.fun_name}` calls Python functions, and such a program is not "
             "divided. Leave out callbacks, such as debug.print."

@@ -27,7 +27,7 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, backend
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.array import call
 from minijax_stage3.executable import CompiledJaxpr
@@ -163,7 +163,8 @@ def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
-        program = LoweredProgram(lower_to_module(jaxpr, primitive.name), jaxpr, primitive.name)
+        text = lower_to_module(jaxpr, primitive.name, platform=backend.platform())
+        program = LoweredProgram(text, jaxpr, primitive.name)
         return program.evaluate(args)
 
     return evaluate

@@ -17,6 +17,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.staging import struct_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax_stage2 import ShapedArray, Tracer, typeof
+from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.array import to_buffer
@@ -110,9 +111,42 @@ class Traced(_Stage):
         jaxpr = Jaxpr(program.invars[:count], program.invars[count:], program.eqns, program.outvars)
         return ClosedJaxpr(jaxpr, self._compilation.traced.consts)
 
-    def lower(self) -> "Lowered":
-        """Write the program as a StableHLO module."""
-        return Lowered(self._compilation, self.in_tree, self._names)
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+        """Write the program as a StableHLO module.
+
+        Arguments:
+            lowering_platforms: the platform that it is for, in a tuple, such as `("cuda",)`, of
+                which there need not be devices; by default that of its devices.
+
+        Raises:
+            ValueError: there are several platforms, or one that is not known.
+            NotImplementedError: an operation has no program for that platform.
+
+        >>> traced = minijax.jit(jnp.linalg.cholesky).trace(jnp.eye(2))
+        >>> "cusolver_potrf_ffi" in traced.lower(lowering_platforms=("cuda",)).as_text()
+        True
+        """
+        compilation = self._compilation
+        if lowering_platforms is not None:
+            compilation = compilation.for_platform(_one_platform(lowering_platforms))
+        return Lowered(compilation, self.in_tree, self._names)
+
+
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def _one_platform(given: Any) -> str:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TypeError(
+            f'lower: lowering_platforms is a tuple of platforms, such as ("cuda",), found '
+            f"{shown(given)}"
+        )
+    if len(given) != 1 or given[0] not in _PLATFORMS:
+        raise ValueError(
+            f"lower: lowering_platforms is one of {', '.join(map(repr, _PLATFORMS))} in a tuple, "
+            f"found {shown(given)}; a program for several platforms is one for each"
+        )
+    return str(given[0])
 
 
 class Lowered(_Stage):
@@ -163,9 +197,7 @@ class Lowered(_Stage):
         if compiler_options:
             given = {**dict(compilation.options.compiler_options), **compiler_options}
             options = compilation.options._replace(compiler_options=checked_options(given))
-            compilation = Compilation(
-                compilation.traced, options, compilation.where, compilation.out_shardings
-            )
+            compilation = compilation.with_options(options)
         return Compiled(compilation, self.in_tree, self._names)
 
     @property

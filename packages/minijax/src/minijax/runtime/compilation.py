@@ -16,6 +16,7 @@ from minijax.runtime.partitioning import (
     Places,
     Shardings,
     as_argument,
+    require_platform,
     shardings_of,
     shardings_within,
 )
@@ -26,7 +27,7 @@ from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage3 import Jaxpr
+from minijax_stage3 import Jaxpr, backend
 from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
 from minijax_stage3.jit_rules import smaller_jaxpr
@@ -94,6 +95,7 @@ class Compilation:
         options: options of compilation.
         where: where its arguments lie, and where it runs if they do not say.
         out_shardings: the shardings of its results.
+        platform: the platform that it is lowered for; None: that of its devices.
     """
 
     def __init__(
@@ -102,11 +104,13 @@ class Compilation:
         options: CompileOptions,
         where: Places = NOWHERE,
         out_shardings: Shardings = (),
+        platform: str | None = None,
     ):
         self.traced = traced
         self.options = options
         self.where = where
         self.out_shardings = out_shardings
+        self.platform = platform
         # The program for other devices, or None; empty until it is known.
         self._program: tuple[PartitionedProgram | None, ...] = ()
         self.name = traced.name
@@ -127,12 +131,15 @@ class Compilation:
         return [self.traced.const_on_device(number) for number in self._const_numbers]
 
     def text(self) -> str:
-        """The StableHLO module for the default device, whose first arguments are the constants."""
-        return lower_to_module(self.jaxpr, f"jit_{self.name}", self._argument_attributes())
+        """The StableHLO module for one device, whose first arguments are the constants."""
+        platform = self.platform or backend.platform()
+        attributes = self._argument_attributes()
+        return lower_to_module(self.jaxpr, f"jit_{self.name}", attributes, platform=platform)
 
     def compiled(self) -> CompiledJaxpr:
         """The program for the default device, shared by all with the same program and options."""
         options = self.options.compiler_options
+        require_platform(self.name, self.platform or backend.platform(), backend.platform())
         if not self.donated and not options:
             return compile_jaxpr(self.jaxpr, f"jit_{self.name}")
         programs = _compiled.setdefault(self.jaxpr, {})
@@ -213,7 +220,16 @@ class Compilation:
             attributes,
             dict(self.options.compiler_options),
             self.where.default,
+            self.platform,
         )
+
+    def with_options(self, options: CompileOptions) -> "Compilation":
+        """The same with other options."""
+        return Compilation(self.traced, options, self.where, self.out_shardings, self.platform)
+
+    def for_platform(self, platform: str) -> "Compilation":
+        """The same, lowered for a platform of which there need not be devices."""
+        return Compilation(self.traced, self.options, self.where, self.out_shardings, platform)
 
     def _out_shardings(self) -> Shardings:
         default, out_avals = self.where.default, self.jaxpr.out_avals

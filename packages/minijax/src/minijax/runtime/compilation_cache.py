@@ -56,8 +56,8 @@ def compile_or_load(
 
 
 def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
-    xla.register_lapack(text)  # if it calls LAPACK, whether it is compiled or loaded
-    if xla.CALL_TARGET in text:
+    xla.register_routines(text, backend.platform())  # whether it is compiled or loaded
+    if xla.calls_python(text):
         functions, text = functions_called(text)
         with noticed_when_slow(text):
             return xla.compile_calling(text, functions, out_avals, options)

@@ -48,7 +48,7 @@ def call_text(
     is_on_first = bool(b.module.attributes) and not on_each_device.get()
     where = f", sdy.sharding = {on_first_device(b.module, len(out_avals))}" if is_on_first else ""
     outs = b.emit(
-        f"stablehlo.custom_call @{xla.CALL_TARGET}({names}) "
+        f"stablehlo.custom_call @{xla.call_target(b.module.platform)}({names}) "
         f"{{api_version = 4 : i32, has_side_effect = {str(has_effects).lower()}, "
         f"backend_config = {{index = {function.number} : ui64}}, "
         f"operand_layouts = [{_layouts([x.aval for x in operands])}], "

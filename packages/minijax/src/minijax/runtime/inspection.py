@@ -32,8 +32,8 @@ class Inspection:
 class PartitionedModule(ModuleBuilder):
     """A module for several devices, and what is to be found out as it is compiled."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, platform: str) -> None:
+        super().__init__(platform)
         self.inspections: list[Inspection] = []
 
     def inspection(self, callback: ShardingCallback, ndim: int) -> str:

@@ -100,6 +100,7 @@ class PartitionedProgram:
         attributes: further MLIR attributes of arguments, by number.
         options: XLA flags.
         default: where it runs if no sharding says so.
+        platform: the platform that it is lowered for; by default that of its devices.
 
     Raises:
         ValueError: the shardings differ in their devices, or in the order of these; one of a result
@@ -116,6 +117,7 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
         options: Mapping[str, Any],
         default: DefaultPlacement | None = None,
+        platform: str | None = None,
     ):
         self.name = name
         self.inspections: list[Inspection] = []
@@ -131,6 +133,7 @@ class PartitionedProgram:
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
         self.num_devices = len(self.devices) or roles[0][1].num_devices
+        self.platform = platform or xla.platform_of(self.devices)
         self.committed = bool(roles)
         shardings = [*in_shardings, *out_shardings, *within]
         if default is not None:
@@ -156,7 +159,8 @@ class PartitionedProgram:
                 "need on these."
             )
         in_shardings, out_shardings = self.given
-        xla.register_lapack(self.text)
+        require_platform(self.name, self.platform, xla.platform_of(self.devices))
+        xla.register_routines(self.text, self.platform)
         functions, text = functions_called(self.text)
         executable = self.executable = xla.compile_partitioned(
             text, self.devices, self.options, functions
@@ -226,8 +230,8 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
     ) -> str:
         if self.num_devices == 1:
-            return lower_to_module(jaxpr, name, attributes)
-        module = PartitionedModule()
+            return lower_to_module(jaxpr, name, attributes, platform=self.platform)
+        module = PartitionedModule(self.platform)
         self.inspections = module.inspections
         module.attributes = (
             f"attributes {{mhlo.num_partitions = {self.num_devices} : i32, "
@@ -272,6 +276,15 @@ class PartitionedProgram:
 def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> list[xla.Placement]:
     """The placements of arrays of these types in jaxlib."""
     return [each.placement(aval.ndim) for each, aval in zip(shardings, avals, strict=True)]
+
+
+def require_platform(name: str, lowered_for: str, found: str) -> None:
+    """Raise ValueError unless a program is lowered for the platform that is to run it."""
+    if lowered_for != found:
+        raise ValueError(
+            f"`{name.removeprefix('jit_')}` is lowered for the platform {lowered_for!r}, and its "
+            f"devices are of {found!r}. Leave out lowering_platforms, or compile where they are."
+        )
 
 
 Role = tuple[str, Sharding]  # what fixes the devices of a program, in words

@@ -1,10 +1,10 @@
-"""The library's part of jaxlib, besides stage 3's: callbacks, LAPACK, other formats."""
+"""The library's part of jaxlib, besides stage 3's: callbacks, routines, other formats."""
 
 # ruff: noqa: F403
 from minijax.xla.buffers import *
 from minijax.xla.callbacks import *
 from minijax.xla.client import *
 from minijax.xla.coordination import *
-from minijax.xla.lapack import *
 from minijax.xla.placement import *
 from minijax.xla.programs import *
+from minijax.xla.routines import *

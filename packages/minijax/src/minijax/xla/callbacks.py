@@ -11,7 +11,16 @@ from minijax_stage3.backend import Aval, Buffer, Executable, Options, import_mod
 from minijax_stage3.errors import ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
-CALL_TARGET = "xla_ffi_python_cpu_callback"
+
+
+def call_target(platform: str) -> str:
+    """The target of custom calls of Python functions on a platform."""
+    return f"xla_ffi_python_{'cpu' if platform == 'cpu' else 'gpu'}_callback"
+
+
+def calls_python(text: str) -> bool:
+    """Return True if a program calls Python functions."""
+    return "@xla_ffi_python_" in text
 
 
 class Calling(Executable):
@@ -61,7 +70,7 @@ def compile_calling(
     """`compile` of a program that calls Python functions.
 
     Arguments:
-        text: a StableHLO module; a custom call of `CALL_TARGET` names a function by its number.
+        text: a StableHLO module; a custom call of `call_target` names a function by its number.
         functions: functions of numpy arrays that return a tuple of these, as declared in the text.
         out_avals, options: as for `compile`.
 

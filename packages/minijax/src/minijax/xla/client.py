@@ -1,7 +1,9 @@
 """The client of XLA: its kind, devices and registries."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from minijax_stage3 import backend
 from minijax_stage3.backend import Client, Device, get_backend, import_module
 
 
@@ -15,6 +17,11 @@ def client() -> Client:
 
 def platform() -> str:
     return str(get_backend().client.platform)
+
+
+def platform_of(devices: Sequence[Device]) -> str:
+    """The platform of the devices of a program, or of the default device if there are none."""
+    return backend.platform_of(devices[0]) if devices else backend.platform()
 
 
 def devices() -> list[Device]:

@@ -27,6 +27,7 @@ from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shaped_array import number_types
 from minijax_stage2.tree import tree_structure
+from minijax_stage3 import backend
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import lower_to_module
@@ -162,7 +163,8 @@ def _trace(
         return None, False
     is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
     jaxpr = consts_as_invars(closed.jaxpr)
-    program = LoweredProgram(lower_to_module(jaxpr, name), jaxpr, name)
+    text = lower_to_module(jaxpr, name, platform=backend.platform())
+    program = LoweredProgram(text, jaxpr, name)
     if not where.is_given and not has_shardings(jaxpr):
         return executor(program.compile(), consts, f.out_tree), is_reusable
     unflatten = fast_unflatten(f.out_tree)

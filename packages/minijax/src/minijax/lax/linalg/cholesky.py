@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.elementwise.abs_and_sign import abs as absolute
@@ -28,6 +29,7 @@ from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.shapes.creation import iota
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, sub, typeof
@@ -70,11 +72,18 @@ def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
 
 def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     """Lower to LAPACK, which is several times faster than XLA's `stablehlo.cholesky`."""
-    info = lapack.info_type(x.aval.shape[:-2])
-    factor, failed = lapack.call(
-        b, "potrf", [x], [*out_avals, info], x.aval.ndim - 2, {"uplo": "L"}, in_place={0: 0}
+    info = routines.info_type(x.aval.shape[:-2])
+    factor, failed = routines.call(
+        b,
+        "cholesky",
+        [x],
+        [*out_avals, info],
+        x.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine("potrf", x, uplo="L"),
+        cuda=Routine("cusolver_potrf_ffi", {"lower": True}),
     )
-    return lapack.nan_unless_done(b, failed, [factor])
+    return routines.nan_unless_done(b, failed, [factor])
 
 
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.indexing.slice_pad_concatenate import slice
 from minijax.lax.linalg.cholesky import symmetrized
@@ -25,6 +26,7 @@ from minijax.lax.linalg.matrices import (
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.routines import Letter, Routine
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.shown import shown
@@ -91,13 +93,18 @@ def _types_of_eigh(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 
 
 def _lower_eigh(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) -> list[Value]:
-    info = lapack.info_type(x.aval.shape[:-2])
-    letters = {"mode": "V", "uplo": "L" if lower else "U"}
-    names = "syevd", "heevd"
-    v, w, failed = lapack.call(
-        b, names, [x], [*out_avals, info], x.aval.ndim - 2, letters, in_place={0: 0}
+    info = routines.info_type(x.aval.shape[:-2])
+    v, w, failed = routines.call(
+        b,
+        "eigh",
+        [x],
+        [*out_avals, info],
+        x.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine(("syevd", "heevd"), x, mode="V", uplo="L" if lower else "U"),
+        cuda=Routine("cusolver_syevd_ffi", {"algorithm": Letter("\0"), "lower": lower}),
     )
-    return lapack.nan_unless_done(b, failed, [v, w])
+    return routines.nan_unless_done(b, failed, [v, w])
 
 
 def _jvp_eigh(
@@ -210,15 +217,26 @@ def _lower_eig(
     vectors = ShapedArray(x.aval.shape, values.dtype)
     parts = ShapedArray(values.shape, real_dtype(values.dtype))
     is_real = x.aval.dtype.kind == "f"
-    info = lapack.info_type(x.aval.shape[:-2])
-    letters = {"compute_left": "V" if left else "N", "compute_right": "V" if right else "N"}
+    info = routines.info_type(x.aval.shape[:-2])
     outs = [*([parts, parts] if is_real else [values]), vectors, vectors, info]
-    *w, of_left, of_right, failed = lapack.call(b, "geev", [x], outs, x.aval.ndim - 2, letters)
+    letters = {"compute_left": "V" if left else "N", "compute_right": "V" if right else "N"}
+    *w, of_left, of_right, failed = routines.call(
+        b,
+        "eig",
+        [x],
+        outs,
+        x.aval.ndim - 2,
+        cpu=lapack.routine("geev", x, **letters),
+        cuda=Routine(
+            "cuhybrid_eig_real" if is_real else "cuhybrid_eig_comp",
+            {"left": left, "magma": "auto", "right": right},
+        ),
+    )
     if is_real:
         names = ", ".join(part.name for part in w)
         w = b.emit(f"stablehlo.complex {names} : {signature(w, [values])}", values)
     chosen = [*w, *([of_left] if left else []), *([of_right] if right else [])]
-    return lapack.nan_unless_done(b, failed, chosen)
+    return routines.nan_unless_done(b, failed, chosen)
 
 
 def _jvp_eig(
@@ -293,14 +311,20 @@ def _types_of_schur(x: ShapedArray, *, vectors: bool) -> list[ShapedArray]:
 
 
 def _lower_schur(b: FunctionBuilder, out_avals: Avals, x: Value, *, vectors: bool) -> list[Value]:
-    info = lapack.info_type(x.aval.shape[:-2])
+    info = routines.info_type(x.aval.shape[:-2])
     w = ShapedArray(x.aval.shape[:-1], x.aval.dtype)
-    letters = {"mode": "V" if vectors else "N", "sort": "N"}
     values = [w, w] if x.aval.dtype.kind == "f" else [w]
     outs = [x.aval, x.aval, *values, info, info]
-    batch = x.aval.ndim - 2
-    t, z, *_, failed = lapack.call(b, "gees", [x], outs, batch, letters, in_place={0: 0})
-    return lapack.nan_unless_done(b, failed, [t, z] if vectors else [t])
+    t, z, *_, failed = routines.call(
+        b,
+        "schur",
+        [x],
+        outs,
+        x.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine("gees", x, mode="V" if vectors else "N", sort="N"),
+    )
+    return routines.nan_unless_done(b, failed, [t, z] if vectors else [t])
 
 
 def _jvp_schur(primals: Any, tangents: Any, **params: Any) -> Any:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype, weak_together
 from minijax.primitives.declare import Rule, declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
@@ -62,10 +64,17 @@ def _types_of_hessenberg(a: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_hessenberg(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Value]:
-    outs = [*out_avals, lapack.info_type(a.aval.shape[:-2])]
-    rows = {"low": 1, "high": a.aval.shape[-1]}
-    *reduced, failed = lapack.call(b, "gehrd", [a], outs, a.aval.ndim - 2, rows, in_place={0: 0})
-    return lapack.nan_unless_done(b, failed, reduced)
+    outs = [*out_avals, routines.info_type(a.aval.shape[:-2])]
+    *reduced, failed = routines.call(
+        b,
+        "hessenberg",
+        [a],
+        outs,
+        a.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine("gehrd", a, low=1, high=a.aval.shape[-1]),
+    )
+    return routines.nan_unless_done(b, failed, reduced)
 
 
 declare(
@@ -112,11 +121,18 @@ def _types_of_tridiagonal(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 def _lower_tridiagonal(
     b: FunctionBuilder, out_avals: Avals, a: Value, *, lower: bool
 ) -> list[Value]:
-    outs = [*out_avals, lapack.info_type(a.aval.shape[:-2])]
-    letters = {"uplo": "L" if lower else "U"}
-    names = "sytrd", "hetrd"
-    *reduced, failed = lapack.call(b, names, [a], outs, a.aval.ndim - 2, letters, in_place={0: 0})
-    return lapack.nan_unless_done(b, failed, reduced)
+    outs = [*out_avals, routines.info_type(a.aval.shape[:-2])]
+    *reduced, failed = routines.call(
+        b,
+        "tridiagonal",
+        [a],
+        outs,
+        a.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine(("sytrd", "hetrd"), a, uplo="L" if lower else "U"),
+        cuda=Routine("cusolver_sytrd_ffi", {"lower": lower}),
+    )
+    return routines.nan_unless_done(b, failed, reduced)
 
 
 declare(
@@ -179,8 +195,16 @@ def _lower_ormqr(
     transpose: bool,
 ) -> list[Value]:
     flags = {"left": left, "transpose": transpose}
-    names, batch = ("ormqr", "unmqr"), a.aval.ndim - 2
-    return lapack.call(b, names, [a, taus, c], out_avals, batch, flags, in_place={2: 0})
+    return routines.call(
+        b,
+        "ormqr",
+        [a, taus, c],
+        out_avals,
+        a.aval.ndim - 2,
+        in_place={2: 0},
+        cpu=lapack.routine(("ormqr", "unmqr"), a, **flags),
+        cuda=Routine("cusolver_ormqr_ffi", flags),
+    )
 
 
 declare(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
 from minijax.lax.linalg.matrices import (
@@ -25,6 +26,7 @@ from minijax.lax.shapes.creation import full
 from minijax.lax.stop_gradient import stop_gradient
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
 from minijax_stage2.tangent import instantiate
@@ -64,9 +66,16 @@ def _types_of_lu(x: ShapedArray) -> list[ShapedArray]:
 
 def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     batch = x.aval.ndim - 2
-    info = lapack.info_type(x.aval.shape[:-2])
-    factors, pivots, failed = lapack.call(
-        b, "getrf", [x], [*out_avals, info], batch, in_place={0: 0}
+    info = routines.info_type(x.aval.shape[:-2])
+    factors, pivots, failed = routines.call(
+        b,
+        "lu",
+        [x],
+        [*out_avals, info],
+        batch,
+        in_place={0: 0},
+        cpu=lapack.routine("getrf", x),
+        cuda=Routine("cusolver_getrf_ffi"),
     )
     one = b.constant(1, pivots.aval)  # LAPACK counts from 1
     (pivots,) = b.emit(
@@ -76,7 +85,7 @@ def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
     (failed,) = b.emit(
         f"stablehlo.minimum {failed.name}, {zero.name} : {mlir_type(info)}", failed.aval
     )
-    return [*lapack.nan_unless_done(b, failed, [factors]), pivots]
+    return [*routines.nan_unless_done(b, failed, [factors]), pivots]
 
 
 def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -158,9 +167,13 @@ def _lower_permutation(
     *,
     permutation_size: int,
 ) -> list[Value]:
-    """A loop over the row swaps, each for all examples at once."""
+    """A loop over the row swaps, each for all examples at once; a kernel on a GPU."""
     (out,) = out_avals
     *lead, count = pivots.aval.shape
+    if b.module.platform == "cuda" and out.dtype == np.int32:
+        kernel = Routine("cu_lu_pivots_to_permutation")
+        name = "lu_pivots_to_permutation"
+        return routines.call(b, name, [pivots], out_avals, len(lead), cuda=kernel)
     n = len(lead)
     dtype = pivots.aval.dtype
     sign = "UNSIGNED" if dtype.kind == "u" else "SIGNED"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, pad, slice
@@ -26,6 +27,7 @@ from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
@@ -121,7 +123,16 @@ def _types_of_geqrf(x: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_geqrf(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
-    return lapack.call(b, "geqrf", [x], out_avals, x.aval.ndim - 2, in_place={0: 0})
+    return routines.call(
+        b,
+        "geqrf",
+        [x],
+        out_avals,
+        x.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine("geqrf", x),
+        cuda=Routine("cusolver_geqrf_ffi"),
+    )
 
 
 declare(
@@ -141,8 +152,16 @@ def _types_of_geqp3(x: ShapedArray) -> list[ShapedArray]:
 
 def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
     free = b.constant(0, out_avals[1])  # no column has to be among the first
-    batch = x.aval.ndim - 2
-    return lapack.call(b, "geqp3", [x, free], out_avals, batch, in_place={0: 0, 1: 1})
+    return routines.call(
+        b,
+        "qr with pivoting",
+        [x, free],
+        out_avals,
+        x.aval.ndim - 2,
+        in_place={0: 0, 1: 1},
+        cpu=lapack.routine("geqp3", x),
+        cuda=Routine("cuhybrid_geqp3", {"magma": "auto"}),
+    )
 
 
 declare(
@@ -169,8 +188,16 @@ def _type_of_product(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_product(b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value) -> list[Value]:
-    batch = a.aval.ndim - 2
-    return lapack.call(b, ("orgqr", "ungqr"), [a, taus], out_avals, batch, in_place={0: 0})
+    return routines.call(
+        b,
+        "householder_product",
+        [a, taus],
+        out_avals,
+        a.aval.ndim - 2,
+        in_place={0: 0},
+        cpu=lapack.routine(("orgqr", "ungqr"), a),
+        cuda=Routine("cusolver_orgqr_ffi"),
+    )
 
 
 declare(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.arithmetic import div, mul
 from minijax.lax.elementwise.comparisons import eq
@@ -28,10 +29,11 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
-from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 svd_p = Primitive("svd")
 
@@ -110,14 +112,81 @@ def _lower_svd(
     full_matrices: bool,
     compute_uv: bool,
 ) -> list[Value]:
+    if b.module.platform == "cuda":
+        return _lower_on_cuda(b, out_avals, x, full_matrices, compute_uv)
     *lead, m, n = x.aval.shape
     square = [ShapedArray((*lead, size, size), x.aval.dtype) for size in (m, n)]
     u, vh = out_avals[1:] if compute_uv else square
-    outs = [x.aval, out_avals[0], u, vh, lapack.info_type(lead)]
-    mode = {"mode": ("A" if full_matrices else "S") if compute_uv else "N"}
-    found = lapack.call(b, "gesdd", [x], outs, len(lead), mode, in_place={0: 0})
+    outs = [x.aval, out_avals[0], u, vh, routines.info_type(lead)]
+    mode = ("A" if full_matrices else "S") if compute_uv else "N"
+    gesdd = lapack.routine("gesdd", x, mode=mode)
+    found = routines.call(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=gesdd)
     _, *factors, failed = found
-    return lapack.nan_unless_done(b, failed, factors[: len(out_avals)])
+    return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
+
+
+def _lower_on_cuda(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    full_matrices: bool,
+    compute_uv: bool,
+) -> list[Value]:
+    """By Jacobi's rotations, which are faster for matrices that are not large; else by QR's.
+
+    The former have full matrices only, and return `v` in place of its adjoint. The latter takes
+    matrices of at least as many rows as columns: others it reads transposed, and swaps `u` and
+    `vh`.
+    """
+    *lead, m, n = x.aval.shape
+    batch, dtype, info = len(lead), x.aval.dtype, routines.info_type(lead)
+    flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    if max(m, n) <= _LARGEST_FOR_JACOBI:
+        square = [ShapedArray((*lead, size, size), dtype) for size in (m, n)]
+        gesvdj = Routine("cusolver_gesvdj_ffi", {**flags, "full_matrices": True})
+        outs = [x.aval, out_avals[0], *square, info]
+        _, s, u, v, failed = routines.call(b, "svd", [x], outs, batch, in_place={0: 0}, cuda=gesvdj)
+        factors = [s]
+        if compute_uv:
+            factors += [_part(b, u, out_avals[1]), _part(b, _adjoint(b, v), out_avals[2])]
+        return routines.nan_unless_done(b, failed, factors)
+    none = ShapedArray((), dtype)
+    u_and_vh = list(out_avals[1:]) if compute_uv else [none, none]
+    transposed = m < n
+    outs = [x.aval, out_avals[0], *(u_and_vh[::-1] if transposed else u_and_vh), info]
+    _, s, *factors, failed = routines.call(
+        b,
+        "svd",
+        [x],
+        outs,
+        batch,
+        in_place={0: 0},
+        by_rows=transposed,
+        cuda=Routine("cusolver_gesvd_ffi", {**flags, "transposed": transposed}),
+    )
+    factors = [s, *(factors[::-1] if transposed else factors)]
+    return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
+
+
+_LARGEST_FOR_JACOBI = 1024  # rows or columns
+
+
+def _adjoint(b: FunctionBuilder, x: Value) -> Value:
+    order = [*range(x.aval.ndim - 2), x.aval.ndim - 1, x.aval.ndim - 2]
+    operation = f"stablehlo.transpose {x.name}, dims = {order} : {signature([x], [x.aval])}"
+    (out,) = b.emit(operation, x.aval)
+    if x.aval.dtype.kind == "c":
+        (out,) = b.emit(f'"chlo.conj"({out.name}) : {signature([out], [out.aval])}', out.aval)
+    return out
+
+
+def _part(b: FunctionBuilder, x: Value, out: ShapedArray) -> Value:
+    """The upper left corner of each matrix."""
+    if x.aval.shape == out.shape:
+        return x
+    limits = ", ".join(f"0:{size}" for size in out.shape)
+    (part,) = b.emit(f"stablehlo.slice {x.name} [{limits}] : {signature([x], [out])}", out)
+    return part
 
 
 def _jvp_svd(

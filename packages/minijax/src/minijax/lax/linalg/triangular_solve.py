@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.complex_numbers import conj
 from minijax.lax.linalg.matrices import (
@@ -106,21 +107,25 @@ def _lower_triangular_solve(
     conjugate_a: bool,
     unit_diagonal: bool,
 ) -> list[Value]:
-    """Lower to BLAS, which is several times faster than XLA's `stablehlo.triangular_solve`.
+    """Lower to BLAS, several times faster than XLA's `stablehlo.triangular_solve` on a CPU.
 
-    That remains for dtypes without a BLAS routine.
+    That remains for dtypes without a BLAS routine, and for GPUs, where it calls cuBLAS.
     """
     if conjugate_a and not transpose_a:
         a = _conjugate(builder, a)
-    if lapack.has_routines(a.aval.dtype):
-        attributes = {
-            "side": "L" if left_side else "R",
-            "uplo": "L" if lower else "U",
-            "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
-            "diag": "U" if unit_diagonal else "N",
-        }
+    if builder.module.platform == "cpu" and lapack.has_routines(a.aval.dtype):
+        trsm = lapack.routine(
+            "trsm",
+            a,
+            side="L" if left_side else "R",
+            uplo="L" if lower else "U",
+            trans_x="N" if not transpose_a else "C" if conjugate_a else "T",
+            diag="U" if unit_diagonal else "N",
+        )
         batch = a.aval.ndim - 2
-        return lapack.call(builder, "trsm", [a, b], out_avals, batch, attributes, in_place={1: 0})
+        return routines.call(
+            builder, "triangular_solve", [a, b], out_avals, batch, in_place={1: 0}, cpu=trsm
+        )
     op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     text = ", ".join(f"{name} = {str(flag).lower()}" for name, flag in flags.items())

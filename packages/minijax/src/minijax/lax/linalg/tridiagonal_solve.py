@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as routines
 from minijax.lax.elementwise.arithmetic import add, mul, neg
 from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.linalg.matrices import check_matrices, matrices_of, weak_together
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.routines import Routine
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -80,12 +82,21 @@ def _lower(
 ) -> list[Value]:
     operands = [dl, d, du, b]
     batch = b.aval.ndim - 2
+    name = "tridiagonal_solve"
     if perturb_singular:
-        return lapack.call(builder, "tridiagonal_solve_perturbed_ffi", operands, out_avals, batch)
-    outs = [*(x.aval for x in operands), lapack.info_type(b.aval.shape[:-2])]
+        kernels = {
+            "cpu": Routine("tridiagonal_solve_perturbed_ffi"),
+            "cuda": Routine("cu_tridiagonal_solve_perturbed"),
+        }
+        return routines.call(builder, name, operands, out_avals, batch, **kernels)
+    if builder.module.platform == "cuda":
+        gtsv2 = Routine("cusparse_gtsv2_ffi")
+        return routines.call(builder, name, operands, out_avals, batch, in_place={3: 0}, cuda=gtsv2)
+    outs = [*(x.aval for x in operands), routines.info_type(b.aval.shape[:-2])]
     in_place = {i: i for i in range(len(operands))}
-    *_, x, failed = lapack.call(builder, "gtsv", operands, outs, batch, in_place=in_place)
-    return lapack.nan_unless_done(builder, failed, [x])
+    gtsv = lapack.routine("gtsv", dl)
+    *_, x, failed = routines.call(builder, name, operands, outs, batch, in_place, cpu=gtsv)
+    return routines.nan_unless_done(builder, failed, [x])
 
 
 def _shifted(x: Any, axis: int, by: int) -> Any:

@@ -1,0 +1,156 @@
+"""Programs lowered for a GPU, of which there need not be one, call the routines that JAX's call."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as mnp
+from minijax import lax
+
+ON_CUDA = {"lowering_platforms": ("cuda",)}
+CALL = re.compile(r"custom_call @(\w+)\(.*?\) \{(.*)\} : (\(.*)$", re.MULTILINE)
+FIELDS = ("operand_layouts", "output_operand_aliases", "result_layouts")
+
+
+def field(text, name):
+    """The list of an attribute, in one notation; empty if the attribute is not there."""
+    _, _, rest = text.partition(f"{name} = [")
+    depth = 1
+    for end, letter in enumerate(rest):
+        depth += (letter == "[") - (letter == "]")
+        if not depth:
+            return re.sub(r"dense<\[?([\d, ]*)\]?>", r"dense<\1>", rest[:end])
+    return ""
+
+
+def configuration(text):
+    found = re.search(r"(?:mhlo\.)?backend_config = \{(.*?)\}", text)
+    return sorted(found[1].split(", ")) if found else []
+
+
+def calls(text):
+    """The routines that a module calls: names, attributes, layouts, types."""
+    return [
+        (name, configuration(attributes), *[field(attributes, each) for each in FIELDS], types)
+        for name, attributes, types in CALL.findall(text)
+    ]
+
+
+def assert_same_calls(program, *shapes, dtype="float32"):
+    """Both libraries write the same calls of a program of `lax` and `jnp`, at least one."""
+    types = [np.zeros(s, dtype) if isinstance(s, tuple) else s for s in shapes]
+    ours = minijax.jit(lambda *args: program(lax.linalg, mnp, *args)).trace(*types)
+    theirs = jax.jit(lambda *args: program(jax.lax.linalg, jnp, *args)).trace(*types)
+    expected = calls(theirs.lower(**ON_CUDA).as_text())
+    assert expected
+    assert calls(ours.lower(**ON_CUDA).as_text()) == expected
+
+
+LARGE = 1100  # more than the matrices for which Jacobi's rotations are chosen
+
+DECOMPOSITIONS = {
+    "cholesky": (lambda la, np_, x: la.cholesky(x, symmetrize_input=False), [(2, 3, 3)]),
+    "lu": (lambda la, np_, x: la.lu(x), [(2, 4, 3)]),
+    "qr": (lambda la, np_, x: la.qr(x, full_matrices=False), [(2, 4, 3)]),
+    "pivoted": (lambda la, np_, x: la.qr(x, pivoting=True), [(4, 3)]),
+    "product": (lambda la, np_, x, taus: la.householder_product(x, taus), [(4, 3), (3,)]),
+    "ormqr": (lambda la, np_, a, taus, c: la.ormqr(a, taus, c), [(4, 4), (4,), (4, 5)]),
+    "of transposed": (
+        lambda la, np_, a, taus, c: la.ormqr(a, taus, c, left=False, transpose=True),
+        [(2, 4, 4), (2, 4), (2, 5, 4)],
+    ),
+    "eigh": (lambda la, np_, x: la.eigh(x, symmetrize_input=False), [(5, 3, 3)]),
+    "upper eigh": (lambda la, np_, x: la.eigh(x, lower=False, symmetrize_input=False), [(3, 3)]),
+    "eig": (lambda la, np_, x: la.eig(x), [(2, 4, 4)]),
+    "right eig": (lambda la, np_, x: la.eig(x, compute_left_eigenvectors=False), [(4, 4)]),
+    "tridiagonal": (lambda la, np_, x: la.tridiagonal(x), [(2, 4, 4)]),
+    "upper tridiagonal": (lambda la, np_, x: la.tridiagonal(x, lower=False), [(4, 4)]),
+    "tall svd": (lambda la, np_, x: la.svd(x), [(2, 4, 3)]),
+    "wide svd": (lambda la, np_, x: la.svd(x, full_matrices=False), [(3, 4)]),
+    "singular values": (lambda la, np_, x: la.svd(x, compute_uv=False), [(4, 3)]),
+    "large svd": (lambda la, np_, x: la.svd(x), [(LARGE, 4)]),
+    "large wide svd": (lambda la, np_, x: la.svd(x, full_matrices=False), [(2, 4, LARGE)]),
+    "large values": (lambda la, np_, x: la.svd(x, compute_uv=False), [(2, LARGE, 4)]),
+    "tridiagonal system": (
+        lambda la, np_, dl, d, du, b: la.tridiagonal_solve(dl, d, du, b),
+        [(2, 3), (2, 3), (2, 3), (2, 3, 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("name", DECOMPOSITIONS)
+def test_decompositions_are_those_of_cusolver(name, dtype):
+    program, shapes = DECOMPOSITIONS[name]
+    assert_same_calls(program, *shapes, dtype=dtype)
+
+
+def test_pivots_become_a_permutation_in_a_kernel():
+    pivots = np.zeros((2, 3), "int32")
+    assert_same_calls(lambda la, np_, x: la.lu_pivots_to_permutation(x, 5), pivots)
+
+
+def test_singular_tridiagonal_systems_are_for_a_kernel():
+    def program(la, np_, dl, d, du, b):
+        return la.tridiagonal_solve(dl, d, du, b, perturb_singular=True)
+
+    assert_same_calls(program, (3,), (3,), (3,), (3, 2))
+
+
+WITHOUT_ROUTINES = {
+    "triangular_solve": lambda np_: lambda a, b: np_.linalg.solve(np_.tril(a), b),
+    "det": lambda np_: lambda a, b: np_.linalg.det(a) + b,
+    "fft": lambda np_: lambda a, b: np_.fft.rfft2(a) + b[0, 0],
+    "sort": lambda np_: lambda a, b: (np_.sort(a), np_.argsort(b)),
+    "matmul": lambda np_: lambda a, b: np_.matmul(a, b, precision="highest"),
+}
+
+
+def operations(text):
+    return set(re.findall(r"stablehlo\.(fft|sort|dot_general|triangular_solve|cholesky)\b", text))
+
+
+@pytest.mark.parametrize("name", WITHOUT_ROUTINES)
+def test_what_xla_does_itself_is_the_same_on_all_platforms(name):
+    a = np.zeros((3, 3))
+    programs = WITHOUT_ROUTINES[name]
+    ours = minijax.jit(programs(mnp)).trace(a, a).lower(**ON_CUDA).as_text()
+    theirs = jax.jit(programs(jnp)).trace(a, a).lower(**ON_CUDA).as_text()
+    assert "lapack" not in ours
+    assert operations(ours) == operations(theirs)
+    assert {call[0] for call in calls(ours)} == {call[0] for call in calls(theirs)}
+
+
+@pytest.mark.parametrize("name", ["schur", "hessenberg"])
+def test_decompositions_without_a_routine_are_refused(name):
+    x = np.zeros((3, 3))
+    theirs = jax.jit(getattr(jax.lax.linalg, name)).trace(x)
+    with pytest.raises(NotImplementedError):
+        theirs.lower(**ON_CUDA)
+    ours = minijax.jit(getattr(lax.linalg, name)).trace(x)
+    with pytest.raises(NotImplementedError, match=f"{name} has no routine for the platform 'cuda'"):
+        ours.lower(**ON_CUDA)
+
+
+def test_python_functions_are_called_by_the_callback_of_the_platform():
+    """JAX refuses to lower callbacks for platforms without a client."""
+    text = minijax.jit(lambda x: minijax.debug.print("{}", x)).trace(1.0).lower(**ON_CUDA).as_text()
+    assert "@xla_ffi_python_gpu_callback(" in text
+    assert "cpu" not in text
+
+
+def test_a_program_for_another_platform_is_not_compiled_for_this_one():
+    """It would fail in XLA, as a target of a custom call that nobody has registered."""
+    lowered = minijax.jit(factor).trace(np.eye(2)).lower(**ON_CUDA)
+    with pytest.raises(ValueError, match="lowered for the platform 'cuda', and its devices are"):
+        lowered.compile()
+    with pytest.raises(ValueError, match="lowering_platforms is one of"):
+        minijax.jit(factor).trace(np.eye(2)).lower(lowering_platforms=("cuda", "cpu"))
+
+
+def factor(x):
+    return mnp.linalg.cholesky(x)
