@@ -572,10 +572,6 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "An exported program has no derivative, and says so: its gradient can be exported.",
-        where_we_raise("^NotImplementedError: the exported `.*` cannot be differentiated"),
-    ),
-    Deliberate(
         "Products take what is of a weak type, such as numbers of Python, with arrays of any "
         "dtype, and `multi_dot` any dtypes; JAX's find one dtype too narrow for another.",
         in_programs_of(

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import functools
+import hashlib
 import json
 import operator
 import subprocess
@@ -211,6 +212,58 @@ class NoName:
     x: float
 
 
+class TestDerivatives:
+    def test_those_that_are_written_are_there(self):
+        def f(x, by):
+            return {"y": x**4 * by["b"]}
+
+        exported = export.export(jit(f))(2.0, {"b": 3.0})
+        for order in range(3):
+            loaded = export.deserialize(exported.serialize(vjp_order=order))
+            derivative = loaded.call
+            for _ in range(order):
+                previous = derivative
+                derivative = lambda x, by, f=previous: grad(  # noqa: E731
+                    lambda x: jnp.sum(minijax.tree.leaves(f(x, by))[0])
+                )(x)
+            expected = [48.0, 96.0, 144.0][order]
+            np.testing.assert_allclose(minijax.tree.leaves(derivative(2.0, {"b": 3.0})), expected)
+            np.testing.assert_allclose(
+                minijax.tree.leaves(jit(derivative)(2.0, {"b": 3.0})), expected
+            )
+            assert loaded.has_vjp() is (order > 0)
+            with pytest.raises(NotImplementedError, match=r"cannot be differentiated.*vjp_order=1"):
+                grad(lambda x, d=derivative: jnp.sum(minijax.tree.leaves(d(x, {"b": 3.0}))[0]))(2.0)
+
+    def test_arguments_and_results_that_have_none(self):
+        exported = export.export(jit(lambda x, i, t: (x[i] * 2, i + 1, t["a"])))
+        exported = exported(X, 1, {"a": X})
+        for each in (exported, export.deserialize(exported.serialize(vjp_order=2))):
+            assert grad(lambda x, f=each.call: f(x, 1, {"a": x})[0])(X).tolist() == [0.0, 2.0, 0.0]
+            avals = [str(aval) for aval in (*each.vjp().in_avals, *each.vjp().out_avals)]
+            assert avals[:6] == ["f64[3]", "i64[]", "f64[3]", "f64[]", "float0[]", "f64[3]"]
+            assert avals[6:] == ["f64[3]", "float0[]", "f64[3]"]
+            assert each.vjp().has_vjp()
+
+    def test_mistakes(self):
+        exported = export.export(jit(jnp.sin))(X)
+        with pytest.raises(TypeError, match=r"vjp_order must be an int, found 1.0"):
+            exported.serialize(vjp_order=1.0)
+        with pytest.raises(ValueError, match=r"vjp_order must not be negative, found -1"):
+            exported.serialize(vjp_order=-1)
+        loaded = export.deserialize(exported.serialize(vjp_order=1))
+        with pytest.raises(ValueError, match=r"`sin_vjp` was written without its derivative"):
+            loaded.serialize(vjp_order=2)
+        with pytest.raises(ValueError, match=r"serialize\(vjp_order=1\)"):
+            loaded.vjp().vjp()
+
+    def test_another_derivative_than_that_of_the_program(self):
+        header, program, _ = unpack(export.export(jit(jnp.sin))(X).serialize())
+        other = export.export(jit(jnp.sin))(1.0).vjp().serialize()
+        with pytest.raises(ValueError, match=r"expected the derivative of `sin`"):
+            export.deserialize(pack(header, program, other))
+
+
 class TestWhatCannotBe:
     @pytest.mark.parametrize(
         ("make", "error", "message"),
@@ -289,10 +342,10 @@ class TestWhatCannotBe:
         """Whole data, whose digest is right, of which a part is gone or something else."""
         tree = {"a": [X, Scaled(X, 2)], "b": (None, Point(1.0, 2))}
         exported = export.export(jit(lambda t: (t["a"], t["b"][1].x)))(tree)
-        header, program = unpack(exported.serialize())
+        header, *parts = unpack(exported.serialize(vjp_order=1))
         for forged in forgeries(header):
             try:
-                loaded = export.deserialize(pack(forged, program))
+                loaded = export.deserialize(pack(forged, *parts))
             except ValueError as error:
                 assert str(error).startswith("deserialize: ")  # noqa: PT017
                 continue
@@ -300,27 +353,39 @@ class TestWhatCannotBe:
                 loaded.call(tree)
 
     def test_another_program_than_the_header_says(self):
-        header, _ = unpack(export.export(jit(jnp.sin))(X).serialize())
-        _, program = unpack(export.export(jit(jnp.sin))(1.0).serialize())
+        header, *_ = unpack(export.export(jit(jnp.sin))(X).serialize())
+        _, program, _ = unpack(export.export(jit(jnp.sin))(1.0).serialize())
         loaded = export.deserialize(pack(header, program))
         with pytest.raises(ValueError, match=r"`sin` should be .*3xf64.*, and is .*<f64>"):
             loaded.call(X)
 
     def test_a_program_that_is_none(self):
-        header, _ = unpack(export.export(jit(jnp.sin))(X).serialize())
+        header, *_ = unpack(export.export(jit(jnp.sin))(X).serialize())
         loaded = export.deserialize(pack(header, b"ML\xefR"))
         with pytest.raises(ValueError, match=r"cannot read the program of `sin`"):
             loaded.call(X)
 
     def test_other_formats(self):
         data = bytes(export.export(jit(jnp.sin))(X).serialize())
-        later = data.replace(b"program 1\n", b"program 12\n", 1)
+        later = data.replace(b"program 2\n", b"program 12\n", 1)
         with pytest.raises(
-            ValueError, match=r"exported in format 12, .* reads format 1; use a newer"
+            ValueError, match=r"exported in format 12, .* reads format 2; use a newer"
         ):
             export.deserialize(later)
         with pytest.raises(ValueError, match=r"not a program that minijax exported"):
             export.deserialize(b"PK\x03\x04 a zip file")
+
+    def test_the_first_format(self):
+        """Programs of it say nothing of devices, shardings, derivatives and sizes."""
+        header, program, _ = unpack(export.export(jit(lambda x: x + 1))(X).serialize())
+        for name in ("nr_devices", "in_shardings", "out_shardings", "program_size"):
+            del header[name]
+        described = json.dumps(header).encode()
+        content = len(described).to_bytes(8, "little") + described + program
+        data = b"minijax exported program 1\n" + hashlib.sha256(content).digest() + content
+        loaded = export.deserialize(data)
+        assert loaded.call(X).tolist() == [1.0, 2.0, 3.0]
+        assert (loaded.nr_devices, loaded.in_shardings_hlo, loaded.has_vjp()) == (1, (None,), False)
 
     def test_a_class_that_is_not_registered_where_it_is_loaded(self, monkeypatch):
         from minijax.exporting import format as export_format

@@ -3,12 +3,19 @@
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from minijax import xla
+from minijax.lax.sharding import sharding_constraint_p
 from minijax.primitives.declare_program import declare_program
+from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.partitioning import evaluate_jaxpr
+from minijax.runtime.sharding_text import declared_mesh, on_each_device
+from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, bind
+from minijax_stage2.shaped_array import float0
+from minijax_stage2.shown import counted
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -20,9 +27,20 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 call_exported_p = Primitive("call_exported", higher_order=True)
 
+# The sharding of each argument or result, over the axes of a mesh without devices; None: not fixed.
+AbstractShardings = tuple[NamedSharding | None, ...]
+
 
 class PortableProgram:
-    """A program in StableHLO, and the types of its arguments and results."""
+    """A program in StableHLO, and the types of its arguments and results.
+
+    Arguments:
+        name: the name of the function.
+        data: the module in its portable form.
+        in_avals, out_avals: the types of arguments and results.
+        num_devices: the number of devices that it is divided among.
+        in_shardings, out_shardings: the shardings of arguments and results.
+    """
 
     def __init__(
         self,
@@ -30,11 +48,17 @@ class PortableProgram:
         data: bytes,
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
+        num_devices: int,
+        in_shardings: AbstractShardings,
+        out_shardings: AbstractShardings,
     ):
         self.name = name
         self.data = data
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
+        self.num_devices = num_devices
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
 
     @cached_property
     def text(self) -> str:
@@ -89,28 +113,65 @@ def _lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Put the functions of the program into the module, under new names, and a call."""
+    _require_devices(b, program)
     function = b.module.names.get(program.jaxpr)
     if function is None:
         prefix = f"exported_{symbol(program.name)}_{len(b.module.names)}"
         function = b.module.names[program.jaxpr] = f"{prefix}_main"
-        b.module.functions.append(_functions_of(program.text, prefix))
+        b.module.functions.append(_functions_of(b, program.text, prefix))
+    args = tuple(map(_constrained, [b] * len(args), args, program.in_shardings))
     names = ", ".join(x.name for x in args)
-    return b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
+    outs = b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
+    return list(map(_constrained, [b] * len(outs), outs, program.out_shardings))
+
+
+def _require_devices(b: FunctionBuilder, program: PortableProgram) -> None:
+    """Raise ValueError unless a module is for as many devices as the program.
+
+    A program for one device that has no mesh can be divided among any number.
+    """
+    count = b.module.num_devices if isinstance(b.module, PartitionedModule) else 1
+    each_alone = on_each_device.get()
+    needed = program.num_devices
+    if needed == (1 if each_alone else count) or (needed == 1 and not _MESH.search(program.text)):
+        return
+    what = f"the exported `{program.name}` is for {counted(needed, 'device')}, and is called "
+    if each_alone:
+        raise ValueError(f"{what}on each device by itself, within shard_map. Call it outside.")
+    remedy = (
+        f"Bring an argument to {counted(needed, 'device')} by device_put, or call it under "
+        "`with minijax.set_mesh(mesh):`"
+    )
+    if count > 1:
+        remedy += f"; or export it again for {count}"
+    raise ValueError(f"{what}where programs run on {count}. {remedy}.")
+
+
+def _constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding | None) -> Value:
+    if sharding is None or sharding.num_devices == 1:
+        return x
+    (out,) = lowering_rules[sharding_constraint_p](b, [x.aval], x, sharding=sharding)
+    return out  # type: ignore[no-any-return]
 
 
 _SYMBOL = re.compile(r"@([\w.$-]+)")
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.$-]+)")
+_MESH = re.compile(r"^ *sdy\.mesh @([\w.$-]+) = <\[(.*)\]>.*\n", re.MULTILINE)
+_AXIS = re.compile(r'"([^"]*)"=(\d+)')
 
 
-def _functions_of(text: str, prefix: str) -> str:
-    """The functions of a module, private, their names begun with `prefix`."""
-    body = text[text.index("{\n", text.index("module")) + 2 : text.rindex("}")].rstrip()
-    names = set(_FUNCTION.findall(body))
+def _functions_of(b: FunctionBuilder, text: str, prefix: str) -> str:
+    """The functions of a module, private, their names begun with `prefix`.
 
-    def renamed(match: re.Match[str]) -> str:
-        return f"@{prefix}_{match[1]}" if match[1] in names else match[0]
-
-    body = _SYMBOL.sub(renamed, body)
+    Their meshes are those of the module that they get into.
+    """
+    body = text[text.index("{\n", text.index("module")) + 2 : text.rindex("}")]
+    names = {name: f"{prefix}_{name}" for name in _FUNCTION.findall(body)}
+    for name, axes in _MESH.findall(body):
+        sizes = tuple([(axis, int(size)) for axis, size in _AXIS.findall(axes)])
+        names[name] = declared_mesh(b.module, SimpleNamespace(shape_tuple=sizes))
+    body = _MESH.sub("", body).rstrip()
+    body = _SYMBOL.sub(lambda match: f"@{names.get(match[1], match[1])}", body)
     return re.sub(r"func\.func (?:public |private )?@", "func.func private @", body)
 
 
@@ -131,7 +192,9 @@ declare_program(
     lower=_lower,
     vmap=_refuse("mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."),
     jvp=_refuse(
-        "differentiated", "Export its gradient instead: export(jit(value_and_grad(f)))(...)."
+        "differentiated",
+        "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export its "
+        "gradient instead: export(jit(value_and_grad(f)))(...).",
     ),
     transpose=None,
     partial_eval=None,
@@ -152,6 +215,8 @@ def _lower_constant(
     (aval,) = out_avals
     if aval.size == 0:
         literal = ""
+    elif aval.dtype == float0:
+        literal = "false"
     elif aval.dtype.kind == "b":
         literal = str(value.tolist()).lower()
     else:

@@ -1,12 +1,13 @@
 """Export of compiled functions, to be called in another process without their Python source.
 
 The names are those of `jax.export`. An exported function is a StableHLO module in a portable
-format, which other versions of XLA can read, with the names, types and structures of arguments and
-results.
+format, which other versions of XLA can read, with the names, types, shardings and structures of
+arguments and results.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import TreeMismatchError
 from minijax.errors.tracebacks import hiding_frames
-from minijax.exporting.call import PortableProgram, constant_p
+from minijax.exporting.call import AbstractShardings, PortableProgram, constant_p
 from minijax.exporting.format import (
     aval_to_json,
     avals_from_json,
@@ -22,17 +23,32 @@ from minijax.exporting.format import (
     pack,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
+    shardings_from_json,
+    shardings_to_json,
     tree_from_json,
     tree_to_json,
     unpack,
 )
+from minijax.runtime import traced as runtime
 from minijax.runtime.ahead_of_time import Traced
+from minijax.runtime.compilation import Compilation, CompileOptions
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
+from minijax.runtime.inspection import has_addresses
+from minijax.runtime.jit import jit
+from minijax.runtime.partitioning import Places, Shardings
+from minijax.runtime.staging import struct_of
+from minijax.shardings.mesh import Mesh
+from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
+from minijax.transforms.transformations import vjp
+from minijax_stage2 import ShapedArray, Tracer, bind, tree_flatten, typeof
+from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import shown
+from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
-from minijax_stage3 import Jaxpr, JaxprEqn
-from minijax_stage3.lowering import lower_to_module
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit import jit_p
 
 __all__ = [
     "Exported", "deserialize", "export", "register_namedtuple_serialization",
@@ -52,6 +68,7 @@ class Exported:
         out_avals: the types of its leaves.
         platforms: where the program can run.
         program: the program.
+        get_vjp: returns the exported derivative; None if there is none.
 
     >>> exported = minijax.export.export(minijax.jit(lambda x: {"twice": 2 * x}))(jnp.ones(3))
     >>> exported.in_avals, exported.call(jnp.arange(3.0))
@@ -65,6 +82,7 @@ class Exported:
     out_avals: tuple[ShapedArray, ...]
     platforms: tuple[str, ...]
     program: PortableProgram
+    get_vjp: "Callable[[], Exported] | None" = field(default=None, repr=False)
 
     @property
     def mlir_module_serialized(self) -> bytes:
@@ -73,20 +91,103 @@ class Exported:
 
     @property
     def nr_devices(self) -> int:
-        """The number of devices that the program runs on."""
-        return 1
+        """The number of devices that the program runs on.
+
+        A program for one device runs on any number, unless it has a mesh inside.
+        """
+        return self.program.num_devices
+
+    @property
+    def in_shardings_hlo(self) -> tuple[Any, ...]:
+        """The `HloSharding` of each leaf of the arguments; None where it is not fixed."""
+        return _as_hlo(self.program.in_shardings, self.in_avals)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[Any, ...]:
+        """The `HloSharding` of each leaf of the result; None where it is not fixed."""
+        return _as_hlo(self.program.out_shardings, self.out_avals)
+
+    def in_shardings_jax(self, mesh: Mesh) -> tuple[Sharding | None, ...]:
+        """The sharding of each leaf of the arguments, on the devices of a mesh.
+
+        Arguments:
+            mesh: a mesh of the same axes as the one at export.
+
+        Returns:
+            For each leaf a sharding, or None where it is not fixed.
+
+        Raises:
+            TypeError: `mesh` is not a mesh.
+            ValueError: it has other axes.
+        """
+        return self._on_mesh("in_shardings_jax", mesh, self.program.in_shardings)
+
+    def out_shardings_jax(self, mesh: Mesh) -> tuple[Sharding | None, ...]:
+        """The sharding of each leaf of the result, as `in_shardings_jax` gives those of arguments.
+
+        Raises:
+            TypeError: `mesh` is not a mesh.
+            ValueError: it has other axes.
+        """
+        return self._on_mesh("out_shardings_jax", mesh, self.program.out_shardings)
+
+    def _on_mesh(
+        self, caller: str, mesh: Mesh, shardings: AbstractShardings
+    ) -> tuple[Sharding | None, ...]:
+        if not isinstance(mesh, Mesh):
+            raise TypeError(
+                f"{caller}: mesh must be a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
+            )
+        for each in shardings:
+            if each is not None and each.mesh.shape_tuple != mesh.shape_tuple:
+                raise ValueError(
+                    f"{caller}: `{self.fun_name}` was exported for {each.mesh}, and {mesh} has "
+                    "other axes. Give a mesh with axes of these names and sizes; its devices may "
+                    "be any."
+                )
+        return tuple(each and NamedSharding(mesh, each.spec) for each in shardings)
 
     def mlir_module(self) -> str:
         """The StableHLO module as text."""
         return self.program.text
 
+    def has_vjp(self) -> bool:
+        """Return True if the program can be differentiated in reverse mode."""
+        return self.get_vjp is not None
+
+    def vjp(self) -> "Exported":
+        """The exported derivative.
+
+        Its arguments are the leaves of the arguments, and a cotangent for each leaf of the result;
+        its result is a tuple of a cotangent for each leaf of the arguments. Cotangents of integers
+        have the dtype float0.
+
+        Raises:
+            ValueError: there is none.
+
+        >>> exported = minijax.export.export(minijax.jit(lambda x: x * x))(3.0)
+        >>> exported.vjp().call(3.0, 1.0)
+        (Array(6., dtype=float32, weak_type=True),)
+        """
+        if self.get_vjp is None:
+            raise ValueError(
+                f"vjp: the exported `{self.fun_name}` was written without its derivative; write "
+                "it by serialize(vjp_order=1)"
+            )
+        return self.get_vjp()
+
     @evaluated_by_library
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program, also inside a jitted function.
 
+        A program for several devices runs where its arguments lie, or on the mesh in context, in
+        the order of those devices.
+
         Raises:
-            TypeError: structure or types of the arguments differ from those at export.
-            NotImplementedError: it is differentiated or mapped.
+            TypeError: structure or types of the arguments differ from those at export; it is
+                differentiated in forward mode.
+            ValueError: the program is for another number of devices.
+            NotImplementedError: it is mapped, or differentiated though it has no derivative.
         """
         leaves, in_tree = tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
@@ -101,15 +202,40 @@ class Exported:
                     f"the exported `{self.fun_name}` takes {takes} as leaf {number} of its "
                     f"arguments, found {aval}"
                 )
-        return self.out_tree.unflatten(self.program(*leaves))
+        return self.out_tree.unflatten(self._leaves_of_result(*leaves))
 
-    def serialize(self) -> bytearray:
+    @cached_property
+    def _leaves_of_result(self) -> Callable[..., list[Any]]:
+        """The function of leaves that computes the result, and its derivative if there is one."""
+        if self.get_vjp is None:
+            return self.program
+        count, get_vjp = len(self.in_avals), self.get_vjp
+
+        def pull_back(args: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
+            found = get_vjp().call(*args, *cts)
+            return tuple([None if typeof(ct).dtype == float0 else ct for ct in found[:count]])
+
+        fun = custom_vjp(self.program.__call__)
+        fun.defvjp(lambda *args: (fun(*args), args), pull_back)
+        return fun
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
         """The exported function as bytes, for `deserialize`.
 
+        Arguments:
+            vjp_order: how many times the function can be differentiated, in reverse mode, where it
+                is loaded.
+
         Raises:
-            ValueError: arguments or results contain a class that is not registered for
-                serialization.
+            TypeError: `vjp_order` is not an int.
+            ValueError: it is negative, or exceeds the derivatives that there are; arguments or
+                results contain a class that is not registered for serialization; a mesh has an axis
+                whose name is not a string.
         """
+        if type(vjp_order) is not int:
+            raise TypeError(f"serialize: vjp_order must be an int, found {shown(vjp_order)}")
+        if vjp_order < 0:
+            raise ValueError(f"serialize: vjp_order must not be negative, found {vjp_order}")
         header = {
             "fun_name": self.fun_name,
             "in_tree": tree_to_json(self.in_tree, "the arguments"),
@@ -117,9 +243,20 @@ class Exported:
             "out_tree": tree_to_json(self.out_tree, "the results"),
             "out_avals": [aval_to_json(aval) for aval in self.out_avals],
             "platforms": list(self.platforms),
+            "nr_devices": self.nr_devices,
+            "in_shardings": shardings_to_json(self.program.in_shardings),
+            "out_shardings": shardings_to_json(self.program.out_shardings),
             "jaxlib": xla.jaxlib_version(),
         }
-        return pack(header, self.program.data)
+        derivative = bytes(self.vjp().serialize(vjp_order - 1)) if vjp_order else b""
+        return pack(header, self.program.data, derivative)
+
+
+def _as_hlo(shardings: AbstractShardings, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
+    return tuple(
+        None if each is None else xla.hlo_sharding(each.tiling(aval.ndim))
+        for each, aval in zip(shardings, avals, strict=True)
+    )
 
 
 @hiding_frames
@@ -135,7 +272,8 @@ def export(
     Returns:
         A function of the same arguments, of which only the types matter: anything with a shape and
         a dtype may replace an array. It returns an `Exported`. Static arguments are compiled in,
-        and are not arguments of the exported function.
+        and are not arguments of the exported function. The devices, and how arguments are divided
+        among them, are those that the function would run on.
 
     Raises:
         TypeError: `fun_jit` is not jitted.
@@ -158,29 +296,77 @@ def export(
 
     @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
-        return _exported(fun_jit.trace(*args, **kwargs))
+        traced = fun_jit.trace(*args, **kwargs)
+        return _exported(traced, traced.where, traced.out_shardings)
 
     return export_for
 
 
-def _exported(traced: Traced) -> Exported:
-    closed = traced.jaxpr
+def _exported(traced: Traced, where: Places, out_shardings: Shardings) -> Exported:
+    name, closed = traced.fun_name, traced.jaxpr
     if any(isinstance(x, Tracer) for x in closed.consts):
         raise ValueError(
-            f"export: `{traced.fun_name}` closes over values of a transformation that is running; "
-            "pass them as arguments"
+            f"export: `{name}` closes over values of a transformation that is running; pass them "
+            "as arguments"
+        )
+    jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
+    alone = runtime.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
+    compilation = Compilation(alone, CompileOptions(keep_unused=True), where, out_shardings)
+    divided = compilation.partitioned(lambda: traced.argument_names)
+    text = compilation.text() if divided is None else divided.text
+    if xla.calls_python(text) or has_addresses(text):
+        raise ValueError(
+            f"export: `{name}` calls Python functions of this process, by a callback or a "
+            "function of `debug`, and they cannot leave it; export a function without them"
         )
     in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
-    text = lower_to_module(_with_constants_inside(closed.jaxpr, closed.consts), traced.fun_name)
-    if xla.calls_python(text):
-        raise ValueError(
-            f"export: `{traced.fun_name}` calls Python functions of this process, by a callback or "
-            "debug.print, and they cannot leave it; export a function without them"
-        )
-    program = PortableProgram(traced.fun_name, xla.to_portable(text), in_avals, out_avals)
-    return Exported(
-        traced.fun_name, traced.in_tree, in_avals, traced.out_tree, out_avals, ("cpu",), program
+    found: tuple[Sequence[Any], Sequence[Any]] = (None,) * len(in_avals), (None,) * len(out_avals)
+    if divided is not None:
+        found = divided.given
+    in_shardings, out_shardings = [tuple(map(_without_devices, each)) for each in found]
+    program = PortableProgram(
+        name,
+        xla.to_portable(text),
+        in_avals,
+        out_avals,
+        1 if divided is None else divided.num_devices,
+        in_shardings,
+        out_shardings,
     )
+
+    @cache
+    def derivative() -> Exported:
+        places = where._replace(shardings=(*in_shardings, *out_shardings))
+        traced_vjp = _trace_vjp(name, closed, in_shardings + out_shardings)
+        return _exported(traced_vjp, places, in_shardings)
+
+    return Exported(
+        name, traced.in_tree, in_avals, traced.out_tree, out_avals, ("cpu",), program, derivative
+    )
+
+
+def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
+    """The sharding over the axes of its mesh; None for a single device."""
+    if not isinstance(sharding, NamedSharding):
+        return None
+    return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+
+
+def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> Traced:
+    """The function of arguments and cotangents of results that returns those of the arguments."""
+    jaxpr, count = consts_as_invars(closed.jaxpr), len(closed.in_avals)
+
+    def pulled_back(*args_and_cts: Any) -> Any:
+        args, cts = args_and_cts[:count], args_and_cts[count:]
+        _, pull_back = vjp(
+            lambda *leaves: tuple(bind(jit_p, *closed.consts, *leaves, jaxpr=jaxpr, name=name)),
+            *args,
+        )
+        return pull_back(cts)
+
+    pulled_back.__name__ = f"{name}_vjp"
+    types = [*closed.in_avals, *map(tangent_type, closed.out_avals)]
+    return jit(pulled_back).trace(*map(struct_of, types, shardings))  # type: ignore[no-any-return]
 
 
 def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
@@ -211,17 +397,42 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     >>> deserialize(data).call(jnp.array([1.0, 2.0, 3.0]))
     Array([1., 3., 6.], dtype=float32)
     """
-    header, data = unpack(blob)
+    header, data, derivative = unpack(blob)
     match header:
         case {"fun_name": str(name), "platforms": ["cpu"]}:
             pass
         case _:
             raise malformed("the name of a function, for the CPU", header)
+    num_devices = header.get("nr_devices", 1)
+    if type(num_devices) is not int or num_devices < 1:
+        raise malformed("a number of devices", num_devices)
     trees = tree_from_json(header.get("in_tree")), tree_from_json(header.get("out_tree"))
     avals = avals_from_json(header.get("in_avals")), avals_from_json(header.get("out_avals"))
     for tree, types in zip(trees, avals, strict=True):
         if tree.num_leaves != len(types):
             raise malformed(f"a type for each leaf of {tree}", types)
     (in_tree, out_tree), (in_avals, out_avals) = trees, avals
-    program = PortableProgram(name, data, in_avals, out_avals)
-    return Exported(name, in_tree, in_avals, out_tree, out_avals, ("cpu",), program)
+    in_shardings, out_shardings = [
+        shardings_from_json(header.get(role, [None] * len(types)), types, num_devices)
+        for role, types in zip(("in_shardings", "out_shardings"), avals, strict=True)
+    ]
+    program = PortableProgram(
+        name, data, in_avals, out_avals, num_devices, in_shardings, out_shardings
+    )
+    loaded = _vjp_from(derivative, name, in_avals, out_avals) if derivative else None
+    get_vjp = None if loaded is None else lambda: loaded
+    return Exported(name, in_tree, in_avals, out_tree, out_avals, ("cpu",), program, get_vjp)
+
+
+def _vjp_from(
+    blob: bytes, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> Exported:
+    """The derivative that follows a program of these types."""
+    try:
+        loaded = deserialize(blob)
+    except RecursionError as error:
+        raise malformed("fewer derivatives") from error
+    expected = (*in_avals, *map(tangent_type, out_avals)), tuple(map(tangent_type, in_avals))
+    if (loaded.in_avals, loaded.out_avals) != expected:
+        raise malformed(f"the derivative of `{name}`", (loaded.in_avals, loaded.out_avals))
+    return loaded

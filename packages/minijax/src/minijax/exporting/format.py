@@ -1,22 +1,28 @@
-"""Exported programs as bytes: an identifying line, a JSON header, and StableHLO.
+"""Exported programs as bytes: an identifying line, a JSON header, StableHLO, and the derivative.
 
-The header holds names, types, and the structures of arguments and results. Nothing in it is run or
-imported: a structure can contain only classes registered here under a name.
+The header holds names, types, shardings, and the structures of arguments and results. Nothing in it
+is run or imported: a structure can contain only classes registered here under a name. The
+derivative, which may be missing, is an exported program itself.
+
+Format 1, before programs had shardings and derivatives, is read, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import xla
+from minijax.shardings.mesh import AbstractMesh, AxisType
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
 
 _MAGIC = b"minijax exported program "
-VERSION = 1
+VERSION = 2
 _DIGEST_SIZE = 32
 
 
@@ -128,19 +134,19 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     )
 
 
-def pack(header: dict[str, Any], program: bytes) -> bytearray:
+def pack(header: dict[str, Any], program: bytes, vjp: bytes = b"") -> bytearray:
     """One block of bytes, with its identification and a checksum."""
     import hashlib  # late, for they take milliseconds
     import json
 
-    described = json.dumps(header).encode()
-    content = len(described).to_bytes(8, "little") + described + program
+    described = json.dumps({**header, "program_size": len(program)}).encode()
+    content = len(described).to_bytes(8, "little") + described + program + vjp
     digest = hashlib.sha256(content).digest()
     return bytearray(_MAGIC + str(VERSION).encode() + b"\n" + digest + content)
 
 
-def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
-    """The header and the program.
+def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
+    """The header, the program, and its derivative, empty if there is none.
 
     Raises:
         ValueError: the data were not made by `pack`, are of a later version, or damaged.
@@ -173,7 +179,11 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
         raise malformed("a header in JSON") from error
     if not isinstance(header, dict):
         raise malformed("a header with names", header)
-    return header, content[8 + size :]
+    program = content[8 + size :]
+    length = header.get("program_size") if int(version) > 1 else len(program)
+    if not _is_size(length) or length > len(program):
+        raise malformed("the size of the program", length)
+    return header, program[:length], program[length:]
 
 
 def malformed(expected: str, *found: Any) -> ValueError:
@@ -214,6 +224,76 @@ def _aval_from_json(described: Any) -> ShapedArray:
 
 def _is_size(n: Any) -> bool:
     return type(n) is int and n >= 0
+
+
+def shardings_to_json(shardings: Sequence[NamedSharding | None]) -> Any:
+    """Shardings as JSON.
+
+    Raises:
+        ValueError: the name of an axis of a mesh is not a string.
+    """
+    return [None if each is None else _sharding_to_json(each) for each in shardings]
+
+
+def _sharding_to_json(sharding: NamedSharding) -> Any:
+    mesh = sharding.mesh
+    for name in mesh.axis_names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"export: an axis of {mesh} has the name {shown(name)} of type "
+                f"{type(name).__name__}; names that are strings can be written down"
+            )
+    types = [axis_type.name for axis_type in mesh.axis_types]
+    axes = [list(axis) for axis in zip(mesh.axis_names, mesh.axis_sizes, types, strict=True)]
+    spec = [
+        _UNCONSTRAINED if entry is PartitionSpec.UNCONSTRAINED else list(names)
+        for entry, names in zip(sharding.spec, sharding.spec.names(), strict=True)
+    ]
+    return {"axes": axes, "spec": spec}
+
+
+_UNCONSTRAINED = "unconstrained"
+
+
+def shardings_from_json(
+    described: Any, avals: Sequence[ShapedArray], num_devices: int
+) -> tuple[NamedSharding | None, ...]:
+    """The shardings of arrays of these types, over meshes without devices.
+
+    Raises:
+        ValueError: something else is described, or does not fit the types or the number of devices.
+    """
+    if not isinstance(described, list) or len(described) != len(avals):
+        raise malformed(f"a list of {len(avals)} shardings", described)
+    return tuple(
+        None if each is None else _sharding_from_json(each, aval, num_devices)
+        for each, aval in zip(described, avals, strict=True)
+    )
+
+
+def _sharding_from_json(described: Any, aval: ShapedArray, num_devices: int) -> NamedSharding:
+    match described:
+        case {"axes": [*axes], "spec": [*spec]} if all(map(_is_axis, axes)):
+            names, sizes, types = zip(*axes, strict=True) if axes else ((), (), ())
+            entries = [
+                PartitionSpec.UNCONSTRAINED if entry == _UNCONSTRAINED else entry for entry in spec
+            ]
+            try:
+                mesh = AbstractMesh(sizes, names, tuple(AxisType[each] for each in types))
+                sharding = NamedSharding(mesh, PartitionSpec(*entries))
+                sharding.shard_shape(aval.shape)
+            except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+                raise malformed(f"a sharding of {aval}", described) from error
+            if mesh.size == num_devices:
+                return sharding
+    raise malformed(f"a sharding of {aval} among {num_devices} devices", described)
+
+
+def _is_axis(described: Any) -> bool:
+    match described:
+        case [str(), size, str()]:
+            return _is_size(size)
+    return False
 
 
 def tree_to_json(treedef: PyTreeDef, role: str) -> Any:

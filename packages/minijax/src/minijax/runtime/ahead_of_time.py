@@ -14,6 +14,7 @@ from minijax import xla
 from minijax.runtime.array import PlacedArray
 from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.staging import struct_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax_stage2 import ShapedArray, Tracer, typeof
@@ -110,6 +111,21 @@ class Traced(_Stage):
         program, count = self._compilation.traced.jaxpr, len(self._compilation.traced.consts)
         jaxpr = Jaxpr(program.invars[:count], program.invars[count:], program.eqns, program.outvars)
         return ClosedJaxpr(jaxpr, self._compilation.traced.consts)
+
+    @property
+    def argument_names(self) -> Sequence[str]:
+        """The names of the leaves of its arguments."""
+        return self._names
+
+    @property
+    def where(self) -> Places:
+        """The places of the leaves of its arguments, and the devices if these do not say."""
+        return self._compilation.where
+
+    @property
+    def out_shardings(self) -> Shardings:
+        """The shardings of the leaves of its result, None where they are not fixed."""
+        return self._compilation.out_shardings
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
         """Write the program as a StableHLO module.

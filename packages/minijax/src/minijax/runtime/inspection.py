@@ -32,14 +32,23 @@ class Inspection:
 class PartitionedModule(ModuleBuilder):
     """A module for several devices, and what is to be found out as it is compiled."""
 
-    def __init__(self, platform: str) -> None:
+    def __init__(self, platform: str, num_devices: int) -> None:
         super().__init__(platform)
+        self.num_devices = num_devices
+        self.attributes = (
+            f"attributes {{mhlo.num_partitions = {num_devices} : i32, mhlo.num_replicas = 1 : i32}}"
+        )
         self.inspections: list[Inspection] = []
 
     def inspection(self, callback: ShardingCallback, ndim: int) -> str:
         """The MLIR string that has XLA tell `callback` of a sharding."""
         self.inspections.append(Inspection(callback, ndim))
         return '"' + "".join(f"\\{byte:02X}" for byte in self.inspections[-1].address) + '"'
+
+
+def has_addresses(text: str) -> bool:
+    """Return True if the text of a module has XLA call functions of this process."""
+    return _ADDRESS.search(text) is not None
 
 
 def without_addresses(text: str) -> str:

@@ -231,12 +231,8 @@ class PartitionedProgram:
     ) -> str:
         if self.num_devices == 1:
             return lower_to_module(jaxpr, name, attributes, platform=self.platform)
-        module = PartitionedModule(self.platform)
+        module = PartitionedModule(self.platform, self.num_devices)
         self.inspections = module.inspections
-        module.attributes = (
-            f"attributes {{mhlo.num_partitions = {self.num_devices} : i32, "
-            "mhlo.num_replicas = 1 : i32}"
-        )
         told = dict(attributes)
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):

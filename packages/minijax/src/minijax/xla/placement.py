@@ -45,7 +45,8 @@ class Tiling(NamedTuple):
 WHOLE = None  # in place of a tiling: each device holds the whole array
 
 
-def _hlo_sharding(tiling: Tiling | None) -> Any:
+def hlo_sharding(tiling: Tiling | None) -> Any:
+    """A tiling as an `HloSharding` of jaxlib."""
     xla_client = import_module("jaxlib.xla_client")
     if tiling is None:
         return xla_client.HloSharding.replicate()
@@ -81,9 +82,9 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
             "this version of jaxlib cannot read arrays that are divided among devices; jaxlib 0.11 "
             "can, on Python 3.12 or newer"
         )
-    hlo_sharding = _hlo_sharding(tiling)
-    made = _placement_class()(_device_list(devices), hlo_sharding, memory_kind=None)
-    made.hlo_sharding = hlo_sharding
+    sharding = hlo_sharding(tiling)
+    made = _placement_class()(_device_list(devices), sharding, memory_kind=None)
+    made.hlo_sharding = sharding
     here = int(get_backend().client.process_index())
     made.devices_here = [device for device in devices if device.process_index == here]
     return made
@@ -228,8 +229,8 @@ def inspection_address(told: Callable[[Any], None]) -> bytes:
 
 def division_of(given: Any) -> Division | None:
     """A sharding of jaxlib's; None where each device holds the whole."""
-    hlo_sharding = import_module("jaxlib.xla_client").HloSharding
-    sharding = given if isinstance(given, hlo_sharding) else hlo_sharding.from_proto(given)
+    cls = import_module("jaxlib.xla_client").HloSharding
+    sharding = given if isinstance(given, cls) else cls.from_proto(given)
     if sharding.is_replicated():
         return None
     return Division(

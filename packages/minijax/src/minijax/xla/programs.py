@@ -94,7 +94,9 @@ def deserialize(
 
 def to_portable(text: str) -> bytes:
     """A StableHLO module in a format for later, and somewhat older, versions of XLA."""
-    data: bytes = get_backend().jaxlib.mlir.serialize_portable_artifact(text, "1.10.0")
+    has_shardings = "sdy." in text  # in a dialect that such a format passes on as it is
+    serialize = get_backend().jaxlib.mlir.serialize_portable_artifact
+    data: bytes = serialize(text, "1.10.0", has_shardings)
     return data
 
 
@@ -108,9 +110,13 @@ def from_portable(data: bytes) -> tuple[str, str]:
     ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
     context = ir.Context()
     import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
+    import_module("jaxlib.mlir.dialects.sdy").register_dialect(context)
     module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, context)
-    for function in module.body.operations:
-        if function.attributes["sym_name"].value == "main":
+    for operation in module.body.operations:
+        if (
+            operation.operation.name == "func.func"
+            and operation.attributes["sym_name"].value == "main"
+        ):
             text: str = module.operation.get_asm(enable_debug_info=False)
-            return text, str(function.attributes["function_type"])
+            return text, str(operation.attributes["function_type"])
     raise ValueError("it has no `main`")

@@ -1,0 +1,274 @@
+"""Exported programs for several devices beside those of JAX: where they run, how they divide."""
+
+import json
+import subprocess
+import sys
+
+import jax
+import jax.export
+import numpy as np
+import pytest
+from beside_jax import X, assert_same, mesh_of, put, sharding, with_mesh
+
+import minijax
+import minijax.numpy as jnp
+from minijax import export
+from minijax.exporting.format import pack, unpack
+from minijax.sharding import PartitionSpec as P
+
+
+def numpy_of(lib):
+    return minijax.numpy if lib is minijax else jax.numpy
+
+
+def exported(lib, f, *args, **options):
+    """A function as it arrives in another process; JAX would need one more package for that."""
+    found = lib.export.export(lib.jit(f, **options))(*args)
+    if lib is minijax:
+        found = export.deserialize(found.serialize(vjp_order=1))
+    return found
+
+
+def product(lib):
+    divided = sharding(lib, "x", "y"), None
+    return exported(
+        lib, lambda a, b: a @ b.T, X, X, in_shardings=divided, out_shardings=sharding(lib, "y")
+    )
+
+
+def summed(lib):
+    spec = lib.sharding.PartitionSpec
+    f = lib.shard_map(
+        lambda x: lib.lax.psum(numpy_of(lib).sin(x), "x"),
+        mesh=mesh_of(lib),
+        in_specs=spec("x", "y"),
+        out_specs=spec(None, "y"),
+    )
+    return exported(lib, f, X)
+
+
+def constrained(lib):
+    def f(x):
+        return lib.lax.with_sharding_constraint(x * 2, sharding(lib, "y", "x")) + 1
+
+    return exported(lib, f, X)
+
+
+def doubled(lib, x=X):
+    return exported(lib, lambda x: x * 2, x)
+
+
+def struct(lib, *spec):
+    return lib.ShapeDtypeStruct(X.shape, X.dtype, sharding=sharding(lib, *spec))
+
+
+def struct_of_abstract(lib):
+    mesh = mesh_of(lib).abstract_mesh
+    spec = lib.sharding.PartitionSpec("x")
+    return lib.ShapeDtypeStruct(X.shape, X.dtype, sharding=lib.sharding.NamedSharding(mesh, spec))
+
+
+def other_mesh(lib, *spec):
+    """`X` on the same devices in another order, whose mesh has another shape and other names."""
+    mesh = lib.sharding.Mesh(np.array(lib.devices()[7::-1]).reshape(2, 4), ("p", "q"))
+    spec = lib.sharding.PartitionSpec(*spec)
+    return lib.device_put(X, lib.sharding.NamedSharding(mesh, spec))
+
+
+# What each program says of itself, beside results: numbers of devices, and shardings.
+PROGRAMS = {
+    "in_shardings": lambda lib: product(lib).call(put(lib, "x", "y"), X),
+    "its arguments are brought where it has them": lambda lib: product(lib).call(
+        put(lib, "y"), put(lib, None, "x")
+    ),
+    "within set_mesh": lambda lib: with_mesh(lib, lambda lib: product(lib).call(X, X)),
+    "within jit": lambda lib: lib.jit(lambda a: product(lib).call(numpy_of(lib).sin(a), a) + 1)(
+        put(lib, "x")
+    ),
+    "in_shardings of jit": lambda lib: lib.jit(
+        product(lib).call, in_shardings=(sharding(lib, "x", "y"), None)
+    )(X, X),
+    "shard_map": lambda lib: summed(lib).call(put(lib, "x", "y")),
+    "shard_map within jit": lambda lib: lib.jit(
+        lambda x: summed(lib).call(x) * summed(lib).call(x + 1)
+    )(put(lib, "x")),
+    "a constraint": lambda lib: constrained(lib).call(put(lib, "x")),
+    "an argument that is divided": lambda lib: doubled(lib, put(lib, "x")).call(put(lib, "x")),
+    "a type that is divided": lambda lib: doubled(lib, struct(lib, "y")).call(put(lib, "y")),
+    "a type on an abstract mesh": lambda lib: doubled(lib, struct_of_abstract(lib)).call(
+        put(lib, "x")
+    ),
+    "a constant that is divided": lambda lib: (
+        lambda c: exported(lib, lambda x: x + c, X).call(put(lib, "y"))
+    )(put(lib, "x")),
+    "for one device, on eight": lambda lib: doubled(lib).call(put(lib, "x", "y")),
+    "for one device, on four": lambda lib: doubled(lib).call(put(lib, "x", shape=(4,), names="x")),
+    "exported again": lambda lib: exported(
+        lib, lambda a: product(lib).call(a, a), put(lib, "x")
+    ).call(put(lib, "x")),
+    "a gradient": lambda lib: lib.grad(lambda a: product(lib).call(a, X).sum())(put(lib, "x", "y")),
+    "a gradient through shard_map": lambda lib: lib.grad(lambda a: summed(lib).call(a).sum())(
+        put(lib, "x", "y")
+    ),
+    "a gradient within jit": lambda lib: lib.jit(
+        lib.grad(lambda a: numpy_of(lib).sin(product(lib).call(a, a)).sum())
+    )(put(lib, "x", "y")),
+    "nr_devices": lambda lib: [
+        str(each.nr_devices)
+        for each in (product(lib), summed(lib), constrained(lib), doubled(lib), product(lib).vjp())
+    ],
+    "nr_devices within set_mesh": lambda lib: with_mesh(
+        lib, lambda lib: str(doubled(lib).nr_devices)
+    ),
+    "in_shardings_jax": lambda lib: [
+        str((each and each.spec, each and each.mesh.devices.shape))
+        for program in (product(lib), summed(lib), product(lib).vjp())
+        for each in (
+            *program.in_shardings_jax(mesh_of(lib)),
+            *program.out_shardings_jax(mesh_of(lib)),
+        )
+    ],
+    "a mesh of other axes": lambda lib: product(lib).in_shardings_jax(
+        mesh_of(lib, names=("x", "z"))
+    ),
+    "numbers, and no mesh": lambda lib: product(lib).call(X, X),
+    "numbers, and no mesh, for shard_map": lambda lib: summed(lib).call(X),
+    "too few devices": lambda lib: product(lib).call(put(lib, "x", shape=(4,), names="x"), X),
+    "too few devices within jit": lambda lib: lib.jit(lambda a: product(lib).call(a, a))(
+        put(lib, "x", shape=(4,), names="x")
+    ),
+    "exported again, for one device": lambda lib: exported(
+        lib, lambda a: product(lib).call(a, a), X
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_shardings_and_errors_are_jaxs(name):
+    assert_same(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("spec", [("p", "q"), ("q",), (), (None, ("p", "q"))], ids=str)
+@pytest.mark.parametrize("program", [product, summed, constrained], ids=lambda f: f.__name__)
+def test_any_mesh_of_as_many_devices_will_do(program, spec):
+    """The order of the devices is that of the arguments.
+
+    Where a result is not fixed by the program, XLA may divide it differently.
+    """
+    found = []
+    for lib in (jax, minijax):
+        x = other_mesh(lib, *spec)
+        out = program(lib).call(*[x] * len(program(lib).in_avals))
+        parts = out.sharding.devices_indices_map(out.shape)
+        found.append((np.asarray(out), {d.id: index for d, index in parts.items()}))
+    (theirs, their_parts), (ours, our_parts) = found
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    assert our_parts == their_parts or program is constrained
+
+
+def test_a_program_on_other_devices_says_what_to_do():
+    few = put(minijax, "x", shape=(4,), names="x")
+    with pytest.raises(
+        ValueError, match=r"`<lambda>` is for 8 devices, .* run on 4\. Bring .* export it again"
+    ):
+        summed(minijax).call(few)
+    with pytest.raises(ValueError, match=r"is for 8 devices, .* run on 1\. .*set_mesh"):
+        summed(minijax).call(X)
+    mesh = mesh_of(minijax, (1,), ("x",))
+    alone = minijax.shard_map(
+        lambda x: minijax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
+    )
+    with pytest.raises(ValueError, match=r"is for 1 device, .* run on 8"):
+        exported(minijax, alone, X).call(put(minijax, "x"))
+    with pytest.raises(ValueError, match=r"on each device by itself, within shard_map"):
+        minijax.shard_map(
+            product(minijax).call, mesh=mesh_of(minijax), in_specs=P(), out_specs=P()
+        )(X, X)
+
+
+def test_a_program_for_one_device_is_called_within_shard_map():
+    double = doubled(minijax, X[:2])
+    f = minijax.shard_map(
+        double.call, mesh=mesh_of(minijax), in_specs=P("x"), out_specs=P("x"), check_vma=False
+    )
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
+def test_shardings_in_hlo_are_those_of_arrays():
+    program = product(minijax)
+    found = [str(each) for each in (*program.in_shardings_hlo, *program.out_shardings_hlo)]
+    assert found == [
+        "{devices=[4,2]<=[8]}",
+        "None",
+        "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}",
+    ]
+
+
+def test_a_function_of_this_process_does_not_leave_it():
+    def f(x):
+        minijax.debug.inspect_array_sharding(x, callback=print)
+        return x
+
+    with pytest.raises(ValueError, match=r"`f` calls Python functions of this process"):
+        export.export(minijax.jit(f, in_shardings=sharding(minijax, "x")))(X)
+
+
+def test_names_of_axes_that_cannot_be_written():
+    mesh = mesh_of(minijax, names=(("a", 1), "y"))
+    divided = minijax.sharding.NamedSharding(mesh, P(None, "y"))
+    program = export.export(minijax.jit(jnp.sin, in_shardings=divided))(X)
+    with pytest.raises(ValueError, match=r"the name \('a', 1\) of type tuple; names that are str"):
+        program.serialize()
+
+
+def test_a_header_whose_shardings_were_forged():
+    header, *parts = unpack(product(minijax).serialize())
+    assert header["in_shardings"][0] == {
+        "axes": [["x", 4, "Auto"], ["y", 2, "Auto"]],
+        "spec": [["x"], ["y"]],
+    }
+    others = [
+        {},
+        {"axes": [["x", 4, "Auto"]], "spec": [["x"]]},  # of too few devices
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Other"]], "spec": []},
+        {"axes": [["x", 4, "Auto"], ["y", -2, "Auto"]], "spec": []},
+        {"axes": [["x", 8, "Auto"], ["x", 1, "Auto"]], "spec": []},
+        {"axes": [["x", 8, "Auto"], ["y", 0, "Auto"]], "spec": [["y"]]},
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Auto"]], "spec": [["z"]]},
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Auto"]], "spec": [["x"], ["x"]]},
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Auto"]], "spec": [[["x"]]]},
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Auto"]], "spec": [[], [], ["x"]]},
+        {"axes": [["x", 4, "Auto"], ["y", 2, "Auto"]], "spec": [{}]},
+    ]
+    for other in others:
+        forged = json.loads(json.dumps(header))
+        forged["in_shardings"][0] = other
+        with pytest.raises(ValueError, match=r"^deserialize: the data are malformed"):
+            export.deserialize(pack(forged, *parts))
+    for count in (0, -1, "8", None, 4):
+        with pytest.raises(ValueError, match=r"^deserialize: the data are malformed"):
+            export.deserialize(pack({**header, "nr_devices": count}, *parts))
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import minijax
+from minijax import export
+exported = export.deserialize(open(sys.argv[1], "rb").read())
+mesh = minijax.sharding.Mesh(np.array(minijax.devices()[::-1]).reshape(4, 2), ("x", "y"))
+x = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
+args = [minijax.device_put(x, each) if each else x for each in exported.in_shardings_jax(mesh)]
+out = exported.call(*args)
+np.testing.assert_allclose(out, x @ x.T, rtol=1e-5)
+assert out.sharding.is_equivalent_to(*exported.out_shardings_jax(mesh), 2)
+gradient = minijax.grad(lambda a: exported.call(a, args[1]).sum())(args[0])
+np.testing.assert_allclose(gradient, np.broadcast_to(x.sum(0), (8, 8)), rtol=1e-5)
+assert "jax" not in sys.modules
+"""
+
+
+def test_in_another_process_without_the_function(tmp_path):
+    file = tmp_path / "product.minijax"
+    file.write_bytes(product(minijax).serialize(vjp_order=1))
+    subprocess.run([sys.executable, "-c", PROGRAM, str(file)], check=True)
