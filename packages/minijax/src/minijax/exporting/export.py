@@ -311,7 +311,7 @@ def _exported(traced: Traced, where: Places, out_shardings: Shardings) -> Export
         )
     jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
     alone = runtime.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
-    compilation = Compilation(alone, CompileOptions(keep_unused=True), where, out_shardings)
+    compilation = Compilation(alone, CompileOptions(keep_unused=True), where, out_shardings, "cpu")
     divided = compilation.partitioned(lambda: traced.argument_names)
     text = compilation.text() if divided is None else divided.text
     if xla.calls_python(text) or has_addresses(text):

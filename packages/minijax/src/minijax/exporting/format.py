@@ -180,7 +180,7 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
     if not isinstance(header, dict):
         raise malformed("a header with names", header)
     program = content[8 + size :]
-    length = header.get("program_size") if int(version) > 1 else len(program)
+    length: Any = header.get("program_size") if int(version) > 1 else len(program)
     if not _is_size(length) or length > len(program):
         raise malformed("the size of the program", length)
     return header, program[:length], program[length:]
