@@ -19,7 +19,9 @@ STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"
 PACKAGES = [*STAGES, "minijax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
 ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
-EXTRAS = {"minijax": {"rich", "tensorstore"}}  # imported by those functions that need them
+EXTRAS = {
+    "minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "rich", "tensorstore"}
+}  # imported by those functions that need them
 
 every_package = pytest.mark.parametrize("package", PACKAGES)
 

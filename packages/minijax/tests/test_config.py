@@ -376,8 +376,16 @@ def test_what_programs_for_jax_set(name, value):
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("platforms", "cuda", ValueError, "platforms is one of None, '', 'cpu', found 'cuda'"),
-        ("platform_name", "tpu", ValueError, "platform_name is one of '', 'cpu', found 'tpu'"),
+        ("platforms", "abacus", ValueError, "platforms is of .*, found 'abacus'"),
+        ("platforms", 3, TypeError, "platforms is a string or None, found 3"),
+        ("platforms", "cuda,cpu", RuntimeError, "computing has begun, with platforms=None; choose"),
+        (
+            "platform_name",
+            "tpu",
+            ValueError,
+            "platform_name is of .* found 'tpu'",
+        ),
+        ("python_client_mem_fraction", 0.5, RuntimeError, "MINIJAX_PYTHON_CLIENT_MEM_FRACTION"),
         ("default_device", "tpu", RuntimeError, "no devices of the kind 'tpu'"),
         ("default_device", 0, ValueError, "one of minijax.devices.*found 0 of type int"),
         ("default_prng_impl", "fastest", ValueError, "is one of 'threefry2x32', 'rbg'"),

@@ -26,7 +26,7 @@ def test_there_is_one_cpu_in_one_process():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: devices("gpu"), RuntimeError, "no devices of the kind 'gpu'; there are 'cpu'"),
+        (lambda: devices("gpu"), RuntimeError, "no devices of the kind 'gpu': "),
         (lambda: minijax.device_count("tpu"), RuntimeError, "no devices of the kind 'tpu'"),
         (lambda: minijax.process_index("tpu"), RuntimeError, "no devices of the kind 'tpu'"),
         (lambda: minijax.local_devices(1), ValueError, "must be one of [0], found 1"),

@@ -189,6 +189,7 @@ TABLE = [
     (lambda: grad(lambda a: bounded(a, a))(1.0), errors.UnexpectedTracerError, "backward rule `<lambda>` of `bounded`.*nondiff_argnums.*Make it an argument"),
     (lambda: grad(closing_over)(1.0), errors.UnexpectedTracerError, "forward rule `<lambda>` of `scaled`.*closes over.*Make it an argument"),
     (with_leak, errors.LeakedTracerError, "kept in a list.*Return values"),
+    (lambda: minijax.devices("abacus"), errors.PlatformError, "PJRT_NAMES_AND_LIBRARY_PATHS=abacus:"),
     (lambda: lax.psum(1.0, "i"), errors.UnboundAxisError, "axis_name="),
     (lambda: vmap(lambda x: lax.psum(x, "j"), axis_name="i")(ones3), errors.UnboundAxisError, "bound here: 'i'"),
     (lambda: jit(lambda x: lax.axis_index("i"))(1.0), errors.UnboundAxisError, "axis_name="),

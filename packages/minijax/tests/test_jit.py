@@ -335,12 +335,14 @@ def test_the_device_of_a_jitted_function():
     for options in ({"device": device}, {"backend": "cpu"}, {"device": "cpu"}):
         assert jit(lambda x: x, **options)(1.0).item() == 1.0
     for options, message in (
-        ({"backend": "gpu"}, "backend has to be None or 'cpu', found 'gpu'"),
-        ({"device": "tpu"}, "device must be None or"),
+        ({"backend": "gpu"}, "there are no devices of the kind 'gpu'"),
+        ({"device": "tpu"}, "there are no devices of the kind 'tpu'"),
+        ({"device": 3}, "device must be None or"),
+        ({"device": device, "backend": "cpu"}, "backend is given, and so is device"),
         ({"in_shardings": 1}, "in_shardings must be a device, a Sharding"),
         ({"out_shardings": {"a": "x"}}, "out_shardings must be a device, a Sharding"),
     ):
-        with pytest.raises((ValueError, TypeError), match=message):
+        with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
             jit(lambda x: x, **options)
 
 

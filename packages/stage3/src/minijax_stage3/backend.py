@@ -83,13 +83,14 @@ class _Backend:
     device_list: Any
     sharding: Any
     xla_flags: str  # the environment's, as XLA read them
+    flags: Options  # for all programs
 
     def compile_options(self, options: Options) -> Any:
         compile_options = self.jaxlib.CompileOptions()
         compile_options.num_replicas = compile_options.num_partitions = 1
         numbers = np.array([[self.device.id]], np.int32)
         compile_options.device_assignment = self.jaxlib.DeviceAssignment.create(numbers)
-        compile_options.env_option_overrides = list(options.items())
+        compile_options.env_option_overrides = list({**self.flags, **options}.items())
         return compile_options
 
     def result_handler(self, aval: Aval) -> Any:
@@ -106,17 +107,26 @@ _opening = threading.Lock()
 _forked = False
 
 
-def _open(**options: Any) -> _Backend:
-    """Import jaxlib and make a client.
+def cpu_client(**options: Any) -> tuple[Client, Options]:
+    """A client for the CPU, and XLA's flags for its programs.
 
     A synchronous client executes in the calling thread, though large operations use all cores. An
     asynchronous one has a queue, which lets Python run ahead, but makes small operations far
     slower.
     """
+    return import_module("jaxlib.xla_client").make_cpu_client(**options), {}
+
+
+# Functions that make the client; the last one is used.
+client_makers: list[Callable[..., tuple[Client, Options]]] = [cpu_client]
+
+
+def _open(**options: Any) -> _Backend:
+    """Import jaxlib and make a client."""
     xla_flags = os.environ.get("XLA_FLAGS", "")
     jaxlib: Any = import_module("jaxlib._jax")
     xla_client = import_module("jaxlib.xla_client")
-    client = xla_client.make_cpu_client(**options)
+    client, flags = client_makers[-1](**options)
     device = client.local_devices()[0]
     device_list = xla_client.DeviceList((device,))
     whole = xla_client.HloSharding.replicate()
@@ -130,7 +140,7 @@ def _open(**options: Any) -> _Backend:
 
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
-    return _Backend(jaxlib, client, device, device_list, sharding, xla_flags)
+    return _Backend(jaxlib, client, device, device_list, sharding, xla_flags, flags)
 
 
 def get_backend() -> _Backend:
@@ -164,6 +174,11 @@ def platform_of(device: Device) -> str:
 def has_client() -> bool:
     """Return True if the client exists, so that its options are settled."""
     return _backend is not None
+
+
+def client_options() -> dict[str, Any]:
+    """The arguments of jaxlib's client for the CPU."""
+    return dict(_client_options)
 
 
 def set_client_option(name: str, value: Any) -> None:

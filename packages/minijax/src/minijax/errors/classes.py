@@ -59,6 +59,12 @@ class CarryTypeError(ExplainedError, TypeError):
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
+class PlatformError(ExplainedError, RuntimeError):
+    """There are no devices of a kind: no plugin, no driver, or no such name."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
+
+
 class KeyReuseError(ExplainedError, TypeError):
     """A random key was used twice; found by `debug_key_reuse`."""
 
@@ -70,7 +76,8 @@ __all__ = [
     "ConcretizationTypeError", "ExecutionError", "ExplainedError", "IntegerGradientError",
     "JaxRuntimeError", "JaxprTypeError", "KeyReuseError", "LeakedTracerError", "MappedAxisError",
     "MissingRuleError", "NonConcreteBooleanIndexError", "NonConcreteSliceError",
-    "NonScalarGradientError", "NonlinearError", "ShapeMismatchError", "TangentTypeError",
+    "NonScalarGradientError", "NonlinearError", "PlatformError", "ShapeMismatchError",
+    "TangentTypeError",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TreeMismatchError", "TypePromotionError", "UnboundAxisError", "UnexpectedTracerError",
 ]  # fmt: skip

@@ -130,8 +130,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return False
 
     def platform(self) -> str:
-        """The kind of the devices that hold the array: "cpu"."""
-        return xla.platform()
+        """The kind of the devices that hold the array: "cpu" or "gpu"."""
+        return str(self.sharding.device_tuple[0].platform)
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -396,8 +396,10 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
 
 def place(x: Array, sharding: Sharding | None) -> Array:
     """`x` with the given sharding; `x` itself if there is only one device."""
-    is_single = sharding is None or isinstance(sharding, SingleDeviceSharding)
-    if sharding is None or (is_single and type(x) is Array and len(xla.devices()) == 1):
+    if sharding is None:
+        return x
+    is_single = isinstance(sharding, SingleDeviceSharding)
+    if is_single and type(x) is Array and xla.is_the_only(sharding.device_tuple):
         return x
     return put(x, x.aval, sharding)
 

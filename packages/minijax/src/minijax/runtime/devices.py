@@ -13,7 +13,6 @@ from minijax.settings.config import Option, config
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import Tracer, tree_leaves, tree_map
-from minijax_stage2.shown import shown
 from minijax_stage3 import backend
 
 
@@ -69,38 +68,24 @@ for _option in (
 ):
     config.options[_option.name] = _option
 
-_PLATFORM = "cpu"
-
-config.declare(
-    "platforms",
-    (None, "", _PLATFORM),
-    None,
-    "The kinds of devices that may compute. However it is said, there is one.",
-)
-config.declare("platform_name", ("", _PLATFORM), "", "The kind of devices that compute.")
-
-
 Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices.
+    """All devices of a platform.
+
+    On a GPU, `device.memory_stats()` says how much of its memory is in use.
 
     Arguments:
-        backend: the platform, "cpu"; by default that of `default_backend`.
+        backend: the platform, "cpu", "gpu", or "cuda"; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform; the message says what was looked for.
 
-    >>> devices()[0].platform
+    >>> devices("cpu")[0].platform
     'cpu'
     """
-    if backend is not None and not (isinstance(backend, str) and backend == xla.platform()):
-        raise RuntimeError(
-            f"there are no devices of the kind {shown(backend)}; "
-            f"there are {xla.platform()!r} devices"
-        )
-    return xla.devices()
+    return xla.devices(backend)
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
@@ -108,11 +93,11 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
     Arguments:
         process_index: the number of a process; by default this one's.
-        backend: the platform, "cpu"; by default that of `default_backend`.
+        backend: the platform, "cpu" or "gpu"; by default that of `default_backend`.
 
     Raises:
         ValueError: there is no such process.
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
     True
@@ -140,7 +125,7 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
         new_val: one of `devices()`, a platform, or None, which means the first device.
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
         ValueError: it is anything else.
 
     >>> import minijax.numpy as jnp
@@ -159,26 +144,27 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         platform: the platform of their devices; by default that of `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.zeros(2)
     >>> any(array is x for array in live_arrays())
     True
     """
-    devices(platform)
+    theirs = {device.platform for device in devices(platform)}
     found = [x for x in gc.get_objects() if issubclass(type(x), Array)]
-    return [x for x in found if not x.is_deleted()]
+    return [x for x in found if not x.is_deleted() and x.platform() in theirs]
 
 
 def device_count(backend: str | None = None) -> int:
     """The number of devices of all processes.
 
     Arguments:
-        backend: the platform of the devices to count, "cpu"; by default that of `default_backend`.
+        backend: the platform of the devices, "cpu" or "gpu"; by default that of
+            `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> examples = 12
     >>> examples // minijax.device_count()
@@ -191,10 +177,11 @@ def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process.
 
     Arguments:
-        backend: the platform of the devices to count, "cpu"; by default that of `default_backend`.
+        backend: the platform of the devices, "cpu" or "gpu"; by default that of
+            `default_backend`.
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> minijax.device_count() // minijax.local_device_count() == minijax.process_count()
     True
@@ -203,7 +190,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform of the default device: "cpu".
+    """The platform of the default device: "gpu" where there is one, and else "cpu".
 
     >>> dtype = jnp.float32 if minijax.default_backend() == "cpu" else jnp.bfloat16
     """
@@ -214,10 +201,10 @@ def process_index(backend: str | None = None) -> int:
     """The index of this process among those that compute together.
 
     Arguments:
-        backend: the platform of its devices, "cpu".
+        backend: the platform of its devices, "cpu" or "gpu".
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> if minijax.process_index() == 0:
     ...     print("said once, however many processes compute")
@@ -231,10 +218,10 @@ def process_count(backend: str | None = None) -> int:
     """The number of processes that compute together: 1, unless `distributed.initialize` was called.
 
     Arguments:
-        backend: the platform of their devices, "cpu".
+        backend: the platform of their devices, "cpu" or "gpu".
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> every_nth = range(100)[minijax.process_index() :: minijax.process_count()]
     >>> len(every_nth)
@@ -247,10 +234,10 @@ def process_indices(backend: str | None = None) -> list[int]:
     """The indices of all processes that compute together, in order.
 
     Arguments:
-        backend: the platform of their devices, "cpu".
+        backend: the platform of their devices, "cpu" or "gpu".
 
     Raises:
-        RuntimeError: there are no devices of that platform.
+        PlatformError: there are no devices of that platform.
 
     >>> minijax.process_indices()
     [0]

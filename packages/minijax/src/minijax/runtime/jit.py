@@ -538,7 +538,7 @@ def jit(
         donate_argnames: the same, by name.
         keep_unused: whether to pass unused arguments to XLA, too.
         device: None, or the device where `fun` runs, wherever its arguments lie.
-        backend: None or "cpu", which is where `fun` runs.
+        backend: None, or the platform where `fun` runs: "cpu", "gpu".
         inline: inside another transformation, run `fun` itself, so that its operations become part
             of the surrounding program, instead of a call.
         compiler_options: options of XLA for this function, such as
@@ -562,7 +562,9 @@ def jit(
     >>> add(total, 1.0), total.is_deleted()
     (Array([1., 1., 1.], dtype=float32), True)
     """
-    _require_platform(backend)
+    if backend is not None and device is not None:
+        raise ValueError("jit: backend is given, and so is device, which says it, too")
+    device = device if backend is None else backend
     given = None
     if in_shardings is not None or out_shardings is not None:
         given = GivenShardings(in_shardings, out_shardings)
@@ -600,16 +602,13 @@ def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:
 
 def _placement_of(device: Any) -> DefaultPlacement | None:
     """The placement of a function whose device is given; None: anywhere."""
-    if device is None or (isinstance(device, str) and device == "cpu"):
+    if device is None or (isinstance(device, str) and device == xla.platform()):
         return None
+    if isinstance(device, str):
+        device = xla.devices(device)[0]
     if not isinstance(device, xla.device_class()):
         raise ValueError(
             f"jit: device must be None or one of minijax.devices(), found {shown(device)} of type "
             f"{type(device).__name__}"
         )
     return DefaultPlacement(SingleDeviceSharding(device), committed=True)
-
-
-def _require_platform(platform: Any) -> None:
-    if platform is not None and not (isinstance(platform, str) and platform == "cpu"):
-        raise ValueError(f"jit: backend has to be None or 'cpu', found {platform!r}")

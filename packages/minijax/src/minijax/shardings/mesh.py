@@ -247,14 +247,18 @@ class Mesh(_Axes):
         return self._hash
 
     def __reduce__(self) -> Any:
-        return _mesh_of_ids, (self.device_ids, self.axis_names, self.axis_types)
+        platform = self.devices.flat[0].platform if self.size else None
+        return _mesh_of_ids, (self.device_ids, self.axis_names, self.axis_types, platform)
 
 
 def _mesh_of_ids(
-    ids: np.ndarray[Any, Any], names: tuple[Hashable, ...], types: tuple[AxisType, ...]
+    ids: np.ndarray[Any, Any],
+    names: tuple[Hashable, ...],
+    types: tuple[AxisType, ...],
+    platform: str | None = None,
 ) -> Mesh:
     """Restore a pickled mesh, whose devices are found by their numbers."""
-    by_id = {device.id: device for device in xla.devices()}
+    by_id = {device.id: device for device in xla.devices(platform)}
     try:
         devices = [by_id[number] for number in ids.flat]
     except KeyError as error:

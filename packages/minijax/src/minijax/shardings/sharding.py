@@ -195,14 +195,14 @@ class SingleDeviceSharding(Sharding):
         return hash(self._device)
 
     def __reduce__(self) -> Any:
-        return _single_device_of_id, (self._device.id,)
+        return _single_device_of_id, (self._device.id, self._device.platform)
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
 
-def _single_device_of_id(number: int) -> SingleDeviceSharding:
-    by_id: dict[int, Device] = {device.id: device for device in xla.devices()}
+def _single_device_of_id(number: int, platform: str | None = None) -> SingleDeviceSharding:
+    by_id: dict[int, Device] = {device.id: device for device in xla.devices(platform)}
     return SingleDeviceSharding(by_id[number])
 
 

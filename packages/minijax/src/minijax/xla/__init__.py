@@ -6,5 +6,6 @@ from minijax.xla.callbacks import *
 from minijax.xla.client import *
 from minijax.xla.coordination import *
 from minijax.xla.placement import *
+from minijax.xla.platforms import *
 from minijax.xla.programs import *
 from minijax.xla.routines import *

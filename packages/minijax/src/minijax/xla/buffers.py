@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minijax_stage3.backend import Buffer, Device, get_backend
+from minijax_stage3.backend import Buffer, Device, get_backend, platform_of
 
 
 def is_ready(buffer: Buffer) -> bool:
@@ -48,8 +48,15 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 
 
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
-    """DLPack's code for the buffer's device: the type, 1 for a CPU, and the number."""
-    return (1, 0)
+    """DLPack's code for the buffer's device: the type, 1 for a CPU, 2 for CUDA, and the number."""
+    device = buffer._sharding.device
+    kind = platform_of(device)
+    if kind not in _DLPACK_TYPES:
+        raise BufferError(f"DLPack has no code for devices of the kind {kind!r}")
+    return (_DLPACK_TYPES[kind], 0 if kind == "cpu" else int(device.local_hardware_id))
+
+
+_DLPACK_TYPES = {"cpu": 1, "cuda": 2, "rocm": 10}
 
 
 def buffer_class() -> type:

@@ -15,18 +15,9 @@ def client() -> Client:
     return get_backend().client
 
 
-def platform() -> str:
-    return str(get_backend().client.platform)
-
-
 def platform_of(devices: Sequence[Device]) -> str:
     """The platform of the devices of a program, or of the default device if there are none."""
     return backend.platform_of(devices[0]) if devices else backend.platform()
-
-
-def devices() -> list[Device]:
-    """The devices of all processes."""
-    return list(get_backend().client.devices())
 
 
 def local_devices() -> list[Device]:

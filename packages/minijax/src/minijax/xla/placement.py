@@ -268,7 +268,7 @@ def compile_partitioned(
     raised: list[BaseException] = []
     given = {"host_callbacks": remembering(functions, raised)} if functions else {}
     try:
-        loaded = backend.client.compile_and_load(
+        loaded = devices[0].client.compile_and_load(
             parsed(text) if functions else text,
             executable_devices=_device_list(devices),
             compile_options=compile_options,

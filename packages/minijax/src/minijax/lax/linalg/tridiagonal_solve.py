@@ -84,11 +84,15 @@ def _lower(
     batch = b.aval.ndim - 2
     name = "tridiagonal_solve"
     if perturb_singular:
-        kernels = {
-            "cpu": Routine("tridiagonal_solve_perturbed_ffi"),
-            "cuda": Routine("cu_tridiagonal_solve_perturbed"),
-        }
-        return routines.call(builder, name, operands, out_avals, batch, **kernels)
+        return routines.call(
+            builder,
+            name,
+            operands,
+            out_avals,
+            batch,
+            cpu=Routine("tridiagonal_solve_perturbed_ffi"),
+            cuda=Routine("cu_tridiagonal_solve_perturbed"),
+        )
     if builder.module.platform == "cuda":
         gtsv2 = Routine("cusparse_gtsv2_ffi")
         return routines.call(builder, name, operands, out_avals, batch, in_place={3: 0}, cuda=gtsv2)
