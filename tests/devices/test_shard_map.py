@@ -3,6 +3,8 @@
 Where JAX refuses what is implicit here, a conversion to what varies, the program says it for JAX.
 """
 
+import re
+
 import numpy as np
 import pytest
 from beside_jax import CAN_READ, X, assert_same, mesh_of
@@ -453,6 +455,21 @@ def test_what_is_the_same_becomes_what_varies_by_itself():
     np.testing.assert_allclose(
         minijax.grad(lambda x: ours(f, ("x",), ("x",))(x).sum())(X)[:, 0], [0] * 4 + [1] * 4
     )
+
+
+def test_the_gradient_of_what_is_broadcast_is_summed_before_it_is_sent():
+    """A bias for each row: devices exchange the gradient of the bias, not that of the rows."""
+    spec = minijax.P
+    mean = minijax.shard_map(
+        lambda w, b, x: minijax.lax.pmean(minijax.numpy.tanh(x @ w + b).sum(), "x"),
+        mesh=mesh_of(minijax, (8,), ("x",)),
+        in_specs=(spec(), spec(), spec("x")),
+        out_specs=spec(),
+    )
+    w, b, x = (np.ones(shape, np.float32) for shape in ((3, 4), (4,), (32, 3)))
+    text = minijax.jit(minijax.grad(mean, (0, 1))).lower(w, b, x).as_text()
+    sent = re.findall(r"all_reduce.*?\}\) : \(tensor<(.*?)>\)", text, re.DOTALL)
+    assert sorted(sent) == ["3x4xf32", "4xf32", "f32"]
 
 
 def test_a_jitted_function_is_traced_for_each_mesh():

@@ -148,6 +148,10 @@ class VaryingArray(ShapedArray):
         """`x`, a value of a type that this one accepts, varying as this type says."""
         return pvary(x, mesh_axes_of(self.vma))
 
+    def before_broadcast(self, x: Any) -> Any:
+        """`x`, varying as this type says, so that in reverse the smaller array is summed."""
+        return self.convert(x)
+
     @staticmethod
     def abstract_eval(
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
