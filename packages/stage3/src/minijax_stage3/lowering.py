@@ -37,6 +37,7 @@ def mlir_type(aval: ShapedArray) -> str:
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
 
 
+@lru_cache(maxsize=256)
 def element_type(dtype: np.dtype[Any]) -> str:
     """The MLIR name of a dtype: `f32`, `i64`, `ui8`, `i1`, `complex<f32>`, `f8E4M3FN`."""
     if dtype.kind == "b" or dtype == float0:

@@ -9,6 +9,7 @@ device, or divided among several, are of a subclass, `PlacedArray`, which the fa
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from minijax.settings.config import Switch
 from minijax.settings.key_dtype import key_dtype
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
-from minijax_stage2.shaped_array import short_dtype
+from minijax_stage2.shaped_array import Shape, short_dtype
 from minijax_stage2.shown import counted
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
@@ -289,10 +290,12 @@ class PlacedArray(Array):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array."""
+        if self.aval.dtype.names:  # keys, which are not numbers, or float0, which has no bits
+            return super().numpy()
         try:
             return self._host
         except AttributeError:  # not asked for yet
-            self._host = Array(self.buffer, self.aval).numpy()
+            self._host = read(self)
             return self._host
 
     def copy(self) -> "PlacedArray":
@@ -437,19 +440,23 @@ class Shard:
         """True if the device belongs to this process."""
         return bool(self.device.process_index == xla.process_index())
 
-    @property
+    @cached_property
     def data(self) -> Array | None:
         """The part, as an Array on its device; None if that is another process's."""
         x = self._whole
         if not self.is_here:
             return None
-        if is_readable(x):
+        shape = x.sharding.shard_shape(x.shape)
+        aval = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
+        is_divided = isinstance(x, PlacedArray) and x.sharding.num_devices > 1
+        number = xla.number_here(x.held, self.device) if is_divided else None
+        if number == 0:
+            part = xla.first_part_here(x.held, device_type(aval))
+        elif number is not None and not is_readable(x):
+            part = parts_here(x)[number]
+        else:
             numbers = backend.get(x.held) if x.aval.dtype.names else x.numpy()  # which it remembers
             part = numbers[self.index]
-        else:
-            devices = x.sharding.addressable_devices_indices_map(x.shape)
-            part = parts_here(x)[list(devices).index(self.device)]
-        aval = ShapedArray(part.shape, x.aval.dtype, x.aval.weak_type)
         return put(part, aval, SingleDeviceSharding(self.device))
 
     def __repr__(self) -> str:
@@ -461,13 +468,18 @@ class Shard:
 
 def shards_of(x: Array) -> list[Shard]:
     """The parts of an Array on all its devices."""
-    sharding = x.sharding
+    return [Shard(*place, x) for place in _places_of_shards(x.sharding, x.shape)]
+
+
+@lru_cache(maxsize=4096)
+def _places_of_shards(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int]]:
+    """Device, index and number among equal ones for each part of an array."""
     seen: dict[Any, int] = {}
     found = []
-    for device, index in sharding.devices_indices_map(x.shape).items():
+    for device, index in sharding.devices_indices_map(shape).items():
         key = tuple([(each.start, each.stop) for each in index])
         seen[key] = seen.get(key, -1) + 1
-        found.append(Shard(device, index, seen[key], x))
+        found.append((device, index, seen[key]))
     return found
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
+from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
 from minijax.runtime.default_placement import default_device_option
 from minijax.settings.config import Option, config
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage2 import Tracer, tree_leaves, tree_map
+from minijax_stage2 import tree_map
 from minijax_stage3 import backend
 
 
@@ -284,7 +285,6 @@ def block_until_ready(x: Any) -> Any:
     >>> y = minijax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
     >>> seconds = time.perf_counter() - start
     """
-    for leaf in tree_leaves(x):
-        if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
-            leaf.block_until_ready()
+    leaves, _ = fast_flatten(x)  # of which tracers are instances of Array, too
+    xla.block_all([leaf.held for leaf in leaves if issubclass(type(leaf), Array)])
     return x

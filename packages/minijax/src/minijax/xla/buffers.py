@@ -1,5 +1,6 @@
 """Buffers: waiting for them, and sharing them with other libraries."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from minijax_stage3.backend import Buffer, Device, get_backend, platform_of
@@ -12,6 +13,11 @@ def is_ready(buffer: Buffer) -> bool:
 def block(buffer: Buffer) -> None:
     """Wait until the buffer is computed; RuntimeError if that failed, or the buffer is deleted."""
     buffer.block_until_ready()
+
+
+def block_all(buffers: Sequence[Buffer]) -> None:
+    """Wait until all buffers are computed; RuntimeError as from `block`."""
+    get_backend().jaxlib.batched_block_until_ready(buffers)
 
 
 def is_deleted(buffer: Buffer) -> bool:

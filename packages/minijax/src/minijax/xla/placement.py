@@ -85,6 +85,7 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
     sharding = hlo_sharding(tiling)
     made = _placement_class()(_device_list(devices), sharding, memory_kind=None)
     made.hlo_sharding = sharding
+    made.devices = devices
     here = int(get_backend().client.process_index())
     made.devices_here = [device for device in devices if device.process_index == here]
     return made
@@ -126,14 +127,35 @@ def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
         part: the type of a part.
     """
     devices = tuple(placement_of(buffer).devices_here)
-    stacked = _Stacked((len(devices) * part.shape[0], *part.shape[1:]), part.dtype)
+    stacked = _Parts((len(devices) * part.shape[0], *part.shape[1:]), part.dtype)
     where = _stacking(devices, len(part.shape))
     together = get(buffer._rewrap_with_aval_and_sharding(stacked, where))
     return np.split(together, len(devices))
 
 
-class _Stacked(NamedTuple):
-    """The type of the parts of an array, one after the other along the first axis."""
+def number_here(buffer: Buffer, device: Device) -> int:
+    """The number of a device among those of this process that hold an array."""
+    return placement_of(buffer).devices_here.index(device)  # type: ignore[no-any-return]
+
+
+def first_part_here(buffer: Buffer, part: Aval) -> np.ndarray[Any, Any]:
+    """The part of an array on the first of the devices of this process.
+
+    As jaxlib reads an array of which each device holds the whole from one device, this is a view on
+    a CPU, while all parts together are copied by several threads.
+    """
+    aval = _Parts(part.shape, part.dtype)
+    where = _everywhere(placement_of(buffer).devices)
+    return get(buffer._rewrap_with_aval_and_sharding(aval, where))
+
+
+@lru_cache(maxsize=256)
+def _everywhere(devices: tuple[Device, ...]) -> Placement:
+    return new_placement(devices, WHOLE)
+
+
+class _Parts(NamedTuple):
+    """The type of parts of an array that are seen as an array themselves."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
