@@ -161,6 +161,53 @@ def test_loops_within_loops_count_as_often_as_they_run():
     assert "loops counted once" in str(found)
 
 
+# What a program for GPUs has besides: collectives that start and are done later, with the types of
+# their operands before those of their results, and products by cuBLAS.
+FOR_GPUS = """
+HloModule jit_f
+
+%add (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %sum = f32[] add(%x, %y)
+}
+
+ENTRY %main (p: f32[8,4], q: f32[16,4]) -> f32[8,16] {
+  %p = f32[8,4]{1,0} parameter(0)
+  %q = f32[16,4]{1,0} parameter(1)
+  %r = ((f32[8,4]{1,0}), f32[8,4]{1,0}) all-reduce-start(%p), ALONG_X, to_apply=%add
+  %r.done = f32[8,4]{1,0} all-reduce-done(%r)
+  %old = f32[8,4]{1,0} all-reduce-start(%p), replica_groups=[4,2]<=[8], to_apply=%add
+  %old.done = f32[8,4]{1,0} all-reduce-done(%old)
+  %g = ((f32[8,4]{1,0}), f32[32,4]{1,0}) all-gather-start(%p), ALONG_X, dimensions={0}
+  %g.done = f32[32,4]{1,0} all-gather-done(%g)
+  %c = (f32[8,4]{1,0}, f32[8,4]{1,0}, u32[], u32[]) collective-permute-start(%p), PAIRS
+  %c.done = f32[8,4]{1,0} collective-permute-done(%c)
+  ROOT %call = (f32[8,16]{1,0}, s8[1024]{0}) custom-call(%r.done, %q), PRODUCT
+}
+"""
+IN_FULL = {
+    "ALONG_X": "replica_groups=[2,4]<=[4,2]T(1,0)",
+    "PAIRS": "source_target_pairs={{0,1},{1,0},{2,3},{3,2},{4,5},{5,4},{6,7},{7,6}}",
+    "PRODUCT": 'custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":'
+    '{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"]}}}',
+}
+for name, attributes in IN_FULL.items():
+    FOR_GPUS = FOR_GPUS.replace(name, attributes)
+
+
+def test_programs_for_gpus_are_read():
+    module = HloModule(FOR_GPUS)
+    found = [(c.kind, c.axes, c.devices, c.bytes) for c in collectives(module, SIZES)]
+    assert found == [
+        ("all-reduce", ("x",), 4, 128),
+        ("all-reduce", ("y",), 2, 128),
+        ("all-gather", ("x",), 4, 512),
+        ("collective-permute", ("y",), 2, 128),
+    ]
+    assert flops(module) == 2 * 8 * 16 * 4
+
+
 # Groups of devices in HLO, in the three ways in which XLA writes them.
 
 

@@ -200,3 +200,19 @@ def test_callbacks_run_on_another_platform(second, capsys):
 def test_pickled_shardings_know_their_platform():
     sharding = minijax.sharding.SingleDeviceSharding(devices()[0])
     assert pickle.loads(pickle.dumps(sharding)) == sharding
+
+
+def test_complex_convolutions_are_real_ones_where_xla_has_no_other():
+    """XLA has complex convolutions for CPUs only; the text for others runs here, too."""
+    rng = np.random.default_rng(0)
+    shapes = (1, 2, 9), (4, 2, 3)
+    x, k = ((rng.normal(size=s) + 1j * rng.normal(size=s)).astype("c8") for s in shapes)
+    function = jit(lambda x, k: lax.conv(x, k, (2,), "SAME"))
+    traced = function.trace(x, k)
+    text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    assert "convolution" in text
+    (out,) = traced.out_avals
+    buffers = [backend.put(each, minijax.typeof(each)) for each in (x, k)]
+    found = backend.get(backend.compile(text, [out]).execute(buffers)[0])
+    np.testing.assert_allclose(found, function(x, k), rtol=1e-5)
+    assert not any("complex" in line for line in text.splitlines() if "convolution" in line)

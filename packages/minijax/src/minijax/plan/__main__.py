@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from minijax import xla
 from minijax.plan.planning import plan
 from minijax.shardings.context import use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh
@@ -99,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("example", metavar="EXAMPLE", help="a file or a module")
     add("options", metavar="NAME=VALUE", type=_option, nargs="*", help="options of EXAMPLE")
     add("--mesh", type=_mesh, required=True, help="axes and their sizes: data=64,model=8")
+    add("--topology", choices=xla.GPUS, help="the GPUs to compile for; by default a CPU")
     add("--json", action="store_true", help="print JSON in place of a table")
     given = parser.parse_intermixed_args(arguments)
     try:
@@ -112,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{given.example} must return a pair of a function and the tuple of its arguments"
             )
         step, step_arguments = made
-        found = plan(step, *step_arguments, mesh=given.mesh)
+        found = plan(step, *step_arguments, mesh=given.mesh, topology=given.topology)
     if given.json:
         print(found.to_json())
         return

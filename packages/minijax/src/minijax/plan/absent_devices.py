@@ -1,7 +1,7 @@
-"""Compilation for devices that are not there, in a process that divides its CPU into as many.
+"""Compilation for devices that are not there: GPUs, or a CPU divided into as many devices.
 
-`python -m minijax.plan.absent_devices` is that process. It reads a program from its standard input,
-and writes what XLA says of it.
+It happens in a process of its own, `python -m minijax.plan.absent_devices`, which reads a program
+from its standard input, and writes what XLA says of it.
 """
 
 import json
@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from minijax import xla
-from minijax.errors.classes import CompileError
+from minijax.errors.classes import CompileError, PlatformError
+from minijax.xla.plugins import UnavailableError
 from minijax_stage3.backend import set_client_option
+
+# The process opens no GPU, and XLA does not log that there is none.
+_QUIET = {"MINIJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 class Compiled(NamedTuple):
@@ -23,26 +27,37 @@ class Compiled(NamedTuple):
     memory: dict[str, int]
 
 
-def compile_for(text: str, num_devices: int, options: Mapping[str, Any]) -> Compiled:
+def compile_for(
+    text: str, num_devices: int, options: Mapping[str, Any], gpu: str | None = None
+) -> Compiled:
     """Compile a StableHLO module for a number of devices.
 
     Arguments:
         text: a module with as many partitions.
         num_devices: the number of devices.
         options: XLA flags.
+        gpu: a name of `xla.GPUS`; None: the CPU.
 
     Raises:
         CompileError: XLA does not accept the text or an option.
+        PlatformError: the plugin for GPUs is not installed.
         RuntimeError: the compiler ends without a result.
     """
-    given = json.dumps({"text": text, "num_devices": num_devices, "options": dict(options)})
+    given = json.dumps(
+        {"text": text, "num_devices": num_devices, "options": dict(options), "gpu": gpu}
+    )
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-m", __name__],
         input=given,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "MINIJAX_PLATFORMS": "cpu",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        },
     )
     if done.returncode:
         raise RuntimeError(
@@ -51,20 +66,30 @@ def compile_for(text: str, num_devices: int, options: Mapping[str, Any]) -> Comp
     answer = json.loads(done.stdout)
     if "error" in answer:
         raise CompileError(answer["error"], text)
+    if "unavailable" in answer:
+        raise PlatformError(f"plan: {gpu} needs the plugin of CUDA: {answer['unavailable']}")
     return Compiled(**answer)
 
 
 def _main() -> None:
     given = json.load(sys.stdin)
-    set_client_option("num_devices", given["num_devices"])
-    xla.register_routines(given["text"], "cpu")
+    answer: Mapping[str, Any]
     try:
-        made = xla.compile_partitioned(given["text"], tuple(xla.devices()), given["options"])
+        answer = _compiled(**given)._asdict()
     except CompileError as error:
         answer = {"error": str(error.args[0])}
-    else:
-        answer = Compiled(made.hlo_text(), xla.memory_analysis(made))._asdict()
+    except UnavailableError as error:
+        answer = {"unavailable": f"{error.reason}. {error.remedy}"}
     json.dump(answer, sys.stdout)
+
+
+def _compiled(text: str, num_devices: int, options: Mapping[str, Any], gpu: str | None) -> Compiled:
+    if gpu is not None:
+        return Compiled(*xla.compile_for_gpus(text, xla.GPUS[gpu], num_devices, options))
+    set_client_option("num_devices", num_devices)
+    xla.register_routines(text, "cpu")
+    made = xla.compile_partitioned(text, tuple(xla.devices("cpu")), options)
+    return Compiled(made.hlo_text(), xla.memory_analysis(made))
 
 
 if __name__ == "__main__":

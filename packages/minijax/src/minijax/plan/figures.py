@@ -14,6 +14,7 @@ class Plan:
     Attributes:
         name: the name of the function.
         mesh: the size of each axis of the mesh, by name.
+        topology: the kind of GPU; None: a CPU.
         argument_bytes: the bytes of each argument that a device holds, by name.
         output_bytes: the bytes of the results that it holds.
         alias_bytes: those of them that are in the memory of donated arguments.
@@ -36,6 +37,7 @@ class Plan:
         flops: int,
         collectives: Sequence[Collective],
         unbounded_loops: int,
+        topology: str | None = None,
     ):
         self.name = name
         self.mesh = dict(mesh)
@@ -46,6 +48,7 @@ class Plan:
         self.flops = flops
         self.collectives = list(collectives)
         self.unbounded_loops = unbounded_loops
+        self.topology = topology
 
     @property
     def peak_bytes(self) -> int:
@@ -63,6 +66,7 @@ class Plan:
         return {
             "name": self.name,
             "mesh": {str(name): size for name, size in self.mesh.items()},
+            "topology": self.topology,
             "per_device": {
                 "argument_bytes": self.argument_bytes,
                 "output_bytes": self.output_bytes,
@@ -85,7 +89,8 @@ class Plan:
     @property
     def _title(self) -> str:
         axes = ", ".join(f"{name}={size}" for name, size in self.mesh.items())
-        return f"`{self.name}` on each device of {axes}"
+        device = "device" if self.topology is None else self.topology
+        return f"`{self.name}` on each {device} of {axes}"
 
     def _figures(self) -> list[tuple[str, str]]:
         by_argument: dict[str, int] = {}

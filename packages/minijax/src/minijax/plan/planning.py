@@ -32,11 +32,12 @@ def plan(
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
+    topology: str | None = None,
 ) -> Plan:
     """Compile a function for a mesh, whose devices need not be there, and say what it would take.
 
-    The function is traced here, and compiled in another process, which divides its CPU into as many
-    devices. Nothing is computed.
+    The function is traced here, and compiled in another process, for GPUs or for a CPU divided into
+    as many devices. Nothing is computed.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
@@ -46,16 +47,20 @@ def plan(
             shardings of arguments, or that in context. Each `PartitionSpec` is of this mesh.
         in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
             donate_argnames, compiler_options: as for `jit`.
+        topology: the devices: "a100", "h100", "h200" or "b200", eight in a machine; None: a CPU.
+            The plugin for GPUs has to be installed, by `pip install 'minijax[cuda13]'`, but there
+            need not be a GPU, nor a driver.
 
     Returns:
         The figures, for each device: bytes of arguments, results and temporaries, floating-point
         operations, and collectives with their bytes and the axes of the mesh that they are along.
-        They are those of the program that XLA makes for CPUs.
+        They are those of the program that XLA makes for these devices.
 
     Raises:
         TypeError: `fun` is not a function, or `mesh` not a mesh.
         ValueError: there is no mesh; nothing says how arrays are divided among its devices; `fun`
-            calls Python functions.
+            calls Python functions; there is no such topology.
+        PlatformError: the plugin for GPUs is not installed.
         CompileError: XLA does not compile the program.
 
     >>> from minijax.experimental import plan
@@ -78,6 +83,11 @@ def plan(
     all-reduce   model        2      1  1.02 kB  1.02 kB
     """
     require_function("plan", fun)
+    if topology is not None and topology not in xla.GPUS:
+        raise ValueError(
+            f"plan: topology is one of {', '.join(map(repr, xla.GPUS))}, or None, which means a "
+            f"CPU; found {shown(topology)}"
+        )
     options = {
         "in_shardings": in_shardings,
         "out_shardings": out_shardings,
@@ -91,7 +101,8 @@ def plan(
     function = fun if isinstance(fun, JittedFunction) and not given else jit(fun, **given)
     axes = _mesh_of(mesh, args)
     with use_abstract_mesh(axes):
-        lowered = function.lower(*args)
+        platform = "cpu" if topology is None else "cuda"
+        lowered = function.trace(*args).lower(lowering_platforms=(platform,))
     text, size = lowered.as_text(), axes.size
     if xla.calls_python(text):
         raise ValueError(
@@ -106,7 +117,7 @@ def plan(
             f"{partitions}: nothing says how arrays are divided among those of the mesh. Give "
             "in_shardings, or arguments ShapeDtypeStruct(shape, dtype, sharding=...)."
         )
-    compiled = compile_for(text, size, lowered.compiler_options)
+    compiled = compile_for(text, size, lowered.compiler_options, topology)
     module = HloModule(compiled.hlo)
     argument_bytes: dict[str, int] = {}
     for name, part in zip(lowered.argument_names, module.argument_types, strict=True):
@@ -119,6 +130,7 @@ def plan(
         flops(module),
         collectives(module, axes.shape),
         module.unbounded,
+        topology,
     )
 
 

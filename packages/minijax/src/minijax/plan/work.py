@@ -2,13 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minijax.plan.hlo import Computation, HloModule, Instruction
+from minijax.plan.hlo import ArrayType, Computation, HloModule, Instruction
 from minijax.plan.replica_groups import axes_of, groups_of
 
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
+_CONTRACTING_IN_CALL = re.compile(r'"lhs_contracting_dimensions":\[([^\]]*)\]')
+_TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _KERNEL = re.compile(r"dim_labels=\w+_(\w+)->")
 
 
@@ -34,14 +36,40 @@ def _dot(computation: Computation, dot: Instruction) -> int:
 
 def _convolution(computation: Computation, convolution: Instruction) -> int:
     (kernel,) = computation[convolution.operands[1]].types
+    return _of_convolution(convolution.types[0], kernel, convolution)
+
+
+def _call(computation: Computation, call: Instruction) -> int:
+    """The operations of a call of cuBLAS or cuDNN; other calls count as none."""
+    target = _TARGET.search(call.attributes)
+    name = target[1] if target else ""
+    if name.startswith("__cublas$"):
+        (left,) = computation[call.operands[0]].types
+        found = _CONTRACTING_IN_CALL.search(call.attributes)
+        axes = [int(axis) for axis in re.findall(r"\d+", found[1])] if found else []
+        return 2 * call.types[0].size * math.prod([left.shape[axis] for axis in axes])
+    if name.startswith("__cudnn$conv"):
+        left, right = (computation[operand].types[0] for operand in call.operands[:2])
+        result = call.types[0]
+        output, kernel = result, right
+        if "BackwardInput" in name:
+            output = left
+        elif "BackwardFilter" in name:
+            output, kernel = right, result
+        return _of_convolution(output, kernel, call)
+    return 0
+
+
+def _of_convolution(output: ArrayType, kernel: ArrayType, convolution: Instruction) -> int:
     found = _KERNEL.search(convolution.attributes)
     features = kernel.shape[found[1].index("o")] if found else 1
-    return 2 * convolution.types[0].size * kernel.size // features
+    return 2 * output.size * kernel.size // features
 
 
 _FLOPS: Mapping[str, Callable[[Computation, Instruction], int]] = {
     "dot": _dot,
     "convolution": _convolution,
+    "custom-call": _call,
 }
 
 
@@ -85,19 +113,27 @@ _SENT: Mapping[str, Callable[[int], float]] = {
 def collectives(module: HloModule, mesh: Mapping[Hashable, int]) -> list[Collective]:
     """The collectives of a program for a mesh of these sizes, in the order of its text.
 
+    An asynchronous one counts where it starts.
+
     Raises:
         ValueError: there is one of a form that is not known here.
     """
     found = []
     for _, instruction, times in module.instructions():
-        kind = instruction.opcode
-        if kind.removesuffix("-start") in _SENT and kind not in _SENT:
-            raise ValueError(f"the program has an asynchronous collective, {kind}")
+        kind = instruction.opcode.removesuffix("-start")
         if kind not in _SENT:
             continue
         groups = groups_of(instruction.attributes, math.prod(mesh.values()))
         size = len(groups[0])
-        nbytes = instruction.nbytes * (size if kind == "reduce-scatter" else 1)
+        received = sum(each.nbytes for each in _results(instruction))
+        nbytes = received * (size if kind == "reduce-scatter" else 1)
         sent = round(_SENT[kind](size) * nbytes)
         found.append(Collective(kind, axes_of(groups, mesh), size, times, nbytes, sent))
     return found
+
+
+def _results(collective: Instruction) -> Sequence[ArrayType]:
+    """The types of its results; one that starts lists those of its operands before them."""
+    count = len(collective.operands)
+    is_start = collective.opcode.endswith("-start") and len(collective.types) > count
+    return collective.types[count : 2 * count] if is_start else collective.types

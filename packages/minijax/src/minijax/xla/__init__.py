@@ -9,3 +9,4 @@ from minijax.xla.placement import *
 from minijax.xla.platforms import *
 from minijax.xla.programs import *
 from minijax.xla.routines import *
+from minijax.xla.topologies import *

@@ -9,7 +9,7 @@ The three play the same part in this equation. So the derivatives of a convoluti
 convolutions, with strides and dilations exchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim
-from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
@@ -230,17 +230,56 @@ def _lower_convolution(
         for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"), strict=True)
     ]
     first, second = precision[1:-1].split(", ")
-    return b.emit(
-        f"stablehlo.convolution({lhs.name}, {rhs.name}) "
-        f"dim_numbers = [{axes[0]}]x[{axes[1]}]->[{axes[2]}], "
-        f"window = {{stride = {list(window_strides)}, pad = {list(map(list, padding))}, "
-        f"lhs_dilate = {list(lhs_dilation)}, rhs_dilate = {list(rhs_dilation)}}} "
-        f"{{batch_group_count = {batch_group_count} : i64, "
-        f"feature_group_count = {feature_group_count} : i64, "
-        f"precision_config = [#stablehlo<precision {first}>, #stablehlo<precision {second}>]}} "
-        f": {signature([lhs, rhs], out_avals)}",
-        *out_avals,
-    )
+
+    def convolution(lhs: Value, rhs: Value, out: ShapedArray) -> Value:
+        (found,) = b.emit(
+            f"stablehlo.convolution({lhs.name}, {rhs.name}) "
+            f"dim_numbers = [{axes[0]}]x[{axes[1]}]->[{axes[2]}], "
+            f"window = {{stride = {list(window_strides)}, pad = {list(map(list, padding))}, "
+            f"lhs_dilate = {list(lhs_dilation)}, rhs_dilate = {list(rhs_dilation)}}} "
+            f"{{batch_group_count = {batch_group_count} : i64, "
+            f"feature_group_count = {feature_group_count} : i64, "
+            f"precision_config = [#stablehlo<precision {first}>, #stablehlo<precision {second}>]}} "
+            f": {signature([lhs, rhs], [out])}",
+            out,
+        )
+        return found
+
+    if out_avals[0].dtype.kind == "c" and b.module.platform != "cpu":
+        return [_of_complex(b, convolution, lhs, rhs, out_avals[0])]
+    return [convolution(lhs, rhs, out_avals[0])]
+
+
+def _of_complex(
+    b: FunctionBuilder,
+    convolution: Callable[[Value, Value, ShapedArray], Value],
+    lhs: Value,
+    rhs: Value,
+    out: ShapedArray,
+) -> Value:
+    """Three real convolutions in place of a complex one, by Gauss' rule for products.
+
+    XLA has complex convolutions for CPUs only.
+    """
+
+    def part(name: str, x: Value) -> Value:
+        aval = ShapedArray(x.aval.shape, np.finfo(x.aval.dtype).dtype)
+        (found,) = b.emit(f"stablehlo.{name} {x.name} : {signature([x], [aval])}", aval)
+        return found
+
+    def combined(name: str, x: Value, y: Value) -> Value:
+        (found,) = b.emit(f"stablehlo.{name} {x.name}, {y.name} : {mlir_type(x.aval)}", x.aval)
+        return found
+
+    real = ShapedArray(out.shape, np.finfo(out.dtype).dtype)
+    x_real, x_imag, y_real, y_imag = (part(n, x) for x in (lhs, rhs) for n in ("real", "imag"))
+    both = convolution(combined("add", x_real, x_imag), y_real, real)
+    turned = convolution(x_real, combined("subtract", y_imag, y_real), real)
+    rest = convolution(x_imag, combined("add", y_real, y_imag), real)
+    parts = [combined("subtract", both, rest), combined("add", both, turned)]
+    names = ", ".join(each.name for each in parts)
+    (found,) = b.emit(f"stablehlo.complex {names} : {signature(parts, [out])}", out)
+    return found
 
 
 def _letters(spec: Sequence[int], letters: str) -> str:
