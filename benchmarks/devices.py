@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import programs
+from benchmarks import programs, staging
 from benchmarks.measure import (
     QUICK_PAIRS,
     Action,
@@ -110,6 +110,36 @@ def mapped_step(lib: Library) -> Action:
     return lambda: lib.core.block_until_ready(f(params, batch))
 
 
+def staged_transformer(lib: Library) -> Action:
+    """Trace and lower a step of a transformer of 12 layers on a mesh of two axes.
+
+    The batch is divided along one axis, the parameters along both.
+    """
+    sharding = lib.core.sharding
+    spec = sharding.PartitionSpec
+    devices = np.array(lib.core.devices()).reshape(4, 2)
+    mesh = sharding.Mesh(devices, ("data", "model"))
+    loss, (params, batch) = staging.transformer_loss(lib)
+
+    def layout(name: str) -> Any:
+        names = ("model", "data") if name in ("o", "down", "out") else ("data", "model")
+        return sharding.NamedSharding(mesh, spec() if "scale" in name else spec(*names))
+
+    layer = {name: layout(name) for name in params["layers"][0]}
+    layers = [layer] * len(params["layers"])
+    where = {"embed": layout("embed"), "out": layout("out"), "layers": layers}
+    whole, rows = sharding.NamedSharding(mesh, spec()), sharding.NamedSharding(mesh, spec("data"))
+    params, batch = lib.core.device_put((params, batch), (where, rows))
+
+    def constrained_loss(params: Any, batch: Any) -> Any:
+        return loss(params, lib.core.lax.with_sharding_constraint(batch, rows))
+
+    step = programs.step_of(lib, constrained_loss)
+    return lambda: lib.core.jit(
+        staging.fresh(step), in_shardings=(where, rows), out_shardings=(where, whole)
+    ).lower(params, batch)
+
+
 def call_of_shard_map(lib: Library) -> Action:
     """A jitted `shard_map` that does next to nothing."""
     where = divided(lib, "x")
@@ -141,6 +171,7 @@ CASES: dict[str, tuple[Callable[[Library], Action], float, int]] = {
     "pmap call with psum": (pmapped, 1.0, 40),
     "MLP step, data-parallel": (step, 1.02, 5),
     "MLP step, by shard_map": (mapped_step, 1.02, 5),
+    "12-layer transformer step, trace and lower": (staged_transformer, 0.2, 1),
 }
 
 

@@ -65,7 +65,7 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
         value = np.asarray(value)
         part = np.finfo(dtype).dtype
         return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
-    if "float" in dtype.name:
+    if element_type(dtype).startswith(("f", "bf")):
         with np.errstate(over="ignore"):
             value = float(np.asarray(value).astype(dtype))
         if np.isfinite(value):
