@@ -67,9 +67,13 @@ def group(*names: str) -> tuple[str, ...]:
 
 
 def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
-    """Installs a stage from this checkout, editable, with the stages below it."""
-    packages = [arg for each in up_to(stage) for arg in ("-e", f"packages/{each.name}")]
-    session.install(*packages, *requirements)
+    """Installs a stage from this checkout, editable, with the stages below it.
+
+    With `--device gpu` after `--`, the library brings what computes there.
+    """
+    extra = "[cuda13]" if "gpu" in session.posargs else ""
+    names = [each.name + (extra if each is LIBRARY else "") for each in up_to(stage)]
+    session.install(*[arg for name in names for arg in ("-e", f"packages/{name}")], *requirements)
 
 
 def pytest(session: nox.Session, path: str, *options: str) -> None:
@@ -136,6 +140,15 @@ def tests_processes(session: nox.Session) -> None:
     pytest(session, "tests/processes", "--numprocesses=2", "--dist=worksteal")  # most of them wait
 
 
+@nox.session(name="tests-gpu-compiler")
+def tests_gpu_compiler(session: nox.Session) -> None:
+    """Compiles programs for GPUs, of which none need be there, nor a driver."""
+    # The plugin without NVIDIA's libraries, which only run programs.
+    install(session, LIBRARY, *group("long-test"))
+    session.install("--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
+    pytest(session, "packages/minijax/tests/test_topologies.py", "--numprocesses=auto")
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -156,7 +169,7 @@ def nightly(session: nox.Session) -> None:
     requires=[*TESTS, "tests-crossing", "tests-devices", "tests-processes"],
 )
 def tests(session: nox.Session) -> None:
-    """Runs all of the tests above."""
+    """Runs all of the tests above; `-- --device gpu` on a GPU."""
 
 
 @nox.session(python="3.11")

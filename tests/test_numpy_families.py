@@ -171,7 +171,7 @@ FAMILIES = {
         lambda n, lib: n.asarray(m).__array_namespace__() is n,
         refused(lambda n, lib: n.asarray(m).flat),
         refused(lambda n, lib: n.asarray(m).__setitem__(0, 1)),
-        lambda n, lib: (n.asarray(m).committed, n.asarray(m).platform() == "cpu"),
+        lambda n, lib: (n.asarray(m).committed, n.asarray(m).platform() == lib.default_backend()),
         lambda n, lib: (n.asarray(m).is_fully_addressable, n.asarray(m).is_fully_replicated),
         *(
             lambda n, lib, a=a, dtype=dtype: n.asarray(a).view(dtype)

@@ -1,6 +1,10 @@
 """Programs lowered for a GPU, of which there need not be one, call the routines that JAX's call."""
 
+import importlib.util
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +14,7 @@ import pytest
 import minijax
 import minijax.numpy as mnp
 from minijax import lax
+from minijax.xla.plugins import has_nvidia_device
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
 CALL = re.compile(r"custom_call @(\w+)\(.*?\) \{(.*)\} : (\(.*)$", re.MULTILINE)
@@ -154,3 +159,38 @@ def test_a_program_for_another_platform_is_not_compiled_for_this_one():
 
 def factor(x):
     return mnp.linalg.cholesky(x)
+
+
+# The tests themselves, on a GPU
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """The comparison of arrays with the tolerances of a GPU."""
+    file = Path(__file__).parents[1] / "conftest.py"
+    spec = importlib.util.spec_from_file_location("conftest_of_all", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(np.testing, "assert_allclose", np.testing.assert_allclose)
+    module._widen_tolerances()
+    return np.testing.assert_allclose
+
+
+def test_tolerances_on_a_gpu_are_those_of_the_dtype(on_gpu):
+    x = np.array([1.0, 1000.0], "float32")
+    on_gpu(x, x + np.float32(0.05), rtol=1e-7)
+    on_gpu(x.astype("float16"), x.astype("float16") * np.float16(1.01))
+    for far in (x * np.float32(1.01), x.astype("float64") * (1 + 1e-6), [1, 2]):
+        with pytest.raises(AssertionError):
+            on_gpu(np.asarray(x, np.asarray(far).dtype), far)
+    on_gpu(x.astype("float64"), x.astype("float64") * 2, rtol=1)  # what a test allows
+
+
+def test_without_a_gpu_no_test_is_run():
+    if has_nvidia_device():
+        pytest.skip("there is a GPU")
+    command = [sys.executable, "-m", "pytest", "--device", "gpu", "tests/test_seeds.py"]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert done.returncode == 4
+    assert "--device gpu: no test was run, for there are no devices of the kind" in done.stderr

@@ -335,7 +335,7 @@ def test_the_device_of_a_jitted_function():
     for options in ({"device": device}, {"backend": "cpu"}, {"device": "cpu"}):
         assert jit(lambda x: x, **options)(1.0).item() == 1.0
     for options, message in (
-        ({"backend": "gpu"}, "there are no devices of the kind 'gpu'"),
+        ({"backend": "abacus"}, "there are no devices of the kind 'abacus'"),
         ({"device": "tpu"}, "there are no devices of the kind 'tpu'"),
         ({"device": 3}, "device must be None or"),
         ({"device": device, "backend": "cpu"}, "backend is given, and so is device"),

@@ -136,6 +136,14 @@ def test_xlas_own_variables_are_read(monkeypatch):
     assert (options["memory_fraction"], options["preallocate"]) == (0.3, False)
 
 
+@pytest.fixture(autouse=True)
+def _all_platforms_are_allowed(monkeypatch):
+    monkeypatch.setattr(minijax.config.option("platforms"), "_everywhere", None)
+
+
+pytestmark = pytest.mark.cpu_only  # a GPU, where there is one, has tests of its own
+
+
 @pytest.fixture
 def second(monkeypatch):
     """The devices of another client, which stands for that of GPUs."""

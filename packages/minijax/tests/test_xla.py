@@ -60,6 +60,7 @@ def test_the_registry_in_cpp_is_silent_if_it_comes_first():
         """)
 
 
+@pytest.mark.cpu_only
 def test_devices():
     assert xla.platform() == "cpu"
     assert xla.default_device() is xla.devices()[0]
