@@ -156,6 +156,90 @@ def test_a_process_with_other_flags_or_no_cache_compiles(tmp_path):
     assert off == (first, [])
 
 
+PARTITIONED = """
+    import logging, os, sys
+    logging.basicConfig(stream=sys.stderr, format="%(message).4s")
+    logging.getLogger("minijax.compilation_cache").setLevel(logging.DEBUG)
+    import numpy as np
+    import minijax
+    from minijax import P, jit, lax, numpy as jnp
+
+    devices = np.array(minijax.devices()[:: int(os.environ.get("DIRECTION", "1"))])
+    mesh = minijax.sharding.Mesh(devices.reshape(4, 2), ("x", "y"))
+    rows, columns, whole = (
+        minijax.NamedSharding(mesh, spec) for spec in (P("x"), P(None, "y"), P())
+    )
+
+    def step(w, x):
+        h = lax.with_sharding_constraint(jnp.tanh(x @ w), columns)
+        return w - 0.1 * x.T @ h, jnp.sum(h)
+
+    def show(*arrays):
+        for x in arrays:
+            print(np.asarray(x).tolist(), x.sharding, x.committed)
+
+    x = np.linspace(-1, 1, 64).reshape(8, 8).astype("f4")
+    a = minijax.device_put(x, rows)
+    show(*jit(step, in_shardings=(whole, rows), out_shardings=(columns, None))(x, x))
+    show(*jit(step, donate_argnums=0)(minijax.device_put(x, rows), a))
+    total = minijax.shard_map(
+        lambda x: lax.psum(x, ("x", "y")), mesh=mesh, in_specs=P("x", "y"), out_specs=P()
+    )
+    show(total(a), jit(total)(a), a * 2, a.T)
+    show(minijax.device_put(x, minijax.devices()[3]) + 1)
+    with minijax.set_mesh(mesh):
+        show(jnp.sin(x))
+"""
+
+needs_divided_arrays = pytest.mark.skipif(
+    not xla.supports_processes(), reason="jaxlib cannot read divided arrays"
+)
+
+
+def on_eight_devices(directory, program=PARTITIONED, **variables):
+    return in_fresh_process(directory, program, MINIJAX_NUM_CPU_DEVICES="8", **variables)
+
+
+@needs_divided_arrays
+def test_partitioned_programs_are_loaded_on_the_same_devices(tmp_path):
+    first, first_events = on_eight_devices(tmp_path)
+    assert set(first_events) == {"miss"}
+    assert on_eight_devices(tmp_path) == (first, ["hit:"] * len(first_events))
+    mirrored, events = on_eight_devices(tmp_path, DIRECTION="-1")
+    assert mirrored == first  # a mesh is written without its devices
+    assert set(events[:2]) == {"miss"}  # of the same text
+    assert on_eight_devices(tmp_path, DIRECTION="-1") == (first, ["hit:"] * len(events))
+
+
+@needs_divided_arrays
+def test_a_damaged_partitioned_program_is_compiled_anew(tmp_path):
+    first, events = on_eight_devices(tmp_path)
+    entries = sorted(tmp_path.iterdir())
+    assert len(entries) == len(events)
+    for number, entry in enumerate(entries):
+        data = bytearray(entry.read_bytes())
+        data[len(data) * number // len(entries)] ^= 1
+        entry.write_bytes(data if number % 3 else data[: len(data) // 2])
+    assert on_eight_devices(tmp_path) == (first, ["miss"] * len(events))
+    assert on_eight_devices(tmp_path) == (first, ["hit:"] * len(events))
+
+
+@needs_divided_arrays
+def test_shardings_that_python_looks_at_are_told_by_each_compilation(tmp_path):
+    program = """
+        import numpy as np
+        import minijax
+        mesh = minijax.make_mesh((8,), ("x",))
+        def f(x):
+            minijax.debug.inspect_array_sharding(x, callback=lambda sharding: print(sharding.spec))
+            return x + 1
+        minijax.jit(f, in_shardings=minijax.NamedSharding(mesh, minijax.P("x")))(np.ones(8))
+    """
+    for _ in range(2):
+        out, _ = on_eight_devices(tmp_path, program)
+        assert out == "P('x',)\n"
+
+
 def test_flags_that_compiling_has_to_act_on_switch_it_off(tmp_path):
     (tmp_path / "flags").write_text("--xla_cpu_enable_fast_math=false")
     for flags in (f"--xla_dump_to={tmp_path / 'dump'}", str(tmp_path / "flags")):
@@ -217,7 +301,7 @@ def test_options_jaxlib_and_machine_are_in_the_key(monkeypatch):
         for i, part in enumerate(parts):
             other = (*parts[:i], f"{part}?", *parts[i + 1 :])
             with monkeypatch.context() as patch:
-                patch.setattr(owner, name, lambda other=other: other)
+                patch.setattr(owner, name, lambda *_, other=other: other)
                 keys.add(compilation_cache.cache_key(TEXT, {}))
     assert len(keys) == 4 + len(fingerprint) + len(machine)
 

@@ -18,17 +18,18 @@ import re
 import stat
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax import xla
 from minijax.runtime.host_functions import functions_called
+from minijax.runtime.inspection import has_addresses
 from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
 from minijax.settings.debugging import logging_time
 from minijax_stage3 import backend, executable
-from minijax_stage3.backend import Aval, Executable, Options
+from minijax_stage3.backend import Aval, Device, Executable, Options
 
 _FORMAT = b"minijax compiled program 1\n"
 _SUFFIX = ".minijax"
@@ -61,22 +62,66 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
         functions, text = functions_called(text)
         with noticed_when_slow(text):
             return xla.compile_calling(text, functions, out_avals, options)
+    return _kept(
+        text,
+        options,
+        (),
+        lambda: backend.compile(text, out_avals, options),
+        lambda data: xla.deserialize(data, out_avals, options),
+    )
+
+
+def compile_or_load_partitioned(
+    text: str, devices: tuple[Device, ...], options: Options
+) -> xla.PartitionedExecutable:
+    """Compile as `xla.compile_partitioned` does the first time; later, load the result from disk.
+
+    A program whose devices belong to several processes is not kept: all of them would have to find
+    it, or none. Nor is one that has Python look at shardings while it is compiled.
+    """
+    with logging_time(f"compiling {_name_of(text)}"):
+        functions, text = functions_called(text)
+        here = xla.process_index()
+        stays = functions or has_addresses(text) or any(x.process_index != here for x in devices)
+        if stays:
+            with noticed_when_slow(text):
+                return xla.compile_partitioned(text, devices, options, functions)
+        return _kept(
+            text,
+            options,
+            devices,
+            lambda: xla.compile_partitioned(text, devices, options),
+            lambda data: xla.deserialize_partitioned(data, devices, options),
+        )
+
+
+Compiled = TypeVar("Compiled", bound=Executable)
+
+
+def _kept(
+    text: str,
+    options: Options,
+    devices: Sequence[Device],
+    compiled_now: Callable[[], Compiled],
+    loaded_from: Callable[[bytes], Compiled],
+) -> Compiled:
+    """The program from the cache, or compiled and put there."""
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
         with noticed_when_slow(text):
-            return backend.compile(text, out_avals, options)
-    key = cache_key(text, options)
+            return compiled_now()
+    key = cache_key(text, options, devices)
     file = os.path.join(directory, key + _SUFFIX)
     data = _read(file, key)
     if data is not None:
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
-            loaded = xla.deserialize(data, out_avals, options)
+            loaded = loaded_from(data)
             _log("hit", text, file)
             return loaded
     _log("miss", text, file)
     start = time.perf_counter()
     with noticed_when_slow(text):
-        compiled = backend.compile(text, out_avals, options)
+        compiled = compiled_now()
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
             written = xla.serialize(compiled)
@@ -89,15 +134,16 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
 
 
 # --8<-- [start:key]
-def cache_key(text: str, options: Mapping[str, Any]) -> str:
+def cache_key(text: str, options: Mapping[str, Any], devices: Sequence[Device] = ()) -> str:
     """A hash of everything that affects the result of compiling a program.
 
     Source locations are left out: they change with every line inserted above, and do not affect the
-    result.
+    result. The devices, in their order, are those that a partitioned program runs on.
     """
     import hashlib  # late, for it takes milliseconds
 
-    machine = (*xla.fingerprint(), xla.xla_flags(), *_machine())
+    numbers = " ".join([str(device.id) for device in devices])
+    machine = (*xla.fingerprint(devices), numbers, xla.xla_flags(), *_machine())
     parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:

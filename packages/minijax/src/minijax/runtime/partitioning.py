@@ -17,8 +17,8 @@ from minijax import xla
 from minijax.runtime import hooks
 from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
+from minijax.runtime.compilation_cache import compile_or_load_partitioned
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
-from minijax.runtime.host_functions import functions_called
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
@@ -161,9 +161,8 @@ class PartitionedProgram:
         in_shardings, out_shardings = self.given
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
         xla.register_routines(self.text, self.platform)
-        functions, text = functions_called(self.text)
-        executable = self.executable = xla.compile_partitioned(
-            text, self.devices, self.options, functions
+        executable = self.executable = compile_or_load_partitioned(
+            self.text, self.devices, self.options
         )
         divisions = executable.argument_divisions(len(self.in_avals))
         self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)

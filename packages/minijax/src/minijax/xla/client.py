@@ -41,11 +41,15 @@ def pytree_registry() -> Any:
     return make(**{f"enable_{kind}": True for kind in kinds})
 
 
-def fingerprint() -> tuple[str, ...]:
-    """Return jaxlib's description of itself and its devices, as it affects compiled programs."""
-    backend = get_backend()
-    topology = backend.jaxlib.get_topology_for_devices([backend.device])
-    return (jaxlib_version(), str(backend.client.platform_version), str(topology.fingerprint()))
+def fingerprint(devices: Sequence[Device] = ()) -> tuple[str, ...]:
+    """Return jaxlib's description of itself and of devices, as it affects compiled programs.
+
+    If no devices are given, it is the default device.
+    """
+    devices = list(devices) or [get_backend().device]
+    topology = get_backend().jaxlib.get_topology_for_devices(devices)
+    version = str(devices[0].client.platform_version)
+    return (jaxlib_version(), version, str(topology.fingerprint()))
 
 
 def xla_flags() -> str:

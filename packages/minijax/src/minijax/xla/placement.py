@@ -280,20 +280,13 @@ def compile_partitioned(
     Raises:
         CompileError: XLA does not accept the text or an option.
     """
-    backend, xla_client = get_backend(), import_module("jaxlib.xla_client")
-    compile_options = backend.compile_options(options)
-    compile_options.num_partitions = len(devices)
-    build = compile_options.executable_build_options
-    build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    numbers = np.array([[device.id for device in devices]], np.int32)
-    compile_options.device_assignment = xla_client.DeviceAssignment.create(numbers)
     raised: list[BaseException] = []
     given = {"host_callbacks": remembering(functions, raised)} if functions else {}
     try:
         loaded = devices[0].client.compile_and_load(
             parsed(text) if functions else text,
             executable_devices=_device_list(devices),
-            compile_options=compile_options,
+            compile_options=_partitioning(devices, options),
             **given,
         )
     except RuntimeError as error:
@@ -301,3 +294,33 @@ def compile_partitioned(
     if functions:
         return CallingPartitionedExecutable(loaded, raised)
     return PartitionedExecutable(loaded)
+
+
+def deserialize_partitioned(
+    data: bytes, devices: tuple[Device, ...], options: Options
+) -> PartitionedExecutable:
+    """Load a program of `compile_partitioned` from the result of `serialize`; see `deserialize`.
+
+    Arguments:
+        data: the result of `serialize`, under the same `fingerprint` of the devices.
+        devices, options: those with which the program was compiled.
+
+    Raises:
+        RuntimeError: XLA does not recognize the data.
+    """
+    loaded = devices[0].client.deserialize_executable(
+        data, _device_list(devices), _partitioning(devices, options)
+    )
+    return PartitionedExecutable(loaded)
+
+
+def _partitioning(devices: tuple[Device, ...], options: Options) -> Any:
+    """The options of a compilation for several devices."""
+    compile_options = get_backend().compile_options(options)
+    compile_options.num_partitions = len(devices)
+    build = compile_options.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    numbers = np.array([[device.id for device in devices]], np.int32)
+    assignment = import_module("jaxlib.xla_client").DeviceAssignment.create(numbers)
+    compile_options.device_assignment = assignment
+    return compile_options

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minijax.xla.callbacks import Calling
 from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend, import_module
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
@@ -64,9 +65,9 @@ def serialize(executable: Executable) -> bytes:
     Raises:
         RuntimeError: XLA cannot serialize such a program, or it calls functions of this process.
     """
-    if type(executable) is not Executable:
+    if isinstance(executable, Calling):
         raise RuntimeError("a program that calls functions of this process cannot leave it")
-    data: bytes = get_backend().client.serialize_executable(executable.loaded)
+    data: bytes = executable.loaded.client.serialize_executable(executable.loaded)
     return _LIST_OF_ABILITIES.sub(_without_avx512, data)
 
 
