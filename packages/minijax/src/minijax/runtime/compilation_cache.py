@@ -76,8 +76,9 @@ def compile_or_load_partitioned(
 ) -> xla.PartitionedExecutable:
     """Compile as `xla.compile_partitioned` does the first time; later, load the result from disk.
 
-    A program whose devices belong to several processes is not kept: all of them would have to find
-    it, or none. Nor is one that has Python look at shardings while it is compiled.
+    A program whose devices belong to several processes is not kept: one of them might find it while
+    another compiles it for longer than the first one waits. Nor is one that has Python look at
+    shardings while it is compiled.
     """
     with logging_time(f"compiling {_name_of(text)}"):
         functions, text = functions_called(text)
