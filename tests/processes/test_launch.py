@@ -1,6 +1,7 @@
 """The launcher: ranks, output, exit codes, restarts, signals, and nothing left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,14 +31,19 @@ def launch(processes, source, *options, begin=MINIMAL, arguments=(), timeout=30)
 def remaining(mark):
     """The processes with a mark in their environment, zombies excluded."""
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as variables:
-                if mark.encode() in variables.read():
-                    found.append(int(pid))
+            if mark.encode() in variables_of(pid):
+                found.append(pid)
         except OSError:  # another user's, or it has just ended
             pass
     return found
+
+
+def variables_of(pid):
+    """The environment of a process."""
+    with open(f"/proc/{pid}/environ", "rb") as variables:
+        return variables.read()
 
 
 def test_processes_share_their_devices(processes):
@@ -195,3 +201,42 @@ def test_the_example_has_the_losses_of_one_process():
         return next(line for line in done.stdout.splitlines() if "losses" in line)
 
     assert losses(1) == losses(2)
+
+
+def test_the_example_goes_on_where_one_of_its_processes_was_killed(tmp_path, processes):
+    """By `--max-restarts`, from its last checkpoint, to the losses of one that was left alone."""
+    pytest.importorskip("tensorstore")
+    options = ("-n", "2", "--devices-per-process", "2", "--max-restarts", "1")
+    arguments = ("--quick", "--fsdp", "--data=2", "--model=2", "--steps=40")
+    saving = ("--save-every=4", "--checkpoints", str(tmp_path / "checkpoints"))
+    mark = f"MARK_OF_TEST={time.monotonic_ns()}"
+
+    def started(more, **variables):
+        launcher = subprocess.Popen(
+            command("examples/sharded_transformer.py", *options, arguments=[*arguments, *more]),
+            env=environment(**variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.running.append(launcher)
+        return launcher
+
+    def report(launcher):
+        out, err = launcher.communicate(timeout=90)
+        assert launcher.returncode == 0, out + err
+        steps = re.search(r"training +(\d+) steps", out)[1]
+        return int(steps), re.search(r"losses +(.*)", out)[1], err
+
+    launcher = started(saving, **dict([mark.split("=")]))
+    end = time.monotonic() + 60
+    while not (tmp_path / "checkpoints" / "4").exists():
+        assert launcher.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    (victim,) = [pid for pid in remaining(mark) if b"MINIJAX_PROCESS_ID=1\0" in variables_of(pid)]
+    os.kill(victim, signal.SIGKILL)
+    steps, losses, err = report(launcher)
+    assert "was killed by SIGKILL" in err
+    assert 0 < steps <= 36  # of the second attempt, which has 4 of the first at least
+    assert report(started(()))[:2] == (40, losses)
