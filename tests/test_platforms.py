@@ -161,6 +161,61 @@ def factor(x):
     return mnp.linalg.cholesky(x)
 
 
+# Functions by platform
+
+
+def of_platforms(lib, x):
+    """`x` is doubled on a CPU, tripled on a GPU; what would not be lowered is not there chosen."""
+    return lib.lax.platform_dependent(
+        x,
+        cpu=lambda x: lib.lax.linalg.schur(x)[0] * 0 + 2 * x,
+        cuda=lambda x: lib.lax.linalg.cholesky(x) * 0 + 3 * x,
+        default=lambda x: x,
+    )
+
+
+@pytest.mark.parametrize("transformed", ["plain", "grad", "vmap", "scan"])
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_functions_are_chosen_for_the_platform_that_is_lowered_for(transformed, platform):
+    def program(lib, x):
+        match transformed:
+            case "grad":
+                return lib.grad(
+                    lambda x: lib.lax.platform_dependent(x, cpu=lib.lax.sin, cuda=lib.lax.cos)
+                )(x[0, 0])
+            case "vmap":
+                return lib.vmap(lambda x: of_platforms(lib, x))(x[None])
+            case "scan":
+                return lib.lax.scan(lambda c, _: (of_platforms(lib, c), None), x, None, length=2)[0]
+            case _:
+                return of_platforms(lib, x)
+
+    texts = []
+    for lib in (minijax, jax):
+        traced = lib.jit(lambda x, lib=lib: program(lib, x)).trace(np.eye(2, dtype="float32"))
+        texts.append(traced.lower(lowering_platforms=(platform,)).as_text())
+    names = r"lapack_\w+|cusolver_\w+|stablehlo.(?:sine|cosine)"
+    ours, theirs = (set(re.findall(names, text)) for text in texts)
+    assert ours == theirs != set()
+    assert "stablehlo.case" not in texts[0]
+
+
+def test_functions_by_platform_on_this_one():
+    x = np.eye(2)
+    expected = np.asarray(jax.jit(lambda x: of_platforms(jax, x))(x))
+    for function in (
+        lambda x: of_platforms(minijax, x),
+        minijax.jit(lambda x: of_platforms(minijax, x)),
+    ):
+        np.testing.assert_allclose(function(x), expected)
+
+
+def test_no_function_for_the_platform_that_is_lowered_for():
+    traced = minijax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x)).trace(1.0)
+    with pytest.raises(NotImplementedError, match="no function for 'cuda' among 'cpu'"):
+        traced.lower(**ON_CUDA)
+
+
 # The tests themselves, on a GPU
 
 

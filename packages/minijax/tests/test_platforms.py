@@ -192,6 +192,7 @@ def test_the_platform_of_a_function_or_of_a_block(second):
     np.testing.assert_array_equal(made, 2.0)
 
 
+@pytest.mark.skipif(not xla.supports_processes(), reason="jaxlib cannot read divided arrays")
 def test_a_mesh_of_another_platform(second):
     mesh = minijax.make_mesh((2,), ("x",), devices=second)
     x = device_put(X, minijax.NamedSharding(mesh, minijax.P("x")))

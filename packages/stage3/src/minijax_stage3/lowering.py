@@ -162,6 +162,7 @@ class FunctionBuilder:
         self.module = module
         self.lines: list[str] = []
         self.count = 0
+        self.known: dict[str, int] = {}  # indices of which lowering knows the value, by name
         self.location = "loc(unknown)"
         self.indent = "    "
 

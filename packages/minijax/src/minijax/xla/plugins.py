@@ -152,6 +152,12 @@ def _require_version(version: str) -> None:
     """Raise UnavailableError unless the kernels of the plugin are of the version of jaxlib."""
     ours = str(import_module("jaxlib.version").__version__)
     package = f"jax-cuda{version}-plugin"
+    if not hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy"):
+        raise UnavailableError(
+            f"jaxlib {ours} is too old to read arrays of a GPU",
+            "Install jaxlib 0.11 or newer, on Python 3.12 or newer.",
+            has_nvidia_device(),
+        )
     remedy = f"Install that of jaxlib, by `pip install '{package}[with-cuda]=={ours}'`."
     try:
         theirs = str(import_module(f"jax_cuda{version}_plugin.version").__version__)

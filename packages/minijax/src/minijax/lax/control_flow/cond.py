@@ -167,22 +167,25 @@ def switch(
         return branches[min(max(known, 0), len(branches) - 1)](*operands)
     if len(branches) == 1:
         return branches[0](*operands)
+    last = len(branches) - 1
+    index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
+    return choose("switch", index, branches, operands)
+
+
+def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
+    """`switch`, for an index of dtype int32 that is in range, and arrays as operands."""
     leaves, in_tree = tree_flatten(operands)
 
     def names() -> list[str]:
         return argument_names(branches[0], operands, {})
 
-    in_avals = abstractify("switch", branches[0], names, leaves)
+    in_avals = abstractify(caller, branches[0], names, leaves)
     functions = [FlatFunction(f, in_tree) for f in branches]
-    closed = [stage_body(f, in_avals, "switch", f.fun, names) for f in functions]
+    closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]
     target = _common_types(functions, closed)
     if any(c.out_avals != target for c in closed):
-        closed = [
-            stage_body(casting(f, target), in_avals, "switch", f.fun, names) for f in functions
-        ]
+        closed = [stage_body(casting(f, target), in_avals, caller, f.fun, names) for f in functions]
     programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
-    last = len(branches) - 1
-    index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
     outs = _choose(index, [*consts, *leaves], programs)
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
 
