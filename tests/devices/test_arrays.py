@@ -583,3 +583,26 @@ GIVEN_INSIDE = {
 @pytest.mark.parametrize("name", GIVEN_INSIDE)
 def test_shardings_that_jit_is_given_hold_inside_transformations(name):
     assert_same(GIVEN_INSIDE[name])
+
+
+@pytest.mark.parametrize("spec", [(), ("x",), ("y", "x"), (("x", "y"),), (None, "x")], ids=str)
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.broadcast_to(np.float32(3), (8, 8)),
+        np.broadcast_to(X[0], (8, 8)),
+        X[::-1].T,
+        np.asfortranarray(X),
+        X.astype(">f4"),
+        np.zeros((8, 0), np.float32),
+    ],
+    ids=["a number", "a row", "transposed", "columns first", "big-endian", "empty"],
+)
+def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs(x, spec):
+    """Parts of an array that was broadcast share their memory."""
+    found = minijax.device_put(x, sharding(minijax, *spec))
+    np.testing.assert_array_equal(found, x)
+    for shard in found.addressable_shards:
+        np.testing.assert_array_equal(shard.data, x[shard.index])
+        assert shard.data is shard.data
+        assert shard.data.devices() == {shard.device}

@@ -502,6 +502,8 @@ def broadcast_prefix(
     >>> broadcast_prefix((0, None), ([1, 2], {"a": 3}), is_leaf=lambda x: x is None)
     [0, 0, None]
     """
+    if is_leaf is not None and is_leaf(prefix_tree):
+        return [prefix_tree] * len(tree_leaves(full_tree))
     prefix_leaves, prefix_treedef = tree_flatten(prefix_tree, is_leaf)
     subtrees = prefix_treedef.flatten_up_to(full_tree, name)
     pairs = zip(prefix_leaves, subtrees, strict=True)

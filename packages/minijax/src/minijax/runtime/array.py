@@ -391,10 +391,18 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
         x = backend.get(x.buffer)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
-    parts = [np.asarray(x[index]) for index in indices]
-    if len({part.__array_interface__["data"] for part in parts}) < len(parts):
+    parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)
+    if _repeats_parts(sharding, aval.shape) or 0 in x.strides:  # as where it is broadcast
         parts = [part.copy() for part in parts]  # jaxlib takes none that share memory
     return array_type(xla.put_parts(on_device, where, parts, committed), aval)
+
+
+@lru_cache(maxsize=4096)
+def _repeats_parts(sharding: Sharding, shape: Shape) -> bool:
+    """Return True if parts of an array on devices of this process begin at one address."""
+    indices = sharding.indices_here(shape)
+    begins = {tuple([each.start or 0 for each in index]) for index in indices}
+    return len(begins) < len(indices) or 0 in shape
 
 
 def place(x: Array, sharding: Sharding | None) -> Array:
