@@ -97,6 +97,8 @@ def test_the_environment_says_what_is_not_given(monkeypatch):
     monkeypatch.setattr("minijax.xla.join", lambda *arguments: joined.append(arguments))
     monkeypatch.setattr("minijax.distributed.runtime._wait_for_service", lambda *arguments: None)
     monkeypatch.setattr("minijax.distributed.runtime._Membership.begin", lambda self: None)
+    gpus = []
+    monkeypatch.setattr("minijax.xla.use_gpus", gpus.append)
     set_all(monkeypatch, SLURM)
     minijax.distributed.initialize()
     minijax.distributed.initialize(num_processes=9, coordinator_address="[::1]:7")
@@ -106,6 +108,12 @@ def test_the_environment_says_what_is_not_given(monkeypatch):
     minijax.distributed.initialize()
     monkeypatch.setenv("MINIJAX_COORDINATOR_ADDRESS", "10.0.0.1:3")
     minijax.distributed.initialize(process_id=4, coordinator_bind_address="eth:8")
+    assert gpus == [[1]] * 4  # the number on the host, of each process one
+    monkeypatch.setenv("MINIJAX_LOCAL_DEVICE_IDS", "2, 3")
+    minijax.distributed.initialize()
+    minijax.distributed.initialize(local_device_ids=5)
+    assert gpus[4:] == [[2, 3], [5]]
+    del joined[4:]
     assert [arguments[:4] for arguments in joined] == [
         ("node007:61809", "[::]:61809", 8, 5),
         ("[::1]:7", "[::1]:7", 9, 5),

@@ -137,6 +137,11 @@ class _Launcher:
                 _say(f"starting all processes again, {max_restarts - attempt} more times at most")
         return 128 + self.signalled if self.signalled is not None else code
 
+    def _gpus(self, index: int) -> str:
+        """The numbers of the GPUs, where there are any, that a process uses."""
+        count = int(self.environment.get("MINIJAX_NUM_CPU_DEVICES", "1"))
+        return ",".join(map(str, range(index * count, (index + 1) * count)))
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         again = self.signalled is not None
         self.signalled = number
@@ -155,6 +160,7 @@ class _Launcher:
                     "MINIJAX_COORDINATOR_ADDRESS": address,
                     "MINIJAX_NUM_PROCESSES": str(self.count),
                     "MINIJAX_PROCESS_ID": str(index),
+                    "MINIJAX_LOCAL_DEVICE_IDS": self._gpus(index),
                     "MINIJAX_RESTART_COUNT": str(attempt),
                 }
                 self.workers.append(_Worker(index, self.command, environment, ends))
@@ -272,7 +278,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("-n", "--num-processes", type=_at_least(1), default=2, help="how many processes; 2")
     add(
-        "--devices-per-process", type=_at_least(1), help="into how many devices each CPU is divided"
+        "--devices-per-process",
+        type=_at_least(1),
+        help="how many GPUs each process uses, 1; into how many devices each CPU is divided",
     )
     add("--max-restarts", type=_at_least(0), default=0, help="how often to start all again; 0")
     add(

@@ -60,8 +60,9 @@ def initialize(
             environment variable MINIJAX_COORDINATOR_ADDRESS.
         num_processes: the number of processes; or MINIJAX_NUM_PROCESSES.
         process_id: the number of this process, from 0; or MINIJAX_PROCESS_ID.
-        local_device_ids: the numbers of the devices of this host that the process uses; or
-            MINIJAX_LOCAL_DEVICE_IDS. A CPU has no such numbers, and this has no effect there.
+        local_device_ids: the numbers of the GPUs of this host that the process uses; or
+            MINIJAX_LOCAL_DEVICE_IDS. By default the one of the number that a scheduler gives the
+            process on its host, and all of them without a scheduler.
         cluster_detection_method: "ompi", "slurm" or "k8s", to consider only this scheduler;
             "deactivate" for none.
         initialization_timeout: seconds to wait for all processes to come.
@@ -99,7 +100,7 @@ def initialize(
     address = coordinator_address or _variable("COORDINATOR_ADDRESS", of_jax=True)
     count = _number("num_processes", num_processes, "NUM_PROCESSES")
     index = _number("process_id", process_id, "PROCESS_ID")
-    _require_device_ids(local_device_ids)
+    gpus = _device_ids(local_device_ids)
     if None in (address, count, index) or cluster_detection_method is not None:
         cluster = detect(cluster_detection_method)
         if cluster is not None:
@@ -108,6 +109,8 @@ def initialize(
                 address = f"{cluster.host(timeouts.initialization)}:{port}"
             count = cluster.process_count() if count is None else count
             index = cluster.process_index() if index is None else index
+            if gpus is None and (number := cluster.local_index()) is not None:
+                gpus = [number]
     if address is None or count is None or index is None:
         found = {"coordinator_address": address, "num_processes": count, "process_id": index}
         missing = " and ".join(name for name, value in found.items() if value is None)
@@ -143,6 +146,8 @@ def initialize(
     else:
         _wait_for_service(host, port, timeouts.initialization, index)
     given = {name: value for name, value in security.items() if value is not None}
+    if gpus is not None:
+        xla.use_gpus(gpus)
     joined = xla.join(address, bind_address, count, index, timeouts, given)
     _Membership(joined).begin()
 
@@ -326,17 +331,19 @@ def _seconds(role: str, given: Any) -> int:
     return int(given)
 
 
-def _require_device_ids(given: Any) -> None:
+def _device_ids(given: Any) -> Sequence[int] | None:
+    """The numbers of GPUs that are given, or are in the environment."""
     if given is None:
         text = _variable("LOCAL_DEVICE_IDS", of_jax=True) or ""
-        given = text.split(",") if text else []
-        if not all(each.strip().isdigit() for each in given):
+        numbers = text.split(",") if text else []
+        if not all(each.strip().isdigit() for each in numbers):
             raise ValueError(
                 "distributed.initialize: the environment variable MINIJAX_LOCAL_DEVICE_IDS must "
                 f"be numbers with commas between them, found {text!r}"
             )
-        return
+        return list(map(int, numbers)) or None
     require_fit("distributed.initialize", "local_device_ids", given, int | Sequence[int] | None)
+    return [given] if isinstance(given, int) else list(given)
 
 
 def _host_and_port(role: str, address: Any) -> tuple[str, int]:

@@ -8,7 +8,7 @@ import ctypes
 import os
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minijax.errors.classes import PlatformError
@@ -129,6 +129,13 @@ def _gpu_options() -> dict[str, Any]:
     if chosen["cuda_visible_devices"] != "all":
         options["visible_devices"] = _numbers(chosen["cuda_visible_devices"])
     return options
+
+
+def use_gpus(numbers: Sequence[int]) -> None:
+    """Let this process use only the GPUs of these numbers, unless the user's setting names some."""
+    option = _settings["cuda_visible_devices"]
+    if option.value == "all":
+        option.update(",".join(map(str, numbers)))
 
 
 def _numbers(text: str) -> list[int]:
@@ -311,4 +318,4 @@ def is_the_only(devices: tuple[Device, ...]) -> bool:
     return bool(list(devices) == client_of().devices())
 
 
-__all__ = ["client_of", "devices", "is_the_only", "platform"]
+__all__ = ["client_of", "devices", "is_the_only", "platform", "use_gpus"]
