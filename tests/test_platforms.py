@@ -153,12 +153,28 @@ def test_a_program_for_another_platform_is_not_compiled_for_this_one():
     lowered = minijax.jit(factor).trace(np.eye(2)).lower(**ON_CUDA)
     with pytest.raises(ValueError, match="lowered for the platform 'cuda', and its devices are"):
         lowered.compile()
-    with pytest.raises(ValueError, match="lowering_platforms is one of"):
+    with pytest.raises(ValueError, match="lowering_platforms must be one of"):
         minijax.jit(factor).trace(np.eye(2)).lower(lowering_platforms=("cuda", "cpu"))
 
 
 def factor(x):
     return mnp.linalg.cholesky(x)
+
+
+def test_programs_are_exported_for_a_gpu():
+    def program(lib):
+        return lib.jit(lambda x: lib.numpy.linalg.cholesky(x @ x.mT))
+
+    x = np.zeros((3, 3), "float32")
+    ours = minijax.export.export(program(minijax), platforms=["cuda"])(x)
+    theirs = jax.export.export(program(jax), platforms=["cuda"])(x)
+    loaded = minijax.export.deserialize(ours.serialize())
+    assert ours.platforms == loaded.platforms == theirs.platforms == ("cuda",)
+    text = minijax.jit(loaded.call).trace(x).lower(**ON_CUDA).as_text()
+    assert {call[0] for call in calls(text)} == {"cusolver_potrf_ffi"}
+    for exported in (ours, loaded, theirs):
+        with pytest.raises(ValueError, match="cuda"):
+            exported.call(x)
 
 
 # Functions by platform

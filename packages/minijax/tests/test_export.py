@@ -274,9 +274,9 @@ class TestWhatCannotBe:
                 "expected what `jit` returns, found <f",
             ),
             (
-                lambda: export.export(jit(len), platforms=["tpu"]),
+                lambda: export.export(jit(len), platforms=["abacus"]),
                 ValueError,
-                r"has to be None or \[",
+                r"export: platforms must be one of .cpu., .cuda.",
             ),
             (
                 lambda: export.export(jit(lambda x: Unregistered(x)))(1.0).serialize(),

@@ -40,6 +40,7 @@ class PortableProgram:
         in_avals, out_avals: the types of arguments and results.
         num_devices: the number of devices that it is divided among.
         in_shardings, out_shardings: the shardings of arguments and results.
+        platform: the platform that it is for.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class PortableProgram:
         num_devices: int,
         in_shardings: AbstractShardings,
         out_shardings: AbstractShardings,
+        platform: str,
     ):
         self.name = name
         self.data = data
@@ -59,6 +61,7 @@ class PortableProgram:
         self.num_devices = num_devices
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
+        self.platform = platform
 
     @cached_property
     def text(self) -> str:
@@ -113,6 +116,12 @@ def _lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Put the functions of the program into the module, under new names, and a call."""
+    if b.module.platform != program.platform:
+        raise ValueError(
+            f"the exported `{program.name}` is for the platform {program.platform!r}, and is "
+            f"called where programs run on {b.module.platform!r}. Export it for that one, by "
+            f"platforms=[{b.module.platform!r}]."
+        )
     _require_devices(b, program)
     function = b.module.names.get(program.jaxpr)
     if function is None:

@@ -30,7 +30,7 @@ from minijax.exporting.format import (
     unpack,
 )
 from minijax.runtime import traced as runtime
-from minijax.runtime.ahead_of_time import Traced
+from minijax.runtime.ahead_of_time import Traced, one_platform
 from minijax.runtime.compilation import Compilation, CompileOptions
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.inspection import has_addresses
@@ -46,7 +46,7 @@ from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, backend
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
 
@@ -267,7 +267,8 @@ def export(
 
     Arguments:
         fun_jit: a jitted function.
-        platforms: None or `["cpu"]`.
+        platforms: the platform where the program is to run, in a list, such as `["cuda"]`, of
+            which there need not be devices; by default that of the default device.
 
     Returns:
         A function of the same arguments, of which only the types matter: anything with a shape and
@@ -291,18 +292,18 @@ def export(
         raise TypeError(
             f"export: expected what `jit` returns, found {shown(fun_jit)}; jit it first"
         )
-    if platforms is not None and list(platforms) != ["cpu"]:
-        raise ValueError(f"export: platforms has to be None or ['cpu'], found {platforms!r}")
+    chosen = None if platforms is None else one_platform("export: platforms", platforms)
 
     @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)
-        return _exported(traced, traced.where, traced.out_shardings)
+        platform = chosen or backend.platform()
+        return _exported(traced, traced.where, traced.out_shardings, platform)
 
     return export_for
 
 
-def _exported(traced: Traced, where: Places, out_shardings: Shardings) -> Exported:
+def _exported(traced: Traced, where: Places, out_shardings: Shardings, platform: str) -> Exported:
     name, closed = traced.fun_name, traced.jaxpr
     if any(isinstance(x, Tracer) for x in closed.consts):
         raise ValueError(
@@ -311,7 +312,8 @@ def _exported(traced: Traced, where: Places, out_shardings: Shardings) -> Export
         )
     jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
     alone = runtime.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
-    compilation = Compilation(alone, CompileOptions(keep_unused=True), where, out_shardings, "cpu")
+    options = CompileOptions(keep_unused=True)
+    compilation = Compilation(alone, options, where, out_shardings, platform)
     divided = compilation.partitioned(lambda: traced.argument_names)
     text = compilation.text() if divided is None else divided.text
     if xla.calls_python(text) or has_addresses(text):
@@ -332,17 +334,17 @@ def _exported(traced: Traced, where: Places, out_shardings: Shardings) -> Export
         1 if divided is None else divided.num_devices,
         in_shardings,
         out_shardings,
+        platform,
     )
 
     @cache
     def derivative() -> Exported:
         places = where._replace(shardings=(*in_shardings, *out_shardings))
         traced_vjp = _trace_vjp(name, closed, in_shardings + out_shardings)
-        return _exported(traced_vjp, places, in_shardings)
+        return _exported(traced_vjp, places, in_shardings, platform)
 
-    return Exported(
-        name, traced.in_tree, in_avals, traced.out_tree, out_avals, ("cpu",), program, derivative
-    )
+    trees = traced.in_tree, traced.out_tree
+    return Exported(name, trees[0], in_avals, trees[1], out_avals, (platform,), program, derivative)
 
 
 def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
@@ -399,10 +401,10 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """
     header, data, derivative = unpack(blob)
     match header:
-        case {"fun_name": str(name), "platforms": ["cpu"]}:
+        case {"fun_name": str(name), "platforms": [str(platform)]}:
             pass
         case _:
-            raise malformed("the name of a function, for the CPU", header)
+            raise malformed("the name of a function, for one platform", header)
     num_devices = header.get("nr_devices", 1)
     if type(num_devices) is not int or num_devices < 1:
         raise malformed("a number of devices", num_devices)
@@ -417,11 +419,11 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         for role, types in zip(("in_shardings", "out_shardings"), avals, strict=True)
     ]
     program = PortableProgram(
-        name, data, in_avals, out_avals, num_devices, in_shardings, out_shardings
+        name, data, in_avals, out_avals, num_devices, in_shardings, out_shardings, platform
     )
     loaded = _vjp_from(derivative, name, in_avals, out_avals) if derivative else None
     get_vjp = None if loaded is None else lambda: loaded
-    return Exported(name, in_tree, in_avals, out_tree, out_avals, ("cpu",), program, get_vjp)
+    return Exported(name, in_tree, in_avals, out_tree, out_avals, (platform,), program, get_vjp)
 
 
 def _vjp_from(

@@ -144,23 +144,31 @@ class Traced(_Stage):
         """
         compilation = self._compilation
         if lowering_platforms is not None:
-            compilation = compilation.for_platform(_one_platform(lowering_platforms))
+            compilation = compilation.for_platform(
+                one_platform("lower: lowering_platforms", lowering_platforms)
+            )
         return Lowered(compilation, self.in_tree, self._names)
 
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def _one_platform(given: Any) -> str:
+def one_platform(argument: str, given: Any) -> str:
+    """The platform in a sequence of one.
+
+    Raises:
+        TypeError: it is not a sequence of strings; `argument` is its name, for the message.
+        ValueError: there are several platforms, or one that is not known.
+    """
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(
-            f'lower: lowering_platforms is a tuple of platforms, such as ("cuda",), found '
-            f"{shown(given)}"
+            f'{argument} must be a sequence of strings or None, found {shown(given)}; ("cuda",) is '
+            "one"
         )
     if len(given) != 1 or given[0] not in _PLATFORMS:
         raise ValueError(
-            f"lower: lowering_platforms is one of {', '.join(map(repr, _PLATFORMS))} in a tuple, "
-            f"found {shown(given)}; a program for several platforms is one for each"
+            f"{argument} must be one of {', '.join(map(repr, _PLATFORMS))}, in a sequence, found "
+            f"{shown(given)}; for several platforms make a program for each"
         )
     return str(given[0])
 
@@ -342,4 +350,4 @@ class Compiled(_Stage):
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "one_platform"]
