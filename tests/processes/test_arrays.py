@@ -53,6 +53,14 @@ for spec in [("x",), (None, "y"), ("y", "x"), (("x", "y"),), ()]:
                 attempt(f"make {spec} {shape} {wanted}", lambda: make(where, data, wanted))
 show("make tree", make({"a": NamedSharding(mesh(2, 2), P("x"))}, {"a": X})["a"])
 show("callback", lib.make_array_from_callback((8, 8), where, lambda index: X[index]))
+__import__(lib.__name__ + ".export")
+divided = NamedSharding(mesh(2, 2), P("x", "y"))
+product = lib.jit(lambda x: x @ x.T, in_shardings=divided, out_shardings=divided)
+exported = lib.export.export(product)(lib.ShapeDtypeStruct(X.shape, X.dtype))
+show("exported for", exported.nr_devices)
+show("exported", exported.call(put("y")))
+show("its gradient", lib.grad(lambda x: exported.call(x).sum())(put("x", "y")))
+attempt("exported for others", lambda: exported.call(X))
 """
 
 
