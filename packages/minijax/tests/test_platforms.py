@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import types
 
 import numpy as np
 import pytest
@@ -100,18 +101,13 @@ def test_plugins_are_named_by_the_environment(monkeypatch, path, message):
         devices("abacus")
 
 
-def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch, tmp_path):
-    package = tmp_path / "jax_cuda13_plugin"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "version.py").write_text("__version__ = '0.0.1'")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch):
+    for name in ("jax_cuda13_plugin", "jax_cuda13_plugin.version"):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(__version__="0.0.1"))
     with pytest.raises(plugins.UnavailableError) as caught:
         plugins._require_version("13")
     assert f"is of version 0.0.1, jaxlib of {xla.jaxlib_version()}" in caught.value.reason
     assert f"[with-cuda]=={xla.jaxlib_version()}" in caught.value.remedy
-    for name in ("jax_cuda13_plugin", "jax_cuda13_plugin.version"):
-        del sys.modules[name]
 
 
 @pytest.mark.parametrize(
@@ -225,3 +221,25 @@ def test_complex_convolutions_are_real_ones_where_xla_has_no_other():
     found = backend.get(backend.compile(text, [out]).execute(buffers)[0])
     np.testing.assert_allclose(found, function(x, k), rtol=1e-5)
     assert not any("complex" in line for line in text.splitlines() if "convolution" in line)
+
+
+def test_nvidias_libraries_are_loaded_from_their_wheels(monkeypatch, tmp_path):
+    """Each after those that it needs; one that cannot be loaded is told of, and the others are."""
+    root = tmp_path / "nvidia" / "cu13"
+    (root / "lib").mkdir(parents=True)
+    (root / "nvvm" / "libdevice").mkdir(parents=True)
+    for name in ("libcudnn.so.9", "libcudart.so.13", "libother.so.1"):
+        (root / "lib" / name).touch()
+    monkeypatch.delenv("CUDA_ROOT", raising=False)
+    monkeypatch.setattr(plugins, "_nvidia_directories", lambda: iter([root]))
+    loaded = []
+    monkeypatch.setattr(plugins.ctypes, "CDLL", loaded.append)
+    assert plugins._load_libraries() == []
+    assert [os.path.basename(path) for path in loaded] == ["libcudart.so.13", "libcudnn.so.9"]
+    assert plugins._toolkit() == str(root)
+    monkeypatch.undo()
+    monkeypatch.setattr(plugins, "_nvidia_directories", lambda: iter([root]))
+    failures = plugins._load_libraries()
+    assert [text.partition(" ")[0] for text in failures] == ["libcudart.so.13", "libcudnn.so.9"]
+    monkeypatch.setenv("CUDA_ROOT", "/here")
+    assert plugins._toolkit() == "/here"

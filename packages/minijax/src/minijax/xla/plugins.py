@@ -201,7 +201,12 @@ def _load_libraries() -> list[str]:
 
 
 def _toolkit() -> str | None:
-    """The directory in which XLA finds NVIDIA's assembler and its library of functions."""
+    """The directory in which XLA finds NVIDIA's assembler and its library of functions.
+
+    It is CUDA_ROOT of the environment, or that of NVIDIA's wheels; None: XLA looks for it.
+    """
+    if root := os.environ.get("CUDA_ROOT"):
+        return root
     for directory in _nvidia_directories():
         if (directory / "nvvm" / "libdevice").is_dir():
             return str(directory)
