@@ -144,9 +144,10 @@ def tests_processes(session: nox.Session) -> None:
 def tests_gpu_compiler(session: nox.Session) -> None:
     """Compiles programs for GPUs, of which none need be there, nor a driver."""
     # The plugin without NVIDIA's libraries, which only run programs.
-    install(session, LIBRARY, *group("long-test"))
+    install(session, LIBRARY, *group("crossing"))
     session.install("--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
-    pytest(session, "packages/minijax/tests/test_topologies.py", "--numprocesses=auto")
+    files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
+    pytest(session, *files, "--numprocesses=auto")
 
 
 def today() -> str:

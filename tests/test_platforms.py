@@ -14,6 +14,7 @@ import pytest
 import minijax
 import minijax.numpy as mnp
 from minijax import lax
+from minijax.xla import plugins
 from minijax.xla.plugins import has_nvidia_device
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
@@ -90,6 +91,8 @@ DECOMPOSITIONS = {
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
 def test_decompositions_are_those_of_cusolver(name, dtype):
+    if name in ("eig", "right eig") and plugins._place_of_cuda() is not None:
+        pytest.skip("JAX then asks cuSOLVER for its version, and may choose another routine")
     program, shapes = DECOMPOSITIONS[name]
     assert_same_calls(program, *shapes, dtype=dtype)
 
