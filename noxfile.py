@@ -66,12 +66,25 @@ def group(*names: str) -> tuple[str, ...]:
     return nox.project.dependency_groups(PYPROJECT, *names)
 
 
+# Any of these says that there may be a GPU of NVIDIA.
+DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu")
+
+
+def is_on_gpu(session: nox.Session) -> bool:
+    """Return True for `--device gpu`; where there is none, nothing need be installed."""
+    if "--device gpu" not in " ".join(session.posargs).replace("=", " "):
+        return False
+    if not any(map(os.path.exists, DEVICE_FILES)):
+        session.error(f"--device gpu: no GPU of NVIDIA is here: none of {', '.join(DEVICE_FILES)}")
+    return True
+
+
 def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
     """Installs a stage from this checkout, editable, with the stages below it.
 
     With `--device gpu` after `--`, the library brings what computes there.
     """
-    extra = "[cuda13]" if "gpu" in session.posargs else ""
+    extra = "[cuda13]" if is_on_gpu(session) else ""
     names = [each.name + (extra if each is LIBRARY else "") for each in up_to(stage)]
     session.install(*[arg for name in names for arg in ("-e", f"packages/{name}")], *requirements)
 
