@@ -270,11 +270,10 @@ def client_of(name: Any = None) -> Client:
     default = get_backend().client
     if name is None or (isinstance(name, str) and name == default.platform):
         return default
-    found = next((each for key, each in _clients.items() if key == name), None)
-    if found is not None:
-        return found
     if not isinstance(name, str):
         raise _no_devices(name, "a platform is a string", "")
+    if name in _clients:
+        return _clients[name]
     platform = _expanded(name.lower())
     if (allowed := _asked_for()) and platform not in allowed:
         raise _no_devices(
