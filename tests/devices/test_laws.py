@@ -1,5 +1,7 @@
 """Any program, any division of its arguments, any transformation: the same numbers."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from beside_jax import CAN_READ
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax, nn, random
 from minijax import numpy as jnp
+from minijax.errors import ShardingTypeError
+from minijax.sharding import AxisType
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
@@ -98,12 +102,19 @@ TRANSFORMED = {
 }
 
 
+ANY_PROGRAM = st.sampled_from(sorted(PROGRAMS))
+ANY_TRANSFORMATION = st.sampled_from(sorted(TRANSFORMED))
+
+
 @st.composite
-def divisions(draw):
+def divisions(draw, axis_type):
     """Shardings of both arguments, None for one that lies anywhere."""
     shape = draw(st.sampled_from(sorted(MESHES)))
     count = int(np.prod(shape))
-    mesh = minijax.make_mesh(shape, tuple(MESHES[shape]), devices=minijax.devices()[8 - count :])
+    devices = minijax.devices()[8 - count :]
+    mesh = minijax.make_mesh(
+        shape, tuple(MESHES[shape]), (axis_type,) * len(shape), devices=devices
+    )
     found = []
     for _ in ARGUMENTS:
         axes = draw(st.permutations(mesh.axis_names))
@@ -118,8 +129,36 @@ _whole = {}
 
 
 @settings(max_examples=40)
-@given(divisions(), st.sampled_from(sorted(PROGRAMS)), st.sampled_from(sorted(TRANSFORMED)))
+@given(
+    divisions(AxisType.Auto),
+    st.sampled_from(sorted(PROGRAMS)),
+    st.sampled_from(sorted(TRANSFORMED)),
+)
 def test_any_program_gives_the_same_numbers(shardings, name, transformation):
+    assert_same_numbers(shardings, name, transformation)
+
+
+@settings(max_examples=40)
+@given(
+    divisions(AxisType.Explicit),
+    st.sampled_from(sorted(PROGRAMS)),
+    st.sampled_from(sorted(TRANSFORMED)),
+)
+def test_types_say_how_results_lie(shardings, name, transformation):
+    """A program whose types say how arrays are divided is refused, or gives the same numbers."""
+    meshes = [sharding.mesh for sharding in shardings if sharding is not None]
+    with minijax.set_mesh(meshes[0]) if meshes else nullcontext():
+        try:
+            found = assert_same_numbers(shardings, name, transformation)
+        except ShardingTypeError:
+            return
+    for x in [x for x in found if isinstance(x.sharding, minijax.NamedSharding)]:
+        said = minijax.NamedSharding(x.sharding.mesh, minijax.typeof(x).sharding.spec)
+        assert said.is_equivalent_to(x.sharding, x.ndim)
+
+
+def assert_same_numbers(shardings, name, transformation):
+    """The results of a program of divided arrays, which are those of whole arrays."""
     if name in WITHOUT_SLOPE and (
         "grad" in transformation or transformation in ("jvp", "checkpoint")
     ):
@@ -134,3 +173,4 @@ def test_any_program_gives_the_same_numbers(shardings, name, transformation):
     found = minijax.tree.leaves(f(*args))
     for a, b in zip(found, _whole[name, transformation], strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3)
+    return found

@@ -1,5 +1,7 @@
 """Shardings: meshes of devices, and how arrays are divided among them (`jax.sharding`)."""
 
+from minijax.lax.sharding import reshard
+from minijax.parallel.explicit import auto_axes, explicit_axes
 from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
 from minijax.shardings.partition_spec import Infer, PartitionSpec
@@ -7,5 +9,6 @@ from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceShar
 
 __all__ = [
     "AbstractMesh", "AxisType", "Infer", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
-    "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh",
+    "SingleDeviceSharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
+    "reshard", "set_mesh", "use_abstract_mesh",
 ]  # fmt: skip

@@ -79,6 +79,13 @@ class ShapedArray:
 
     # --8<-- [end:shaped_array]
 
+    def __getattr__(self, name: str) -> Any:
+        """An attribute that a later package adds to all types."""
+        if name in type_attributes:
+            return type_attributes[name](self)
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=self)
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -107,6 +114,22 @@ class ShapedArray:
             self.weak_type if weak_type is None else weak_type,
         )
 
+    def without_axis(self, axis: int) -> "ShapedArray":
+        """The type of one element along an axis."""
+        return self.update(self.shape[:axis] + self.shape[axis + 1 :])
+
+    def with_axis(self, axis: int, size: int) -> "ShapedArray":
+        """The type of `size` elements of this type, stacked along a new axis."""
+        return self.update((*self.shape[:axis], size, *self.shape[axis:]))
+
+    def of_axis(self, axis: int) -> Any:
+        """What a type of a subclass says about an axis; None: nothing."""
+        return None
+
+    def saying_of_axis(self, axis: int, what: Any) -> "ShapedArray":
+        """The type that says of an axis what another one said of one of its own."""
+        return self if what is None else what.of(self, axis)
+
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
 
@@ -121,6 +144,10 @@ class ShapedArray:
     def before_broadcast(self, x: Any) -> Any:
         """`x`, about to be broadcast to meet a value of this type, converted if it must be."""
         return x
+
+
+# What later packages know of types, by the name of the attribute that holds it.
+type_attributes: dict[str, Callable[[ShapedArray], Any]] = {}
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)

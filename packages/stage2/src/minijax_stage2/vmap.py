@@ -120,10 +120,21 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
     """The type of one example of a batch of type `aval`."""
     if dim is None:
         return aval
-    return aval.update(aval.shape[:dim] + aval.shape[dim + 1 :])
+    return aval.without_axis(dim)
 
 
 # --8<-- [end:move]
+
+
+def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
+    """What the type of a value says about its batch axis; None if none says anything."""
+    for x, dim in zip(values, dims, strict=True):
+        aval = typeof(x)
+        if dim is not None and type(aval) is not ShapedArray:
+            what = aval.of_axis(dim)
+            if what is not None:
+                return what
+    return None
 
 
 # --8<-- [start:vmap]

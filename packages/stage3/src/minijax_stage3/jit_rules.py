@@ -12,7 +12,7 @@ from typing import Any
 from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis, vmap_flat
 from minijax_stage3.abstract_eval import abstract_eval_rules, require_accepted
 from minijax_stage3.array import Array, array_type_of, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
@@ -105,7 +105,8 @@ jvp_rules[jit_p] = _jvp
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
-    vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims))
+    what = of_batch_axis(values, dims)
+    vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims), None, what)
     outs = bind(jit_p, *consts, *values, jaxpr=vmap_program, name=f"vmap_{name}")
     return outs, out_dims
 
@@ -116,12 +117,14 @@ def vmap_jaxpr(
     axis_size: int,
     dims: tuple[BatchDim, ...],
     batch_outs: tuple[bool, ...] | None = None,
+    of_axis: Any = None,
 ) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
     """The program of whole batches.
 
     Returns:
         The program, its constants, which are its first arguments, and the batch axis of each
-        result. `batch_outs` says which must have one, which is then the first axis.
+        result. `batch_outs` says which must have one, which is then the first axis. `of_axis` is
+        what types say about the batch axis.
     """
     must = batch_outs or (False,) * len(jaxpr.outvars)
     out_dims: list[BatchDim] = []
@@ -137,18 +140,20 @@ def vmap_jaxpr(
         ]
 
     in_avals = [
-        unmapped_aval(aval, dim, axis_size) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
+        unmapped_aval(aval, dim, axis_size, of_axis)
+        for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
     ]
     closed = trace_to_jaxpr(program, in_avals, "vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
 
 
-def unmapped_aval(aval: ShapedArray, dim: BatchDim, axis_size: int) -> ShapedArray:
-    """The type of a batch of examples of type `aval`."""
+def unmapped_aval(
+    aval: ShapedArray, dim: BatchDim, axis_size: int, of_axis: Any = None
+) -> ShapedArray:
+    """The type of a batch of examples of type `aval`; `of_axis` is what it says about the batch."""
     if dim is None:
         return aval
-    shape = (*aval.shape[:dim], axis_size, *aval.shape[dim:])
-    return aval.update(shape)
+    return aval.with_axis(dim, axis_size).saying_of_axis(dim, of_axis)
 
 
 vmap_rules[jit_p] = _vmap

@@ -122,6 +122,12 @@ class ModuleBuilder:
             builder.finish(self.names[key], "private", params, outs(builder, *params))
         return self.names[key]
 
+    def after_equation(
+        self, b: "FunctionBuilder", eqn: JaxprEqn, outs: Sequence[Value]
+    ) -> Sequence[Value]:
+        """The results of an equation, of which a later package may write more."""
+        return outs
+
     def location(self, source: Source | None, primitive: Primitive) -> str:
         """The MLIR location of a place in the user's program, computed once each."""
         if source is None:
@@ -239,7 +245,7 @@ class FunctionBuilder:
         for eqn in jaxpr.eqns:
             self.location = self.module.location(eqn.source, eqn.primitive)
             operands = [read(atom) for atom in eqn.invars]
-            outs = self.lower_eqn(eqn, operands)
+            outs = self.module.after_equation(self, eqn, self.lower_eqn(eqn, operands))
             values.update(zip(eqn.outvars, outs, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 

@@ -16,7 +16,7 @@ import numpy as np
 from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -91,9 +91,10 @@ def _vmap(
         which = move_batch_dim(which, axis_size, which_dim, 0)
         return _compute_all(which, axis_size, operands, operand_dims, branches)
     key = axis_size, tuple(operand_dims)
-    natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
+    what = of_batch_axis(operands, operand_dims)
+    natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
     batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-    programs = [vmap_jaxpr(branch, *key, batched)[:2] for branch in branches]
+    programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
     vmap_branches, consts = join_consts_of(programs)
     outs = bind(cond_p, which, *consts, *operands, branches=vmap_branches)
     return outs, [0 if b else None for b in batched]
@@ -121,7 +122,8 @@ def _compute_all(
     for number, branch in enumerate(branches):
         of_examples = _chooser(which, number)
         batched = (True,) * len(branch.outvars)
-        program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched)
+        what = of_batch_axis(operands, dims)
+        program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched, what)
         guarded = [
             of_examples(x, stop_gradient(x)) if v else x
             for x, v in zip(operands, varies, strict=True)
@@ -254,7 +256,7 @@ def _return_all_residuals(
         outs = eval_jaxpr(parts.known, [], *args)
         count = len(outs) - parts.num_residuals
         rows = [
-            outs[count:] if i == which else [full_like(Var(aval), 0) for aval in row]
+            outs[count:] if i == which else [aval.convert(full_like(Var(aval), 0)) for aval in row]
             for i, row in enumerate(residuals)
         ]
         return [*outs[:count], *(x for row in rows for x in row)]

@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax import xla
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
@@ -92,6 +93,7 @@ declare_program(
     abstract_eval=lambda x, *, callback: [],
     lower=_lower,
     vmap=_vmap,
+    sharding=whole,
     jvp=_jvp,
     transpose=None,
     partial_eval=None,

@@ -6,6 +6,7 @@ from typing import Any
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.callbacks.pure_callback import one_by_one, refuse_derivative, types_of_results
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, ShapedArray, bind
@@ -146,6 +147,7 @@ for _primitive, _vmap, _jvp in (
         abstract_eval=_abstract_eval,
         lower=_lower,
         vmap=_vmap,
+        sharding=whole,
         jvp=_jvp,
         transpose=None,
         partial_eval=None,

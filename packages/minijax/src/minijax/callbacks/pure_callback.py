@@ -6,6 +6,7 @@ from typing import Any
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.lax.control_flow.scan import map as map_one_by_one
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -219,6 +220,7 @@ declare_program(
     abstract_eval=lambda *in_avals, result_avals, **params: list(result_avals),
     lower=_lower,
     vmap=_vmap,
+    sharding=whole,
     jvp=refuse_derivative(pure_callback_p),
     transpose=None,
     partial_eval=None,

@@ -17,6 +17,7 @@ from minijax.pytrees.operations import keystr, tree_flatten_with_path
 from minijax.runtime.array import Array, PlacedArray, of_library, put
 from minijax.runtime.default_placement import default_placement
 from minijax.shardings.sharding import Index, Sharding
+from minijax.shardings.types import type_at
 from minijax_stage2 import ShapedArray, Tracer, float0
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
@@ -273,7 +274,8 @@ def _begin(
             for_devices.append(parts[key].copy() if key in used else parts[key])
             used.add(key)
         where = sharding.placement(aval.ndim)
-        return PlacedArray(xla.put_parts(on_device, where, for_devices, True), aval)
+        buffer = xla.put_parts(on_device, where, for_devices, True)
+        return PlacedArray(buffer, type_at(aval, sharding))
 
     part = sharding.shard_shape(aval.shape) if sharding is not None else aval.shape
     itemsize = device_type(aval).dtype.itemsize

@@ -71,13 +71,19 @@ class KeyReuseError(ExplainedError, TypeError):
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
+class ShardingTypeError(ExplainedError, TypeError):
+    """The types of arrays say that they are divided in ways that do not go together."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
+
+
 __all__ = [
     "BranchTypeError", "CarryTypeError", "CompileError", "ComplexGradientError",
     "ConcretizationTypeError", "ExecutionError", "ExplainedError", "IntegerGradientError",
     "JaxRuntimeError", "JaxprTypeError", "KeyReuseError", "LeakedTracerError", "MappedAxisError",
     "MissingRuleError", "NonConcreteBooleanIndexError", "NonConcreteSliceError",
     "NonScalarGradientError", "NonlinearError", "PlatformError", "ShapeMismatchError",
-    "TangentTypeError",
+    "ShardingTypeError", "TangentTypeError",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TreeMismatchError", "TypePromotionError", "UnboundAxisError", "UnexpectedTracerError",
 ]  # fmt: skip

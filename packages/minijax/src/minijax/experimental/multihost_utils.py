@@ -14,6 +14,7 @@ from minijax.runtime.make_array import make_array_from_process_local_data
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
+from minijax.shardings.types import type_at
 from minijax_stage2 import ShapedArray, tree_flatten, tree_flatten_with_path, tree_map
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import shown
@@ -252,7 +253,8 @@ def _local_part(x: Array, sharding: NamedSharding) -> Array:
     numbers = zip(parts[0].shape, local.parts(x.ndim), strict=True)
     aval = ShapedArray(tuple([size * count for size, count in numbers]), x.aval.dtype)
     where = local.placement(x.ndim)
-    return PlacedArray(xla.put_parts(device_type(aval), where, parts, True), aval)
+    buffer = xla.put_parts(device_type(aval), where, parts, True)
+    return PlacedArray(buffer, type_at(aval, local))
 
 
 def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedSharding]:

@@ -13,7 +13,6 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.runtime.operation import operation
-from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
 from minijax_stage2.promotion import as_weak_as, result_type
@@ -26,7 +25,6 @@ def options(
     caller: str,
     precision: PrecisionLike,
     preferred_element_type: Any,
-    out_sharding: Any = None,
     *operands: Any,
 ) -> dict[str, Any]:
     """The parameters of a product of operands, without those that are defaults.
@@ -35,7 +33,6 @@ def options(
         TypeError: the dtype in which to sum is narrower than that of the operands, unless these
             are floats.
     """
-    require_no_sharding(caller, out_sharding)
     how: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
         wanted = dtype_of_numbers(caller, preferred_element_type)
@@ -90,7 +87,7 @@ def dot_general(
         precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`.
         preferred_element_type: the dtype of the sums and of the result; that of the operands by
             default.
-        out_sharding: must be None.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Returns:
         An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
@@ -104,7 +101,7 @@ def dot_general(
     (5, 2, 4)
     """
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    how = options("dot_general", precision, preferred_element_type, out_sharding, lhs, rhs)
+    how = options("dot_general", precision, preferred_element_type, lhs, rhs)
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
     return _weak_if_both_are(out, lhs, rhs)
 
@@ -134,7 +131,7 @@ def dot(
             raise TypeError(f"dot: takes vectors and matrices that fit together, found {a} and {b}")
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    how = options("dot", precision, preferred_element_type, out_sharding, lhs, rhs)
+    how = options("dot", precision, preferred_element_type, lhs, rhs)
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
     return _weak_if_both_are(out, lhs, rhs)
 
@@ -177,13 +174,14 @@ def ragged_dot(
         group_sizes: the number of rows of each group, g integers. Rows after these give zeros.
         precision: as for `dot`.
         preferred_element_type: the dtype of the result.
-        group_offset, out_sharding: must be None.
+        group_offset: must be None.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Returns:
         An array of shape (m, n).
 
     Raises:
-        NotImplementedError: `group_offset` or `out_sharding` is given.
+        NotImplementedError: `group_offset` is given.
         TypeError: the shapes do not match, or `group_sizes` are not integers.
 
     >>> import minijax.numpy as jnp

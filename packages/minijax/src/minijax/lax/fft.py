@@ -12,6 +12,7 @@ from minijax.lax.elementwise.complex_numbers import complex, conj, real
 from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -140,6 +141,7 @@ declare(
     abstract_eval=_type_of_transform,
     lower=_lower_fft,
     vmap=_vmap_fft,
+    sharding=as_first,
     jvp=(lambda t, out, x, **params: bind1(fft_p, t, **params),),
     transpose=(_transpose_fft,),
 )

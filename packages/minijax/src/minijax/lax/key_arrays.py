@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import by_batch, require_whole
 from minijax.settings.key_dtype import key_dtype
+from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
@@ -69,15 +71,26 @@ def _vmap_first(primitive: Primitive) -> Any:
     return rule
 
 
+def _division_of_keys(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """The words of a key, along the last axis, stay together."""
+    (words,) = in_avals
+    require_whole(random_wrap_p, words, [words.ndim - 1], "it holds the words of a key")
+    return [division_of(words)[:-1]]
+
+
 declare(
     random_wrap_p,
     abstract_eval=_type_of_keys,
     lower=_lower_wrap,
     vmap=_vmap_first(random_wrap_p),
+    sharding=_division_of_keys,
 )
 declare(
     random_unwrap_p,
     abstract_eval=_type_of_words,
     lower=_lower_unwrap,
     vmap=_vmap_first(random_unwrap_p),
+    sharding=by_batch(random_unwrap_p, 0),
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
@@ -59,6 +60,7 @@ declare(
     abstract_eval=lambda *avals: list(avals),
     lower=_lower,
     vmap=_vmap,
+    sharding=as_operands,
     jvp=_jvp,
     transpose=lambda cts, *operands: _of_nonzero(cts),
 )

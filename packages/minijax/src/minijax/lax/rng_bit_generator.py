@@ -10,6 +10,7 @@ from minijax.lax.indexing.dynamic_slice import dynamic_update_index_in_dim
 from minijax.lax.indexing.slice_pad_concatenate import index_in_dim
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare, no_derivative
+from minijax.primitives.sharding_rules import whole
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
@@ -40,12 +41,14 @@ rng_uniform_p = Primitive("rng_uniform")
 UINT32, UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
-@operation(static=("shape", "dtype", "algorithm"))
+@operation(static=("shape", "dtype", "algorithm", "out_sharding"))
 def rng_bit_generator(
     key: Any,
     shape: int | Sequence[int],
     dtype: Any = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
 ) -> tuple[Any, Any]:
     """Random bits from one of XLA's generators.
 
@@ -131,7 +134,13 @@ def _vmap_bits(
     return [dynamic_update_index_in_dim(keys, state, 0, 0), bits], [0, 0]
 
 
-declare(rng_bit_generator_p, abstract_eval=_types_of_bits, lower=_lower_bits, vmap=_vmap_bits)
+declare(
+    rng_bit_generator_p,
+    abstract_eval=_types_of_bits,
+    lower=_lower_bits,
+    vmap=_vmap_bits,
+    sharding=whole,
+)
 
 
 @operation(static="shape")

@@ -16,6 +16,7 @@ from minijax.lax.indexing.gather import gather
 from minijax.lax.shapes.creation import broadcasted_iota
 from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import by_batch, by_lines
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, moveaxis
@@ -205,7 +206,14 @@ def _jvp_sort(
     return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
 
 
-declare(sort_p, abstract_eval=_sort_type, lower=_lower_sort, vmap=_vmap_sort, jvp=_jvp_sort)
+declare(
+    sort_p,
+    abstract_eval=_sort_type,
+    lower=_lower_sort,
+    vmap=_vmap_sort,
+    sharding=by_lines(sort_p, "dimension"),
+    jvp=_jvp_sort,
+)
 
 
 @operation(static=("k", "axis", "is_stable"))
@@ -259,7 +267,14 @@ def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
     return [values, indices], [out_tangent, Zero(tangent_type(typeof(indices)))]
 
 
-declare(top_k_p, abstract_eval=_top_k_type, lower=_lower_top_k, vmap=_vmap_top_k, jvp=_jvp_top_k)
+declare(
+    top_k_p,
+    abstract_eval=_top_k_type,
+    lower=_lower_top_k,
+    vmap=_vmap_top_k,
+    sharding=by_batch(top_k_p, 1),
+    jvp=_jvp_top_k,
+)
 
 
 _HOW_TO_APPROXIMATE = (

@@ -10,7 +10,6 @@ from minijax.lax import promoting as lax
 from minijax.numpy import tanh
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
-from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact, to_inexact
@@ -334,13 +333,12 @@ def one_hot(
         num_classes: the number of classes.
         dtype: the dtype of the result; the default float dtype if not given.
         axis: the position of the class axis in the result.
-        out_sharding: must be None: results lie where the compiler has them.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    require_no_sharding("one_hot", out_sharding)
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
     x = jnp.asarray(x)

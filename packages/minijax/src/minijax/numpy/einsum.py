@@ -20,7 +20,7 @@ from minijax.numpy.products import meet, weak_like
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.shardings.trees import require_no_sharding
+from minijax.shardings.resharding import dividing
 from minijax_stage2 import typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted, shown
@@ -45,6 +45,7 @@ class Summation(NamedTuple):
 
 
 @hiding_frames
+@dividing
 def einsum(
     subscripts: Any,
     /,
@@ -69,18 +70,17 @@ def einsum(
             The names of search algorithms, such as "optimal", all mean a greedy search.
         precision: the precision of the products, a `lax.Precision`.
         preferred_element_type: the dtype of the sums and of the result.
-        out_sharding: must be None.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Raises:
         ValueError: the labels do not match the operands, or each other; or `optimize` is invalid.
-        NotImplementedError: `out` or `out_sharding` is given.
+        NotImplementedError: `out` is given.
 
     >>> import minijax.numpy as jnp
     >>> einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0))
     Array([3., 3.], dtype=float32)
     """
     require_no_out("einsum", out)
-    require_no_sharding("einsum", out_sharding)
     arrays, summation = _parse(subscripts, operands)
     path = _path_of(summation, [typeof(x).shape for x in arrays], optimize)
     product = _einsum if _dot_general is lax.dot_general else inspect.unwrap(_einsum)

@@ -17,7 +17,7 @@ from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.shardings.trees import require_no_sharding
+from minijax.shardings.resharding import dividing
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import to_inexact
@@ -27,6 +27,7 @@ _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
 @evaluated_by_library
+@dividing
 def bincount(
     x: Any,
     weights: Any = None,
@@ -43,11 +44,11 @@ def bincount(
         minlength: the minimum number of counts.
         length: the number of counts, whatever `minlength` is; by default up to the largest number
             in `x`, which must then be known. Larger numbers are not counted.
-        out_sharding: must be None: results lie where the compiler has them.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Raises:
         TypeError: `x` is not of integers.
-        ValueError: `x` is not a vector, or `out_sharding` is not None.
+        ValueError: `x` is not a vector.
         ConcretizationTypeError: `x` is traced, and `length` is not given.
 
     >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
@@ -55,7 +56,6 @@ def bincount(
     >>> jnp.bincount(jnp.array([0, 2]), weights=jnp.array([0.5, 2.0]), length=4)
     Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
-    require_no_sharding("bincount", out_sharding)
     aval = typeof(x)
     if aval.dtype.kind not in "biu":
         raise TypeError(f"bincount: x must be of integers, found {aval}")
@@ -134,6 +134,7 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
 
 
 @evaluated_by_library
+@dividing
 def histogram(
     a: Any,
     bins: Any = 10,
@@ -150,7 +151,7 @@ def histogram(
         range: the lowest and the highest edge; by default those of the elements.
         weights: the weight of each element; an array of the shape of `a`.
         density: whether to normalize the area of the histogram to 1.
-        out_sharding: must be None: results lie where the compiler has them.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Returns:
         The counts, and the edges, one more than counts. The last bin includes both its edges.
@@ -159,7 +160,6 @@ def histogram(
     >>> counts, edges
     (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
     """
-    require_no_sharding("histogram", out_sharding)
     if weights is not None:
         if typeof(weights).shape != typeof(a).shape:
             raise ValueError(

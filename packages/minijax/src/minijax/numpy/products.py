@@ -1,7 +1,8 @@
 """Products of vectors and matrices.
 
 Common arguments: `precision` is a `lax.Precision`; `preferred_element_type` is the dtype of the
-sums, and of the result; `out_sharding` must be None.
+sums, and of the result; `out_sharding` the division of
+the result along axes of type `Explicit`.
 """
 
 import math
@@ -43,7 +44,7 @@ def matmul(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`a @ b`: the matrix product, over leading axes that broadcast.
 
@@ -55,7 +56,7 @@ def matmul(
     >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    how = options("matmul", precision, preferred_element_type, out_sharding, a, b)
+    how = options("matmul", precision, preferred_element_type, a, b)
     out = stage2.matmul(a, b, **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
@@ -67,7 +68,7 @@ def dot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of products over the last axis of `a` and the second to last, or only, axis of `b`.
 
@@ -83,7 +84,7 @@ def dot(
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),)) if ndim_a and ndim_b else ((), ())
-    how = options("dot", precision, preferred_element_type, out_sharding, a, b)
+    how = options("dot", precision, preferred_element_type, a, b)
     out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
@@ -223,7 +224,7 @@ def tensordot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The sums of products over several axes of `a` and `b`.
 
@@ -257,7 +258,7 @@ def tensordot(
                 f"tensordot: axes is {count}, but the operands have {ndim_a} and {ndim_b} axes"
             )
         of_a, of_b = tuple(range(ndim_a - count, ndim_a)), tuple(range(count))
-    how = options("tensordot", precision, preferred_element_type, out_sharding, a, b)
+    how = options("tensordot", precision, preferred_element_type, a, b)
     out = stage2.dot_general(a, b, ((of_a, of_b), ((), ())), **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 

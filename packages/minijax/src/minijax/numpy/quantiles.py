@@ -12,7 +12,6 @@ from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
 from minijax.runtime.operation import operation
-from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_to
@@ -93,12 +92,11 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """`quantile` with `q` from 0 to 100; `out_sharding` must be None.
+    """`quantile` with `q` from 0 to 100; `out_sharding` says how the result is divided.
 
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
     Array([2., 4.], dtype=float32)
     """
-    require_no_sharding("percentile", out_sharding)
     q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False

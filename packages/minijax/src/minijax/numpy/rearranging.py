@@ -22,7 +22,7 @@ from minijax.numpy.shapes import (
     transpose,
 )
 from minijax.runtime.operation import operation
-from minijax.shardings.trees import require_no_sharding
+from minijax.shardings.resharding import dividing
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
@@ -149,6 +149,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
 
 
 @hiding_frames
+@dividing
 def repeat(
     a: Any,
     repeats: Any,
@@ -173,7 +174,6 @@ def repeat(
     >>> jnp.repeat(jnp.array([1, 2]), 2), jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
     (Array([1, 1, 2, 2], dtype=int32), Array([1, 2, 2, 2], dtype=int32))
     """
-    require_no_sharding("repeat", out_sharding)
     if axis is None:
         a, axis = ravel(a), 0
     if not ndim(a):

@@ -12,7 +12,6 @@ from minijax.lax.shapes import creation
 from minijax.lax.sharding import placed
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
-from minijax.shardings.trees import require_no_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 
@@ -97,7 +96,6 @@ def reshape(
     (Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32), (3, 2))
     """
-    require_no_sharding("reshape", out_sharding)
     if order == "C":
         return stage2.reshape(a, shape)
     if order != "F":
@@ -118,7 +116,6 @@ def ravel(
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])), jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
-    require_no_sharding("ravel", out_sharding)
     return reshape(a, -1, order)
 
 
@@ -227,7 +224,6 @@ def broadcast_to(
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    require_no_sharding("broadcast_to", out_sharding)
     return creation.broadcast_to("broadcast_to", array, shape)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minijax.primitives.varying import (
     AxisNames,
@@ -17,7 +17,10 @@ from minijax.primitives.varying import (
 )
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax_stage2 import ShapedArray
+from minijax.shardings.resharding import leave_to_compiler
+from minijax.shardings.sharding import NamedSharding
+from minijax.shardings.types import division_of, reshard_p
+from minijax_stage2 import ShapedArray, bind1, typeof
 
 
 class Manual(NamedTuple):
@@ -62,6 +65,24 @@ class Manual(NamedTuple):
         for axis, names in enumerate(spec.names()):
             shape[axis] *= self.size(names)
         return VaryingArray(plain_type(part).update(tuple(shape)), vma_of(part) - {*self.names})
+
+    def as_inside(self, x: Any) -> Any:
+        """`x`, of a type that says nothing about the axes along which the program sees a device."""
+        return leave_to_compiler(x, self.mesh.abstract_mesh)
+
+    def as_outside(self, x: Any, spec: PartitionSpec) -> Any:
+        """A result, of a type that says how it is divided along axes `Explicit` outside."""
+        mesh = self.outside.abstract_mesh
+        explicit = {*mesh.explicit_axes}
+        rest = division_of(typeof(x))
+        entries = [*spec.names(), *[()] * (len(rest) - len(spec))]
+        division = [
+            (*[name for name in axes if name in explicit], *more)
+            for axes, more in zip(entries, rest, strict=True)
+        ]
+        if not any(division):
+            return x
+        return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*division)))
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks, along a new first axis, the values that devices have."""

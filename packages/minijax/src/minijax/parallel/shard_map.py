@@ -13,6 +13,7 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec
+from minijax.shardings.types import division_of
 from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.argument_names import argument_names
@@ -87,13 +88,9 @@ def shard_map(
     require_function("shard_map", f)
     require_flags("shard_map", check_vma=check_vma)
     name = name_of(f)
-    if in_specs is Infer:
-        raise ValueError(
-            f"shard_map of `{name}`: in_specs is not given, and types do not say how the arguments "
-            "are divided. Give a PartitionSpec for each."
-        )
     for role, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
-        _require_specs(f"shard_map of `{name}`", role, specs)
+        if specs is not Infer:
+            _require_specs(f"shard_map of `{name}`", role, specs)
     function = f
 
     @evaluated_by_library
@@ -107,9 +104,14 @@ def shard_map(
             return argument_names(function, args, {})
 
         avals = abstractify("shard_map", function, names, leaves)
-        specs = _broadcast(caller, "in_specs", in_specs, args)
+        if in_specs is Infer:
+            specs = [_spec_said(caller, manual, aval) for aval in avals]
+        else:
+            specs = _broadcast(caller, "in_specs", in_specs, args)
         for number, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
-            problem = _misfit(manual, aval, spec, divides=True)
+            problem = _misfit(manual, aval, spec, divides=True) or _other_division(
+                manual, aval, spec
+            )
             if problem:
                 raise ValueError(f"{caller}: argument {names()[number]} of type {aval}: {problem}")
         flat = FlatFunction(function, in_tree)
@@ -153,6 +155,7 @@ def map_parts(
         out_specs_of: function from the types of the parts returned to how they make arrays.
         names: the names of the arrays, for messages.
     """
+    leaves = list(map(manual.as_inside, leaves))
     pairs = zip(leaves, in_specs, strict=True)
     parts = [manual.part(typeof(x), spec) for x, spec in pairs]
     with manual.running():
@@ -160,7 +163,8 @@ def map_parts(
     out_specs = out_specs_of(closed.out_avals)
     specs = [*[WHOLE] * len(closed.consts), *in_specs]
     jaxpr = consts_as_invars(closed.jaxpr)
-    return apply([*closed.consts, *leaves], jaxpr, manual, specs, out_specs)
+    outs = apply([*closed.consts, *leaves], jaxpr, manual, specs, out_specs)
+    return list(map(manual.as_outside, outs, out_specs))
 
 
 def _is_spec(x: Any) -> bool:
@@ -246,6 +250,34 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
                 f"is not a multiple of {size}. Pad it, or divide another axis."
             )
     return ""
+
+
+def _spec_said(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSpec:
+    """How a type says that an argument is divided along the axes mapped over."""
+    if not {*manual.names} <= {*manual.outside.explicit_axes}:
+        raise ValueError(
+            f"{caller}: in_specs is not given, and types say how arguments are divided along axes "
+            "of type Explicit only. Give a PartitionSpec for each."
+        )
+    return PartitionSpec(*_axes_said(manual, aval))
+
+
+def _axes_said(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
+    """The axes mapped over that divide each axis of arrays of a type, as it says."""
+    return [tuple([name for name in axes if name in manual.names]) for axes in division_of(aval)]
+
+
+def _other_division(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
+    """Say how the type of an argument contradicts its spec; the empty string if it does not."""
+    said = _axes_said(manual, aval)
+    if not any(said) or PartitionSpec(*said) == PartitionSpec(
+        *spec, *[None] * (aval.ndim - len(spec))
+    ):
+        return ""
+    return (
+        f"its type says that it is divided otherwise than {spec}. Leave out in_specs, or bring it "
+        "into that division by sharding.reshard"
+    )
 
 
 def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:

@@ -38,6 +38,7 @@ def apply(
     operands: Sequence[Any], jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
 ) -> list[Any]:
     """The whole arrays of which the program returns the parts."""
+    operands = list(map(manual.as_inside, operands))
     return bind(shard_map_p, *operands, **_params(jaxpr, manual, in_specs, out_specs))
 
 

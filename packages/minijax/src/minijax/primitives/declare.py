@@ -17,10 +17,13 @@ import numpy as np
 
 from minijax.errors.argument_errors import require_fit
 from minijax.primitives.decomposition import decompositions, results_of
+from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
 from minijax.settings.promotion import promote
+from minijax.shardings.resharding import left_to_compiler
+from minijax.shardings.types import ShardingRule, sharding_rules
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
@@ -62,6 +65,7 @@ def declare(
     abstract_eval: Rule,
     lower: Rule,
     vmap: Rule | None = None,
+    sharding: ShardingRule | None = None,
     jvp: Sequence[Formula | None] | Rule = (),
     transpose: Sequence[Formula | None] | Rule = (),
     jointly: bool = False,
@@ -74,6 +78,9 @@ def declare(
         lower: the lowering rule, which evaluation uses, too.
         vmap: function from operands and their batch axes to results and theirs. A primitive without
             operands needs none.
+        sharding: function from the types of operands, those of results and the parameters to the
+            division of each result among the axes of a mesh, as in `minijax.primitives.sharded`.
+            Without it, operands whose types say how they are divided are an error.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
@@ -113,6 +120,8 @@ def declare(
     lowering_rules[primitive] = lower
     if vmap is not None:
         vmap_rules[primitive] = vmap
+    if sharding is not None:
+        sharding_rules[primitive] = sharding
     if callable(jvp):
         jvp_rules[primitive] = jvp
     elif jvp:
@@ -123,6 +132,8 @@ def declare(
         transpose_rules[primitive] = transpose
     elif transpose:
         deftranspose(primitive, *transpose, jointly=jointly)
+    if transpose:
+        transpose_rules[primitive] = left_to_compiler(transpose_rules[primitive])
 
 
 def _through_xla(primitive: Primitive) -> Rule:
@@ -175,6 +186,7 @@ def unary(
         abstract_eval=abstract_eval,
         lower=_lower(hlo, keeps_type=result is None),
         vmap=vmap_elementwise(primitive),
+        sharding=by_elements(primitive),
         jvp=() if jvp is None else (jvp,),
     )
 
@@ -220,6 +232,7 @@ def binary(
         abstract_eval=abstract_eval,
         lower=_lower(hlo),
         vmap=vmap_elementwise(primitive),
+        sharding=by_elements(primitive),
         jvp=jvp,
         transpose=transpose,
         jointly=jointly,
@@ -277,13 +290,14 @@ def reduction(
         abstract_eval=abstract_eval,
         lower=_checked(hlo) if callable(hlo) else lower_reduction(hlo, init),
         vmap=vmap,
+        sharding=by_reduction(primitive, "axes"),
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(operand: Any, axes: Sequence[int]) -> Any:
+    def function(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
-    return operation(static="axes")(_named(function, name, doc))
+    return operation(static=("axes", "out_sharding"))(_named(function, name, doc))
 
 
 # --8<-- [end:reduction]

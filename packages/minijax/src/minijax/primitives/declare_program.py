@@ -11,6 +11,7 @@ from typing import Any
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
 from minijax.primitives.regions import host_calls
+from minijax.shardings.types import sharding_rules
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.dce import dce_rules, effectful
@@ -39,6 +40,7 @@ def declare_program(
     abstract_eval: Rule,
     lower: Rule,
     vmap: Rule,
+    sharding: Rule | None = None,
     jvp: Rule | None,
     transpose: Rule | None,
     partial_eval: Rule | None,
@@ -58,6 +60,8 @@ def declare_program(
         abstract_eval: function from the types of operands to the list of types of results.
         lower: the lowering rule.
         vmap: function from operands and their batch axes to results and theirs.
+        sharding: function from types to the division of results, as for `declare`. None: the
+            programs say it, which `abstract_eval` is given.
         jvp: function from operands and tangents, which may be `Zero`, to results and theirs. None:
             the results are piecewise constant.
         transpose: function from cotangents of the results to those of the operands that are
@@ -111,6 +115,8 @@ def declare_program(
     abstract_eval_rules[primitive] = abstract_eval
     lowering_rules[primitive] = lower
     vmap_rules[primitive] = vmap
+    if sharding is not None:
+        sharding_rules[primitive] = sharding
     if jvp is None:
         defzero(primitive)
     else:

@@ -19,10 +19,12 @@ import numpy as np
 from minijax.primitives.declare import declare
 from minijax.runtime.sharding_text import declared_mesh, quoted
 from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.types import calls_programs
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, type_attributes
 from minijax_stage2.vmap import BatchDim
-from minijax_stage3 import Jaxpr, abstract_eval_rules
+from minijax_stage3 import abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 AxisNames = frozenset[Hashable]
@@ -136,6 +138,22 @@ class VaryingArray(ShapedArray):
     ) -> ShapedArray:
         return VaryingArray(self.plain.update(shape, dtype, weak_type), self.vma)
 
+    def without_axis(self, axis: int) -> ShapedArray:
+        return VaryingArray(self.plain.without_axis(axis), self.vma)
+
+    def with_axis(self, axis: int, size: int) -> ShapedArray:
+        return VaryingArray(self.plain.with_axis(axis, size), self.vma)
+
+    def with_plain(self, plain: ShapedArray) -> ShapedArray:
+        """The type that says the same of what varies in values of another type."""
+        return VaryingArray(plain, self.vma, self.axis)
+
+    def of_axis(self, axis: int) -> Any:
+        return self.plain.of_axis(axis)
+
+    def saying_of_axis(self, axis: int, what: Any) -> ShapedArray:
+        return VaryingArray(self.plain.saying_of_axis(axis, what), self.vma)
+
     def accepts(self, other: ShapedArray) -> bool:
         """Return True if `other` is the same type, but for axes along which it does not vary."""
         return (
@@ -157,12 +175,12 @@ class VaryingArray(ShapedArray):
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
     ) -> list[ShapedArray]:
         """The types of the results of a primitive of which an operand varies."""
-        if _calls_programs(primitive, params):
+        if calls_programs(primitive, params):
             found = abstract_eval_rules[primitive](*in_avals, **params)
             more = varying_rules.get(primitive, _nothing_more)(in_avals, params)
             return [vary(x, more) for x in found]
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
-        found = abstract_eval_rules[primitive](*map(plain_type, in_avals), **params)
+        found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
         return [VaryingArray(x, vma) for x in found]
 
 
@@ -179,6 +197,9 @@ def vma_of(aval: ShapedArray) -> AxisNames:
     return aval.vma if isinstance(aval, VaryingArray) else NONE
 
 
+type_attributes["vma"] = vma_of
+
+
 def axis_of_index(aval: ShapedArray) -> MeshAxis | None:
     """The axis along which values of a type are the indices of the devices, if they are that."""
     return aval.axis if isinstance(aval, VaryingArray) else None
@@ -189,21 +210,10 @@ def vary(aval: ShapedArray, names: AxisNames) -> ShapedArray:
     return VaryingArray(plain_type(aval), vma_of(aval) | names)
 
 
-def _calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
-    """Return True if a primitive calls programs on its operands, which know what varies."""
-    if not primitive.higher_order or primitive in combining_elements:
-        return False
-    items = [value if isinstance(value, tuple | list) else (value,) for value in params.values()]
-    return any(isinstance(x, Jaxpr) for each in items for x in each)
-
-
 # `rule(in_avals, params)`: the axes along which the results of a primitive vary. By default these
 # are all axes of the operands; or, for a primitive that calls programs, those that the programs
 # say, to which the rule adds.
 varying_rules: dict[Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], AxisNames]] = {}
-
-# Primitives whose programs combine elements of the operands, not the operands themselves.
-combining_elements: set[Primitive] = set()
 
 
 def _all_axes(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:

@@ -14,8 +14,8 @@ from minijax_stage2.shaped_array import dtype_of_numbers, number_types
 Shape = int | Sequence[int]
 
 
-@operation(static=("shape", "dtype"))
-def bits(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random bits.
 
     Arguments:

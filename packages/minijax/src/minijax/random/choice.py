@@ -14,6 +14,7 @@ from minijax.random.keys import single_key
 from minijax.random.uniform import randint, uniform_numbers
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.shardings.resharding import dividing
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
@@ -22,7 +23,10 @@ from minijax_stage2.shown import counted
 
 
 @evaluated_by_library
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+@dividing
+def permutation(
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Any:
     """`x` in a random order.
 
     Arguments:
@@ -166,7 +170,7 @@ def _chosen(
     return lax.convert_element_type(jnp.searchsorted(sums, drawn), default_int())
 
 
-@operation(static=("axis", "shape", "replace", "mode"))
+@operation(static=("axis", "shape", "replace", "mode", "out_sharding"))
 def categorical(
     key: Any,
     logits: Any,
@@ -174,6 +178,8 @@ def categorical(
     shape: Shape | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Random categories with the probabilities `softmax(logits, axis)`.
 

@@ -26,8 +26,8 @@ from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
 
 
-@operation(static=("shape", "dtype"))
-def maxwell(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors.
 
     Arguments:
@@ -70,8 +70,10 @@ def double_sided_maxwell(
     return lax.add(scaled, as_dtype(loc, dtype))
 
 
-@operation(static=("shape", "dtype"))
-def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def wald(
+    key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Numbers of the Wald (inverse Gaussian) distribution with mean `mean` and scale 1.
 
     (J. Michael and others, "Generating random variates using transformations with multiple
@@ -111,8 +113,8 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
     return jnp.where(is_first, x, lax.div(mean_squared, x))
 
 
-@operation(static=("shape", "dtype"))
-def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the exponential distribution with mean 1.
 
     Arguments:
@@ -133,8 +135,8 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     return lax.neg(lax.log1p(lax.neg(u)))  # of 1 - u, which is never 0
 
 
-@operation(static=("shape", "dtype"))
-def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the Laplace distribution with mean 0 and scale 1.
 
     Arguments:
@@ -156,8 +158,8 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-@operation(static=("shape", "dtype"))
-def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the logistic distribution with mean 0 and scale 1.
 
     Arguments:
@@ -178,8 +180,8 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
-@operation(static=("shape", "dtype"))
-def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the Cauchy distribution with median 0 and scale 1.
 
     Arguments:
@@ -201,8 +203,15 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
     return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
 
 
-@operation(static=("shape", "dtype", "mode"))
-def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = None) -> Any:
+@operation(static=("shape", "dtype", "mode", "out_sharding"))
+def gumbel(
+    key: Any,
+    shape: Shape = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Numbers of the Gumbel distribution with location 0 and scale 1.
 
     Arguments:
@@ -238,8 +247,10 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
 
 
-@operation(static=("shape", "dtype"))
-def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def pareto(
+    key: Any, b: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Numbers of the Pareto distribution with shape parameter `b`, from 1 on.
 
     Arguments:
@@ -262,8 +273,10 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
     return lax.exp(lax.div(exponential(key, sizes, dtype), as_dtype(b, dtype)))
 
 
-@operation(static=("shape", "dtype"))
-def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def rayleigh(
+    key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Numbers of the Rayleigh distribution: lengths of normal vectors in the plane, times `scale`.
 
     Arguments:
@@ -302,9 +315,16 @@ def weibull_min(
     return jnp.multiply(jnp.power(negative_log, jnp.divide(1.0, concentration)), scale)
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype", "out_sharding"))
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
+    key: Any,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the triangular distribution from `left` to `right` with its peak at `mode`.
 
@@ -336,8 +356,10 @@ def triangular(
     return jnp.where(lax.lt(u, lax.div(rise, width)), rising, falling)
 
 
-@operation(static=("shape", "dtype"))
-def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def geometric(
+    key: Any, p: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """The number of trials until the first success, with probability `p` each; integers.
 
     Arguments:

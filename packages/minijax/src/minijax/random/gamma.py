@@ -7,6 +7,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by
+from minijax.primitives.sharding_rules import by_elements
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -31,7 +32,7 @@ from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.vmap_rules import elementwise
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def gamma(
     key: Any,
     a: Any,
@@ -39,6 +40,7 @@ def gamma(
     dtype: Any = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the gamma distribution with shape parameter `a` and scale 1.
 
@@ -60,7 +62,7 @@ def gamma(
     return _gamma("gamma", key, a, shape, dtype, log_space=False)
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def loggamma(
     key: Any,
     a: Any,
@@ -68,6 +70,7 @@ def loggamma(
     dtype: Any = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Any:
     """Logarithms of samples of the gamma distribution, accurate even where these are nearly 0.
 
@@ -164,11 +167,12 @@ declare(
     ],
     lower=lower_by(_gamma_numbers),
     vmap=elementwise(random_gamma_p),
+    sharding=by_elements(random_gamma_p),
     jvp=(None, _jvp_gamma),
 )
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def beta(
     key: Any,
     a: Any,
@@ -177,6 +181,7 @@ def beta(
     dtype: Any = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the beta distribution with parameters `a` and `b`.
 
@@ -206,8 +211,10 @@ def beta(
     return lax.div(share_a, lax.add(share_a, share_b))
 
 
-@operation(static=("shape", "dtype"))
-def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def dirichlet(
+    key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Samples of the Dirichlet distribution: vectors of positive numbers whose sum is 1.
 
     Arguments:
@@ -234,7 +241,7 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
     return lax.div(shares, jnp.sum(shares, axis=-1, keepdims=True))
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def chisquare(
     key: Any,
     df: Any,
@@ -242,6 +249,7 @@ def chisquare(
     dtype: Any = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the chi-square distribution with `df` degrees of freedom.
 
@@ -268,8 +276,16 @@ def chisquare(
     return lax.mul(lax.exp(loggamma(key, half, sizes, dtype)), two)
 
 
-@operation(static=("shape", "dtype"))
-def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def f(
+    key: Any,
+    dfnum: Any,
+    dfden: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Numbers of the F distribution with these degrees of freedom.
 
     Arguments:
@@ -296,8 +312,10 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
     return lax.div(above, below)
 
 
-@operation(static=("shape", "dtype"))
-def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def t(
+    key: Any, df: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Numbers of Student's t distribution with `df` degrees of freedom.
 
     Arguments:
@@ -322,8 +340,10 @@ def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
     return lax.mul(numbers, lax.sqrt(ratio))
 
 
-@operation(static=("shape", "dtype"))
-def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def generalized_normal(
+    key: Any, p: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Numbers whose density falls as `exp(-abs(x) ** p)`.
 
     Arguments:
@@ -349,8 +369,10 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
     return lax.mul(signs, lax.pow(powers, as_dtype(inverse, dtype)))
 
 
-@operation(static=("d", "shape", "dtype"))
-def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("d", "shape", "dtype", "out_sharding"))
+def ball(
+    key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Points uniformly distributed in the unit ball of the p-norm in `d` dimensions.
 
     Arguments:

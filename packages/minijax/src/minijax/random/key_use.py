@@ -13,6 +13,7 @@ from typing import Any
 
 from minijax.errors.classes import KeyReuseError
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.sharding_rules import as_operands
 from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage1.source import Source, user_source
@@ -94,6 +95,7 @@ declare_program(
     abstract_eval=lambda key, *, use: [key],
     lower=lambda b, out_avals, key, *, use: [key],
     vmap=lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims),
+    sharding=as_operands,
     jvp=None,
     transpose=None,
     partial_eval=None,

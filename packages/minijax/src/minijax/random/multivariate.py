@@ -15,7 +15,7 @@ from minijax_stage2.promotion import cast, to_inexact
 METHODS = ("cholesky", "eigh", "svd")
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def multivariate_normal(
     key: Any,
     mean: Any,
@@ -23,6 +23,8 @@ def multivariate_normal(
     shape: Shape | None = None,
     dtype: Any = None,
     method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Samples of the normal distribution with this mean and covariance.
 
@@ -74,8 +76,16 @@ def _root(cov: Any, method: str) -> Any:
     return jnp.multiply(directions, jnp.expand_dims(jnp.sqrt(variances), -2))
 
 
-@operation(static=("n", "shape", "dtype", "m"))
-def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = None, m: int | None = None) -> Any:
+@operation(static=("n", "shape", "dtype", "m", "out_sharding"))
+def orthogonal(
+    key: Any,
+    n: int,
+    shape: Shape = (),
+    dtype: Any = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Orthogonal or unitary matrices of `n` rows and `m` columns, uniformly distributed.
 
     (F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007.)

@@ -24,8 +24,8 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 ONE = np.float32(1.0)
 
 
-@operation(static=("shape", "dtype"))
-def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Numbers of the normal distribution with mean 0 and variance 1.
 
     Arguments:
@@ -69,9 +69,15 @@ def normal_numbers(
     return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype", "out_sharding"))
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the normal distribution truncated to `lower` and `upper`.
 
@@ -103,8 +109,15 @@ def truncated_normal(
     return lax.min(lax.max(out, above), below)
 
 
-@operation(static=("shape", "dtype"))
-def lognormal(key: Any, sigma: Any = ONE, shape: Shape | None = None, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def lognormal(
+    key: Any,
+    sigma: Any = ONE,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Numbers whose logarithm is normally distributed with standard deviation `sigma`.
 
     Arguments:

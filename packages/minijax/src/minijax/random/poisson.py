@@ -16,7 +16,7 @@ FLOAT = np.dtype(np.float32)
 real = FLOAT.type
 
 
-@operation(static=("shape", "dtype", "method"))
+@operation(static=("shape", "dtype", "method", "out_sharding"))
 def poisson(
     key: Any,
     lam: Any,
@@ -24,6 +24,7 @@ def poisson(
     dtype: Any = None,
     *,
     method: str = "exact",
+    out_sharding: Any = None,
 ) -> Any:
     """Numbers of the Poisson distribution with mean `lam`.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import by_elements
 from minijax.settings.key_dtype import key_dtype
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import spread_shape
@@ -131,4 +132,5 @@ declare(
     abstract_eval=_type_of_hash,
     lower=_lower_hash,
     vmap=elementwise(threefry2x32_p),
+    sharding=by_elements(threefry2x32_p),
 )

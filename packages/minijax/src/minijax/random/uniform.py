@@ -25,9 +25,15 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype", "out_sharding"))
 def uniform(
-    key: Any, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+    key: Any,
+    shape: Shape = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Real numbers from `minval` up to `maxval`, exclusive.
 
@@ -73,8 +79,10 @@ def uniform_numbers(
     return lax.max(minval, scaled)  # where rounding went below
 
 
-@operation(static=("shape", "dtype"))
-def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def randint(
+    key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Integers from `minval` up to `maxval`, exclusive.
 
     Arguments:
@@ -144,8 +152,15 @@ def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
     return lax.convert_element_type(x, dtype)
 
 
-@operation(static=("shape", "mode"))
-def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
+@operation(static=("shape", "mode", "out_sharding"))
+def bernoulli(
+    key: Any,
+    p: Any = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Booleans that are true with probability `p`.
 
     Arguments:
@@ -180,8 +195,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     return lax.lt(fine, lax.sub(p, coarse))
 
 
-@operation(static=("shape", "dtype"))
-def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Any:
+@operation(static=("shape", "dtype", "out_sharding"))
+def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1 with equal probability; integers if no `dtype` is given.
 
     >>> random.rademacher(random.key(0), (6,))

@@ -21,6 +21,7 @@ from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.key_dtype import key_dtype
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
+from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
 from minijax_stage2.shaped_array import Shape, short_dtype
 from minijax_stage2.shown import counted
@@ -380,9 +381,11 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     indices = sharding.indices_here(aval.shape)
     where = sharding.placement(aval.ndim)
     array_type = PlacedArray if committed else UncommittedArray
+    aval = type_at(unsharded(aval), sharding)
     if isinstance(x, PlacedArray):
         if xla.placement_of(x.placed) is where:
-            return x if type(x) is array_type else array_type(x.placed, x.aval)
+            is_it = type(x) is array_type and x.aval is aval
+            return x if is_it else array_type(x.placed, aval)
         if not is_readable(x):
             moved: PlacedArray = hooks.moves_of_placed[-1](x, sharding, array_type)
             return moved

@@ -317,7 +317,7 @@ class ExecutorOnDevices:
             return None
         if any(a is not b for a, b in zip(placements, program.in_placements, strict=True)):
             return None
-        execute, out_avals = program.executable.execute, program.out_avals
+        execute, out_avals = program.executable.execute, program.out_types
         unflatten, array_type = self.unflatten, program.array_type
         if self.out_tree.num_nodes == 1 == len(out_avals):
             (aval,) = out_avals

@@ -1,12 +1,15 @@
 """Inspection of the shardings that XLA chooses within a program as it compiles it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import xla
-from minijax.shardings.sharding import Sharding
-from minijax_stage3.lowering import ModuleBuilder
+from minijax.runtime.sharding_text import constrained
+from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.shardings.types import of_types, sharded_type, sharding_of_type
+from minijax_stage3 import JaxprEqn
+from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value
 
 ShardingCallback = Callable[[Sharding], None]
 
@@ -39,6 +42,22 @@ class PartitionedModule(ModuleBuilder):
             f"attributes {{mhlo.num_partitions = {num_devices} : i32, mhlo.num_replicas = 1 : i32}}"
         )
         self.inspections: list[Inspection] = []
+
+    def after_equation(
+        self, b: FunctionBuilder, eqn: JaxprEqn, outs: Sequence[Value]
+    ) -> Sequence[Value]:
+        """The results of an equation, divided as their types say."""
+        avals = [var.aval for var in eqn.outvars]
+        found = map(sharded_type, [*[x.aval for x in eqn.invars], *avals])
+        mesh = next((aval.mesh for aval in found if aval), None)
+        if mesh is None or eqn.primitive in of_types:
+            return outs
+        return [
+            constrained(b, out, NamedSharding(mesh, sharding_of_type(aval).spec))
+            if aval.ndim and not eqn.primitive.higher_order
+            else out
+            for out, aval in zip(outs, avals, strict=True)
+        ]
 
     def inspection(self, callback: ShardingCallback, ndim: int) -> str:
         """The MLIR string that has XLA tell `callback` of a sharding."""

@@ -10,6 +10,7 @@ from minijax.runtime.array import Array, PlacedArray, array, put, read
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
+from minijax.shardings.types import type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
 from minijax_stage2.shown import counted, shown
@@ -216,7 +217,8 @@ def _of_local_data(
             index.append(slice(number * part, (number + 1) * part))
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
     aval = ShapedArray(shape, typeof(data).dtype)
-    return PlacedArray(xla.put_parts(aval, sharding.placement(ndim), parts, True), aval)
+    buffer = xla.put_parts(aval, sharding.placement(ndim), parts, True)
+    return PlacedArray(buffer, type_at(aval, sharding))
 
 
 def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
@@ -300,7 +302,7 @@ def _on_device(x: Any, device: Any) -> Array:
 def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
     held = [x.held for x in parts]
     where = sharding.placement(aval.ndim)
-    return PlacedArray(xla.join_parts(device_type(aval), where, held), aval)
+    return PlacedArray(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
 
 
 __all__ = [

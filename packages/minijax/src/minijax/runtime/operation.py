@@ -19,6 +19,7 @@ from minijax.runtime.partitioning import Places
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
 from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.resharding import dividing
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import chosen_sharding
 from minijax_stage1.source import name_of
@@ -170,7 +171,9 @@ def operation(
     """
     if fun is None:
         return functools.partial(operation, static=static, types=types, creates=creates)
-    return (Creation if creates else Operation)(fun, static, types)
+    if creates:
+        return Creation(fun, static, types)
+    return Operation(dividing(fun) if "out_sharding" in static else fun, static, types)
 
 
 # --8<-- [end:operation]

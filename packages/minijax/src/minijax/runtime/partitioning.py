@@ -24,6 +24,7 @@ from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from minijax.shardings.types import ShardedArray, sharding_of_type, type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
@@ -140,6 +141,7 @@ class PartitionedProgram:
             shardings.append(default.sharding)
         meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
         self.meshes = [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
+        out_shardings = self._explicit(out_shardings)
         self.given = in_shardings, out_shardings
         self.options = options
         self.text = self._text(name, jaxpr, in_shardings, out_shardings, attributes)
@@ -170,6 +172,10 @@ class PartitionedProgram:
         divisions = executable.result_divisions(len(self.out_avals))
         self.out_shardings = self._completed(out_shardings, divisions, self.out_avals)
         where = placements(self.out_shardings, self.out_avals)
+        self.out_types = [
+            type_at(unsharded(aval), sharding)
+            for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
+        ]
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
         self.array_type = PlacedArray if self.committed else UncommittedArray
         for inspection in self.inspections:
@@ -203,7 +209,7 @@ class PartitionedProgram:
         else:
             with self.shared.launched():
                 results = self.executable.execute(buffers)
-        return list(map(self.array_type, results, self.out_avals))
+        return list(map(self.array_type, results, self.out_types))
 
     def _moved(self, number: int, x: Any) -> Any:
         """The buffer of an argument that is not where the program expects it."""
@@ -212,6 +218,23 @@ class PartitionedProgram:
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""
         return self.executable.hlo_text()
+
+    def _explicit(self, out_shardings: Sequence[Sharding | None]) -> list[Sharding | None]:
+        """The shardings of results, with those that types say.
+
+        Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any.
+        """
+        if self.num_devices == 1:
+            return [*out_shardings]
+        meshes: list[Mesh | AbstractMesh] = [*self.meshes]
+        meshes += [aval.mesh for aval in self.out_avals if isinstance(aval, ShardedArray)]
+        mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+        if mesh is None or mesh.auto_axes:
+            return [*out_shardings]
+        return [
+            given or NamedSharding(mesh, sharding_of_type(aval).spec)
+            for given, aval in zip(out_shardings, self.out_avals, strict=True)
+        ]
 
     def _everywhere(self) -> Sharding:
         """The sharding of arrays of which each device holds the whole."""

@@ -38,6 +38,15 @@ def division_text(
     return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
 
 
+def constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding) -> Value:
+    """`x`, divided as a sharding says; along axes of type `Auto` further, as the compiler likes."""
+    is_open = bool(sharding.mesh.auto_axes)
+    division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
+    operation = f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}"
+    (out,) = b.emit(operation, x.aval)
+    return out
+
+
 def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
     """The MLIR attribute for the sharding of an argument or a result."""
     division = division_text(module, sharding.mesh, sharding.spec, ndim)

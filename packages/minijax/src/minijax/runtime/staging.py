@@ -11,6 +11,7 @@ from minijax.runtime.static_arguments import StaticArguments
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
+from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
@@ -64,7 +65,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(given.pop("shape"), given.pop("dtype"), **given)
 
     def to_aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        return type_at(ShapedArray(self.shape, self.dtype, self.weak_type), self.sharding)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -106,6 +107,8 @@ def _checked_sharding(given: Any, ndim: int) -> Sharding | None:
 def struct_of(x: Any, sharding: Sharding | None = None) -> ShapeDtypeStruct:
     """The type of a value; a type is returned as it is."""
     aval = x if isinstance(x, ShapedArray) else typeof(x)
+    if sharding is None and isinstance(aval, ShardedArray):
+        sharding = sharding_of_type(aval)
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 

@@ -33,7 +33,7 @@ class AxisType(Enum):
     `Auto`: the compiler; `Explicit`: the types of the arrays, which say how they are divided;
     `Manual`: the program, which sees its own part of each array.
 
-    >>> minijax.make_mesh((1,), ("data",)).axis_types == (AxisType.Auto,)
+    >>> minijax.make_mesh((1,), ("data",)).axis_types == (AxisType.Explicit,)
     True
     """
 
@@ -301,7 +301,7 @@ def make_mesh(
     Arguments:
         axis_sizes: the size of each axis.
         axis_names: the name of each axis.
-        axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+        axis_types: the type of each axis; `AxisType.Explicit` for all if not given.
         devices: the devices to take; all of `minijax.devices()` if not given.
 
     Raises:
@@ -319,4 +319,6 @@ def make_mesh(
             f"MINIJAX_NUM_CPU_DEVICES={count} before the first array is made."
         )
     chosen = np.array(devices[:count], dtype=object).reshape(tuple(axis_sizes))
+    if axis_types is None:
+        axis_types = (AxisType.Explicit,) * len(axis_sizes)
     return Mesh(chosen, tuple(axis_names), axis_types)

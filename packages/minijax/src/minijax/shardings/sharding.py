@@ -267,7 +267,7 @@ class NamedSharding(Sharding):
     def num_devices(self) -> int:
         return self.mesh.size
 
-    def _axes(self, ndim: int) -> list[tuple[Hashable, ...]]:
+    def axes(self, ndim: int) -> list[tuple[Hashable, ...]]:
         """The mesh axes that divide each axis of an array."""
         names = self.spec.names()
         if len(names) > ndim:
@@ -279,13 +279,13 @@ class NamedSharding(Sharding):
 
     def parts(self, ndim: int) -> tuple[int, ...]:
         sizes = self.mesh.shape
-        return tuple([math.prod([sizes[name] for name in axes]) for axes in self._axes(ndim)])
+        return tuple([math.prod([sizes[name] for name in axes]) for axes in self.axes(ndim)])
 
     def tiling(self, ndim: int) -> xla.Tiling | None:
         parts, names = self.parts(ndim), self.mesh.axis_names
         if math.prod(parts) == 1:
             return xla.WHOLE
-        used = [names.index(name) for axes in self._axes(ndim) for name in axes]
+        used = [names.index(name) for axes in self.axes(ndim) for name in axes]
         unused = [axis for axis in range(len(names)) if axis not in used]
         rest = math.prod([self.mesh.axis_sizes[axis] for axis in unused])
         if rest > 1:
@@ -298,7 +298,7 @@ class NamedSharding(Sharding):
 
     def coordinates(self, ndim: int) -> Mapping[Device, tuple[int, ...]]:
         sizes, names = self.mesh.axis_sizes, self.mesh.axis_names
-        axes = [[names.index(name) for name in each] for each in self._axes(ndim)]
+        axes = [[names.index(name) for name in each] for each in self.axes(ndim)]
         found = {}
         for number, device in enumerate(self.device_tuple):
             at = _unravel(number, sizes)
@@ -310,7 +310,7 @@ class NamedSharding(Sharding):
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         if isinstance(other, NamedSharding) and self.mesh == other.mesh:
             sizes = self.mesh.shape
-            ours, theirs = self._axes(ndim), other._axes(ndim)
+            ours, theirs = self.axes(ndim), other.axes(ndim)
             return all(
                 [name for name in a if sizes[name] > 1] == [name for name in b if sizes[name] > 1]
                 for a, b in zip(ours, theirs, strict=True)

@@ -102,17 +102,3 @@ def explicit_sharding(caller: str, out_sharding: Any) -> NamedSharding | None:
                 "lax.with_sharding_constraint, or a mesh with axes of type Explicit."
             )
     return sharding
-
-
-def require_no_sharding(caller: str, out_sharding: Any) -> None:
-    """Raise an error if the sharding of a result is asked for, which a function cannot give.
-
-    Raises:
-        NotImplementedError: `out_sharding` is one that JAX accepts.
-        TypeError, ValueError: it is another.
-    """
-    if explicit_sharding(caller, out_sharding) is not None:
-        raise NotImplementedError(
-            f"{caller}: out_sharding must be None; lax.with_sharding_constraint says how the "
-            "result is divided"
-        )

@@ -34,7 +34,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchDim, of_batch_axis
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -173,7 +173,8 @@ def _jvp(
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    program, consts, out_dims = vmap_jaxpr(params["jaxpr"], axis_size, tuple(dims))
+    what = of_batch_axis(values, dims)
+    program, consts, out_dims = vmap_jaxpr(params["jaxpr"], axis_size, tuple(dims), None, what)
     return _bind([*consts, *values], params, program), out_dims
 
 

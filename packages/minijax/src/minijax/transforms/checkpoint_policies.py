@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import by_elements
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import dot_general_p
 from minijax_stage2.vmap_rules import elementwise
@@ -18,6 +19,7 @@ declare(
     abstract_eval=lambda x, *, name: [x],
     lower=lambda b, out_avals, x, *, name: [x],
     vmap=elementwise(name_p),
+    sharding=by_elements(name_p),
     jvp=[lambda t, out, x, *, name: bind1(name_p, t, name=name)],
     transpose=[lambda ct, x, *, name: ct],
 )

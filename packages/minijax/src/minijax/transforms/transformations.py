@@ -13,6 +13,7 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
+from minijax.lax.sharding import divided_as
 from minijax.primitives.axis_names import named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
@@ -229,7 +230,8 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     (Array(3., dtype=float32, weak_type=True), Array(31., dtype=float32, weak_type=True))
     """
     with_aux = _with_aux("jvp", fun, has_aux)
-    pair = stage2.jvp(with_aux or fun, tree_to_arrays(primals), tree_to_arrays(tangents))
+    primals, tangents = tree_to_arrays(primals), tree_to_arrays(tangents)
+    pair = stage2.jvp(with_aux or fun, primals, divided_as(tangents, primals))
     out, tangent = tree_to_arrays(pair)
     tangent = tree_map(_as_weak_as_primal, tangent, out)
     return (out, tangent, with_aux.aux()) if with_aux else (out, tangent)

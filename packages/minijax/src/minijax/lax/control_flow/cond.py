@@ -9,12 +9,14 @@ from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.primitives.loops import stage_body, stage_to_jaxpr
+from minijax.primitives.sharding_rules import agreed
 from minijax.primitives.varying import VaryingArray, vary, vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.not_given import not_given
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
+from minijax.shardings.types import division_of, sharded_type, with_division
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -85,6 +87,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     have to sum a cotangent over devices of which some are in another branch. All branches return
     what varies if one does.
     """
+    branches = _divided_alike(operands, branches)
     axes = vma_of(typeof(which))
     targets = [vary(typeof(x), axes) for x in operands]
     if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
@@ -96,6 +99,33 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         out_axes = [frozenset[Hashable]().union(*map(vma_of, column)) for column in columns]
         branches = [_converted(branch, targets, out_axes) for branch in branches]
     return bind(cond_p, which, *operands, branches=tuple(branches))
+
+
+def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
+    """The branches, whose results are divided alike if the types of any say how.
+
+    Raises:
+        ShardingTypeError: the types of two say different things.
+    """
+    columns = [*zip(*[branch.out_avals for branch in branches], strict=True)]
+    said = [next(filter(None, map(sharded_type, column)), None) for column in columns]
+    if not any(said):
+        return branches
+    wanted = [
+        like and (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
+        for like, column in zip(said, columns, strict=True)
+    ]
+
+    def divided(branch: Jaxpr) -> Jaxpr:
+        def program(*args: Any) -> list[Any]:
+            return [
+                with_division(typeof(x), *division).convert(x) if division else x
+                for x, division in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
+            ]
+
+        return stage_to_jaxpr(program, branch.in_avals, "cond")[0]
+
+    return [divided(branch) for branch in branches]
 
 
 def _converted(

@@ -42,7 +42,7 @@ from minijax_stage2.tree import (
     tree_flatten,
     tree_unflatten,
 )
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.jit_rules import vmap_jaxpr
@@ -266,9 +266,11 @@ def _vmap(
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 
+    what = of_batch_axis(values, dims)
+
     def program_for(part: int, batched: Flags, must: Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
-        return vmap_jaxpr(programs[part], axis_size, in_dims, must)
+        return vmap_jaxpr(programs[part], axis_size, in_dims, must, what)
 
     parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
 

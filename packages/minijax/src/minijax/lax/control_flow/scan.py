@@ -101,7 +101,7 @@ def _scan(
         init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
     rounds = _rounds_at_once(length, unroll)
-    element_avals = [aval.update(aval.shape[1:]) for aval in [typeof(x) for x in elements]]
+    element_avals = [aval.without_axis(0) for aval in [typeof(x) for x in elements]]
     body = FlatFunction(f, treedef_tuple([carry_tree, xs_tree]))
 
     def names() -> list[str]:

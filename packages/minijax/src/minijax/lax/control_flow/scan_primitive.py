@@ -41,10 +41,10 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     for x in xs:
         if x.shape[:1] != (length,):
             raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
-    elements = [x.update(x.shape[1:]) for x in xs]
+    elements = [x.without_axis(0) for x in xs]
     require_accepted("scan: the body", jaxpr.in_avals, [*consts, *carry, *elements])
     results = jaxpr.out_avals[num_carry:]
     return [
         *jaxpr.out_avals[:num_carry],
-        *(y.update((length, *y.shape)) for y in results),
+        *(y.with_axis(0, length) for y in results),
     ]

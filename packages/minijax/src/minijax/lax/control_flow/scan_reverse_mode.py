@@ -139,7 +139,7 @@ def _known_program(
     _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
     length = params["length"]
     rest = [*map(Var, carry)]
-    rest += [Var(x.update((length, *x.shape), weak_type=False)) for x in elements]
+    rest += [Var(x.with_axis(0, length).strip_weak_type()) for x in elements]
     in_avals = [var.aval for var in (*consts, *rest)]
     outvars = list(map(Var, scan_type(*in_avals, **params)))
     eqns = list(before_loop)

@@ -31,7 +31,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -183,10 +183,13 @@ def _vmap(
     num_results = len(jaxpr.outvars) - num_carry
     element_dims = tuple(None if dim is None else 0 for dim in xs_dims)
 
+    what = of_batch_axis(values, dims)
+
     def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
         carry_dims = tuple(0 if b else None for b in batched)
         must = (*batched, *[False] * num_results)
-        return vmap_jaxpr(jaxpr, axis_size, (*const_dims, *carry_dims, *element_dims), must)  # type: ignore[no-any-return]
+        in_dims = (*const_dims, *carry_dims, *element_dims)
+        return vmap_jaxpr(jaxpr, axis_size, in_dims, must, what)  # type: ignore[no-any-return]
 
     batched = until_stable(
         tuple(dim is not None for dim in init_dims),

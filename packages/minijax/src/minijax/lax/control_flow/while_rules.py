@@ -27,7 +27,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -156,11 +156,13 @@ def _vmap(
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
 
+    what = of_batch_axis(values, dims)
+
     def programs_for(batched: Flags) -> tuple[Any, Any]:
         carry_dims = tuple(0 if b else None for b in batched)
         return (
-            vmap_jaxpr(cond_jaxpr, axis_size, (*cond_dims, *carry_dims)),
-            vmap_jaxpr(body_jaxpr, axis_size, (*body_dims, *carry_dims), batched),
+            vmap_jaxpr(cond_jaxpr, axis_size, (*cond_dims, *carry_dims), None, what),
+            vmap_jaxpr(body_jaxpr, axis_size, (*body_dims, *carry_dims), batched, what),
         )
 
     def becomes_batched(batched: Flags) -> list[bool]:

@@ -30,8 +30,10 @@ from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import require_whole
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast
@@ -88,7 +90,7 @@ def conv_general_dilated(
             output features.
         precision: the precision of the products, a `lax.Precision`.
         preferred_element_type: the dtype of the sums and of the result.
-        out_sharding: must be None.
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Raises:
         TypeError, ValueError: the arguments are inconsistent.
@@ -117,7 +119,7 @@ def conv_general_dilated(
         of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
         if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would compile without end
             raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
-    how = options(caller, precision, preferred_element_type, out_sharding, lhs, rhs)
+    how = options(caller, precision, preferred_element_type, lhs, rhs)
     _require_preferred(caller, meeting.dtype, how)
     return bind1(
         conv_general_dilated_p,
@@ -205,6 +207,31 @@ def _type_of_convolution(
         shape[axis] = max((size - window) // window_strides[n] + 1, 0) if size >= 0 else 0
     is_weak = lhs.weak_type and rhs.weak_type
     return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype, is_weak)]
+
+
+def _division_of_convolution(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """Examples and places are divided as those of the input, features as those of the kernel.
+
+    Raises:
+        ShardingTypeError: what is summed over is divided, or what belongs to one group.
+    """
+    lhs, rhs = in_avals
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    name, remedy = "conv_general_dilated", "sharding.reshard, or out_sharding, says what is meant"
+    summed = "the sum over it could be left on any of the devices"
+    require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
+    require_whole(name, rhs, rhs_spec[1:], summed, remedy)
+    if params["batch_group_count"] > 1:
+        require_whole(name, lhs, [lhs_spec[0]], "its groups are taken apart", remedy)
+    if params["feature_group_count"] > 1 or params["batch_group_count"] > 1:
+        require_whole(name, rhs, [rhs_spec[0]], "its groups are taken apart", remedy)
+    division: list[Axes] = [()] * lhs.ndim
+    for source, target in zip(lhs_spec, out_spec, strict=True):
+        division[target] = division_of(lhs)[source]
+    division[out_spec[1]] = division_of(rhs)[rhs_spec[0]]
+    return [tuple(division)]
 
 
 def _lower_convolution(
@@ -440,6 +467,7 @@ declare(
     abstract_eval=_type_of_convolution,
     lower=_lower_convolution,
     vmap=_vmap_convolution,
+    sharding=_division_of_convolution,
     jvp=(
         lambda t, out, lhs, rhs, **params: _convolve(t, rhs, **params),
         lambda t, out, lhs, rhs, **params: _convolve(lhs, t, **params),

@@ -5,6 +5,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare, require_kind
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -146,6 +147,7 @@ declare(
     abstract_eval=_type_of_integer_pow,
     lower=_lower_integer_pow,
     vmap=elementwise(integer_pow_p),
+    sharding=by_elements(integer_pow_p),
     jvp=(lambda t, out, x, *, y: mul(t, mul(y, integer_pow(x, y - 1))),),
 )
 

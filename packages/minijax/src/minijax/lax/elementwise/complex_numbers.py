@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax.elementwise.arithmetic import neg
 from minijax.lax.shapes.creation import full_like
 from minijax.primitives.declare import declare, lower_by_types
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -82,6 +83,7 @@ declare(
     abstract_eval=_type_of_part(real_p),
     lower=lower_by_types("real"),
     vmap=elementwise(real_p),
+    sharding=by_elements(real_p),
     jvp=(lambda t, out, x: real(t),),
     transpose=(lambda ct, x: complex(ct, full_like(ct, 0)),),
 )
@@ -90,6 +92,7 @@ declare(
     abstract_eval=_type_of_part(imag_p),
     lower=lower_by_types("imag"),
     vmap=elementwise(imag_p),
+    sharding=by_elements(imag_p),
     jvp=(lambda t, out, x: imag(t),),
     transpose=(lambda ct, x: complex(full_like(ct, 0), neg(ct)),),
 )
@@ -98,6 +101,7 @@ declare(
     abstract_eval=_type_of_complex,
     lower=lower_by_types("complex"),
     vmap=elementwise(complex_p),
+    sharding=by_elements(complex_p),
     jvp=(
         lambda t, out, x, y: complex(t, full_like(t, 0)),
         lambda t, out, x, y: complex(full_like(t, 0), t),

@@ -7,8 +7,10 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import require_whole
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of, warn_of_lost_part
+from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -103,11 +105,22 @@ def _lower_bitcast(
     return b.emit(f"stablehlo.bitcast_convert {x.name} : {signature([x], out_avals)}", out)
 
 
+def _division_of_bitcast(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """The parts of a wider number, along the last axis, stay together."""
+    (x,), (out,) = in_avals, out_avals
+    if out.ndim < x.ndim:
+        require_whole(bitcast_convert_type_p, x, [x.ndim - 1], "it holds the parts of a number")
+    return [(*division_of(x), ())[: out.ndim]]
+
+
 declare(
     bitcast_convert_type_p,
     abstract_eval=_type_of_bitcast,
     lower=_lower_bitcast,
     vmap=_vmap_bitcast,
+    sharding=_division_of_bitcast,
 )
 
 

@@ -9,6 +9,7 @@ from minijax.lax.elementwise.comparisons import eq, le, lt
 from minijax.lax.elementwise.complex_numbers import imag, real
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Binary, binary, declare, lower_by_primitives, require_kind
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, require_one_dtype
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -133,6 +134,7 @@ declare(
     abstract_eval=_type_of_clamped,
     lower=lower_by_primitives(_clamped),
     vmap=elementwise(clamp_p),
+    sharding=by_elements(clamp_p),
     jvp=(
         lambda t, out, min, x, max: _where_ordered(t, x, min, max),
         lambda t, out, min, x, max: _where_ordered(t, min, x, max),

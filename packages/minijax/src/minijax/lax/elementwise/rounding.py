@@ -9,6 +9,7 @@ import numpy as np
 from minijax.lax.elementwise.abs_and_sign import abs, sign
 from minijax.lax.elementwise.arithmetic import div, mul, neg
 from minijax.primitives.declare import binary, declare, require_kind, unary
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1
@@ -63,7 +64,13 @@ def _lower_round(
     return b.emit(f"stablehlo.{operation} {x.name} : {mlir_type(out)}", out)
 
 
-declare(round_p, abstract_eval=_type_of_round, lower=_lower_round, vmap=elementwise(round_p))
+declare(
+    round_p,
+    abstract_eval=_type_of_round,
+    lower=_lower_round,
+    vmap=elementwise(round_p),
+    sharding=by_elements(round_p),
+)
 
 
 reduce_precision_p = Primitive("reduce_precision")
@@ -116,6 +123,7 @@ declare(
     abstract_eval=_type_of_reduced,
     lower=_lower_reduced,
     vmap=elementwise(reduce_precision_p),
+    sharding=by_elements(reduce_precision_p),
     jvp=(lambda t, out, x, **layout: reduce_precision(t, **layout),),
     transpose=(lambda ct, x, **layout: reduce_precision(ct, **layout),),
 )

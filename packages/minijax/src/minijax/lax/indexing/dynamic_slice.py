@@ -18,6 +18,7 @@ from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
 from minijax.lax.shapes.creation import full, full_like
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof, where
@@ -220,6 +221,7 @@ declare(
     abstract_eval=_dynamic_slice_type,
     lower=_lower_dynamic_slice,
     vmap=_vmap_dynamic_slice,
+    sharding=as_first,
     jvp=_jvp_dynamic_slice,
     transpose=_transpose_dynamic_slice,
 )
@@ -326,6 +328,7 @@ declare(
     abstract_eval=_dynamic_update_slice_type,
     lower=_lower_dynamic_update_slice,
     vmap=_vmap_dynamic_update_slice,
+    sharding=as_any(dynamic_update_slice_p),
     jvp=_jvp_dynamic_update_slice,
     transpose=_transpose_dynamic_update_slice,
 )

@@ -5,7 +5,7 @@ start. `scatter` puts slices where they would be gathered, and is its transpose.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -27,9 +27,11 @@ from minijax.lax.indexing.slice_pad_concatenate import concatenate
 from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.number_types import warn_of_lost_part
+from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
@@ -148,6 +150,37 @@ def _gather_type(
     sizes, batch = iter(window), iter(indices.shape[:-1])
     shape = tuple(next(sizes if axis in offset else batch) for axis in range(out_ndim))
     return [ShapedArray(shape, x.dtype, x.weak_type)]
+
+
+_BY_OUT_SHARDING = "Give the function out_sharding, as in x.at[...].get(out_sharding=P(...))"
+
+
+def _division_of_gathered(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """Axes taken whole are divided as the operand's, the others as those of the indices.
+
+    Raises:
+        ShardingTypeError: an axis is divided along which elements are chosen.
+    """
+    x, indices = in_avals
+    offset, collapsed, _, batching, indices_batching = params["dimension_numbers"]
+    sizes = params["slice_sizes"]
+    why = "elements are chosen along it"
+    chosen = [
+        axis for axis in range(x.ndim) if sizes[axis] < x.shape[axis] and axis not in batching
+    ]
+    require_whole("indexing", x, chosen, why, _BY_OUT_SHARDING)
+    require_whole("indexing", indices, [indices.ndim - 1], "it holds the parts of an index")
+    of_batch = [*division_of(indices)[:-1]]
+    for mine, other in zip(batching, indices_batching, strict=True):
+        both = division_of(x)[mine], of_batch[other]
+        (of_batch[other],) = agreed("indexing", in_avals, [both])
+    window = [
+        axes for axis, axes in enumerate(division_of(x)) if axis not in {*collapsed, *batching}
+    ]
+    left: dict[bool, Iterator[Axes]] = {True: iter(window), False: iter(of_batch)}
+    return [tuple([next(left[axis in offset]) for axis in range(out_avals[0].ndim)])]
 
 
 def check_indices(
@@ -366,6 +399,7 @@ declare(
     abstract_eval=_gather_type,
     lower=_lower_gather,
     vmap=_vmap_gather,
+    sharding=_division_of_gathered,
     jvp=[
         lambda t, out, x, indices, *, fill_value, **params: bind1(
             gather_p, t, indices, fill_value=0, **params

@@ -32,9 +32,11 @@ from minijax.lax.shapes.creation import broadcasted_iota, full, full_like
 from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
+from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided_if_uneven
 from minijax.settings.promotion import result_type
+from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
@@ -100,6 +102,54 @@ def scatter_type(
             "the indices, but for their last"
         )
     return [x]
+
+
+def _division_of_scattered(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """The result is divided as the operand is, which is so along axes updated whole only.
+
+    Raises:
+        ShardingTypeError: an axis is divided along which elements are chosen, or the updates are
+            among devices that have all of the operand.
+    """
+    x, indices, updates = in_avals
+    numbers: ScatterDimensionNumbers = params["dimension_numbers"]
+    sizes = window_sizes(x, updates.shape, numbers)
+    batching, indices_batching = (
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+    )
+    why = "elements are chosen along it"
+    chosen = [
+        axis for axis in range(x.ndim) if sizes[axis] < x.shape[axis] and axis not in batching
+    ]
+    require_whole("an indexed update", x, chosen, why, _BY_OUT_SHARDING)
+    free = [axis for axis in range(indices.ndim) if axis not in indices_batching]
+    require_whole(
+        "an indexed update", indices, free, "all devices need all indices", _BY_OUT_SHARDING
+    )
+    window = iter([division_of(updates)[axis] for axis in numbers.update_window_dims])
+    of_batch = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
+    for position, axis in enumerate(of_batch):
+        if position not in indices_batching:
+            why = "all devices need all updates"
+            require_whole("an indexed update", updates, [axis], why, _BY_OUT_SHARDING)
+    columns = []
+    for axis, axes in enumerate(division_of(x)):
+        if axis in numbers.inserted_window_dims:
+            columns.append([axes])
+        elif axis in batching:
+            position = indices_batching[batching.index(axis)]
+            columns.append(
+                [axes, division_of(indices)[position], division_of(updates)[of_batch[position]]]
+            )
+        else:
+            columns.append([axes, next(window)])
+    return [agreed("an indexed update", in_avals, columns)]
+
+
+_BY_OUT_SHARDING = "Give the update out_sharding, as in x.at[...].add(y, out_sharding=P(...))"
 
 
 def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
@@ -237,6 +287,7 @@ def _scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
         abstract_eval=scatter_type,
         lower=lower_scatter(combine),
         vmap=vmap_scatter(primitive),
+        sharding=_division_of_scattered,
         **rules,
     )
     return _function(primitive.name, doc, primitive)
@@ -502,6 +553,7 @@ declare(
     abstract_eval=scatter_type,
     lower=lower_scatter("apply"),
     vmap=vmap_scatter(scatter_apply_p),
+    sharding=_division_of_scattered,
     jvp=_refuse_jvp,
 )
 

@@ -13,6 +13,7 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import full, full_like
 from minijax.lax.shapes.reshaping import squeeze
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -172,6 +173,7 @@ declare(
     abstract_eval=_slice_type,
     lower=_lower_slice,
     vmap=_vmap_slice,
+    sharding=as_first,
     jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
     transpose=[_unslice],
 )
@@ -278,6 +280,7 @@ declare(
     abstract_eval=_pad_type,
     lower=_lower_pad,
     vmap=_vmap_pad,
+    sharding=as_first,
     jvp=[
         lambda t, out, x, padding_value, *, padding_config: pad(
             t, full_like(padding_value, 0), padding_config
@@ -373,6 +376,7 @@ declare(
     abstract_eval=_concatenate_type,
     lower=_lower_concatenate,
     vmap=_vmap_concatenate,
+    sharding=as_any(concatenate_p),
     jvp=_jvp_concatenate,
     transpose=_transpose_concatenate,
 )

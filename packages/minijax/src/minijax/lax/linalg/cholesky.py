@@ -30,6 +30,7 @@ from minijax.lax.shapes.creation import iota
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, sub, typeof
@@ -109,6 +110,7 @@ declare(
     abstract_eval=weak_together(_type_of_cholesky),
     lower=_lower_cholesky,
     vmap=leading_batch(cholesky_p),
+    sharding=by_batch(cholesky_p, 2),
     jvp=(_jvp_cholesky,),
 )
 

@@ -27,6 +27,7 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Letter, Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.shown import shown
@@ -136,6 +137,7 @@ declare(
     abstract_eval=weak_together(_types_of_eigh),
     lower=_lower_eigh,
     vmap=leading_batch(eigh_p),
+    sharding=by_batch(eigh_p, 2),
     jvp=_jvp_eigh,
 )
 
@@ -270,6 +272,7 @@ declare(
     abstract_eval=weak_together(_types_of_eig),
     lower=_lower_eig,
     vmap=leading_batch(eig_p),
+    sharding=by_batch(eig_p, 2),
     jvp=_jvp_eig,
 )
 
@@ -336,6 +339,7 @@ declare(
     abstract_eval=weak_together(_types_of_schur),
     lower=_lower_schur,
     vmap=leading_batch(schur_p),
+    sharding=by_batch(schur_p, 2),
     jvp=_jvp_schur,
 )
 

@@ -9,6 +9,7 @@ from minijax.lax.linalg.matrices import check_matrices, matrices_of, real_dtype,
 from minijax.primitives.declare import Rule, declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
@@ -82,6 +83,7 @@ declare(
     abstract_eval=weak_together(_types_of_hessenberg),
     lower=_lower_hessenberg,
     vmap=leading_batch(hessenberg_p),
+    sharding=by_batch(hessenberg_p, 2),
     jvp=_no_derivative("hessenberg"),
 )
 
@@ -140,6 +142,7 @@ declare(
     abstract_eval=weak_together(_types_of_tridiagonal),
     lower=_lower_tridiagonal,
     vmap=leading_batch(tridiagonal_p),
+    sharding=by_batch(tridiagonal_p, 2),
     jvp=_no_derivative("tridiagonal"),
 )
 
@@ -212,6 +215,7 @@ declare(
     abstract_eval=weak_together(_type_of_ormqr),
     lower=_lower_ormqr,
     vmap=leading_batch(ormqr_p),
+    sharding=by_batch(ormqr_p, 2, 1, 2),
     jvp=_no_derivative("ormqr"),
 )
 

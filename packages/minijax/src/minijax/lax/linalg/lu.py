@@ -27,6 +27,7 @@ from minijax.lax.stop_gradient import stop_gradient
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
 from minijax_stage2.tangent import instantiate
@@ -131,6 +132,7 @@ declare(
     abstract_eval=weak_together(_types_of_lu),
     lower=_lower_lu,
     vmap=leading_batch(lu_p),
+    sharding=by_batch(lu_p, 2),
     jvp=_jvp_lu,
 )
 
@@ -222,6 +224,7 @@ declare(
     abstract_eval=weak_together(_type_of_permutation),
     lower=_lower_permutation,
     vmap=leading_batch(lu_pivots_to_permutation_p),
+    sharding=by_batch(lu_pivots_to_permutation_p, 1),
 )
 
 
@@ -279,6 +282,7 @@ declare(
     abstract_eval=weak_together(_type_of_solution),
     lower=lower_by(_solve_by_factors),
     vmap=leading_batch(lu_solve_p),
+    sharding=by_batch(lu_solve_p, 2, 2, 1, 2),
     jvp=(
         _in_matrix,
         None,  # the factors are a means: the derivative is that of the solution

@@ -28,6 +28,7 @@ from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
@@ -140,6 +141,7 @@ declare(
     abstract_eval=weak_together(_types_of_geqrf),
     lower=_lower_geqrf,
     vmap=leading_batch(geqrf_p),
+    sharding=by_batch(geqrf_p, 2),
     jvp=lambda primals, tangents: _no_derivative("geqrf"),
 )
 
@@ -169,6 +171,7 @@ declare(
     abstract_eval=weak_together(_types_of_geqp3),
     lower=_lower_geqp3,
     vmap=leading_batch(geqp3_p),
+    sharding=by_batch(geqp3_p, 2),
     jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
 )
 
@@ -205,6 +208,7 @@ declare(
     abstract_eval=weak_together(_type_of_product),
     lower=_lower_product,
     vmap=leading_batch(householder_product_p),
+    sharding=by_batch(householder_product_p, 2, 1),
     jvp=lambda primals, tangents: _no_derivative("householder_product"),
 )
 
@@ -298,6 +302,7 @@ declare(
     abstract_eval=weak_together(_types_of_qr),
     lower=lower_by(_factors),
     vmap=leading_batch(qr_p),
+    sharding=by_batch(qr_p, 2),
     jvp=_jvp_qr,
 )
 

@@ -30,6 +30,7 @@ from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
@@ -244,6 +245,7 @@ declare(
     abstract_eval=weak_together(_types_of_svd),
     lower=_lower_svd,
     vmap=leading_batch(svd_p),
+    sharding=by_batch(svd_p, 2),
     jvp=_jvp_svd,
 )
 

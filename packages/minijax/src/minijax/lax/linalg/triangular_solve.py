@@ -20,6 +20,7 @@ from minijax.lax.linalg.matrices import (
 )
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, neg, typeof
@@ -160,6 +161,7 @@ declare(
     abstract_eval=weak_together(_type_of_solution),
     lower=_lower_triangular_solve,
     vmap=leading_batch(triangular_solve_p),
+    sharding=by_batch(triangular_solve_p, 2),
     jvp=(
         _in_matrix,
         lambda t, x, a, b, **params: bind1(triangular_solve_p, a, t, **params),

@@ -14,6 +14,7 @@ from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -139,6 +140,7 @@ declare(
     abstract_eval=weak_together(_type_of_solution),
     lower=_lower,
     vmap=leading_batch(tridiagonal_solve_p),
+    sharding=by_batch(tridiagonal_solve_p, 1, 1, 1, 2),
     jvp=_jvp,
     transpose=(None, None, None, _transpose_in_sides),
 )

@@ -13,6 +13,7 @@ from minijax.lax.reductions.standard import largest, smallest
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import lower_as
+from minijax.primitives.sharding_rules import by_reduction
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
@@ -113,7 +114,13 @@ def _declare_arg(
         return [bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
 
     first_index.__name__ = primitive.name
-    declare(primitive, abstract_eval=abstract_eval, lower=lower_as(first_index), vmap=vmap)
+    declare(
+        primitive,
+        abstract_eval=abstract_eval,
+        lower=lower_as(first_index),
+        vmap=vmap,
+        sharding=by_reduction(primitive, "axis"),
+    )
 
 
 _declare_arg(argmax_p, gt, smallest)

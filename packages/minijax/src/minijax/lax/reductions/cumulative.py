@@ -26,6 +26,7 @@ from minijax.lax.shapes.reshaping import reshape, transpose
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by
 from minijax.primitives.regions import stage_computation
+from minijax.primitives.sharding_rules import by_lines
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import (
@@ -237,6 +238,7 @@ def _cumulative(
         abstract_eval=abstract_eval,
         lower=lower if in_windows else lower_by(in_blocks),
         vmap=vmap,
+        sharding=by_lines(primitive, "axis"),
         jvp=(tangent,),
         transpose=(cotangent,) if combine is add else (),
     )

@@ -23,9 +23,10 @@ from minijax.primitives.calls import keys_of_program
 from minijax.primitives.declare import reduction
 from minijax.primitives.declare_program import Rule, declare_program
 from minijax.primitives.regions import operation_of, reduce_text, stage_computation
-from minijax.primitives.varying import combining_elements
+from minijax.primitives.sharding_rules import by_reduction
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import evaluate_jaxpr
+from minijax.shardings.types import Division, ShardingRule, combining_elements
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -39,7 +40,8 @@ from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3 import Jaxpr, Var, abstract_eval_rules, eval_jaxpr
+from minijax_stage3 import Jaxpr, Var, eval_jaxpr
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import JaxprEqn
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -280,7 +282,7 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     def program_of(jaxpr: Jaxpr, in_avals: tuple[ShapedArray, ...], params: Any) -> Jaxpr:
         named = {"jaxpr": jaxpr, **dict(params)}
         invars = [Var(aval) for aval in in_avals]
-        outvars = [Var(aval) for aval in abstract_eval_rules[primitive](*in_avals, **named)]
+        outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, named)]
         return Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, named)], outvars)
 
     def evaluate(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
@@ -290,8 +292,24 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
     return evaluate
 
 
+def of_arrays(rule: ShardingRule) -> ShardingRule:
+    """A sharding rule of arrays for a primitive that takes initial values after them."""
+
+    def of_first_half(
+        in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> Sequence[Division]:
+        return rule(halves(in_avals)[0], out_avals, params)
+
+    return of_first_half
+
+
 def declare_computation(
-    primitive: Primitive, abstract_eval: Rule, lower: Rule, vmap: Rule, jvp: Rule
+    primitive: Primitive,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule,
+    sharding: ShardingRule,
+    jvp: Rule,
 ) -> None:
     """Declare a primitive whose program, `jaxpr`, combines elements of its operands."""
     combining_elements.add(primitive)
@@ -301,6 +319,7 @@ def declare_computation(
         abstract_eval=abstract_eval,
         lower=lower,
         vmap=vmap,
+        sharding=of_arrays(sharding),
         jvp=jvp,
         transpose=None,
         partial_eval=None,
@@ -312,7 +331,9 @@ def declare_computation(
     )
 
 
-declare_computation(reduce_p, _abstract_eval, _lower, _vmap, _jvp)
+declare_computation(
+    reduce_p, _abstract_eval, _lower, _vmap, by_reduction(reduce_p, "dimensions"), _jvp
+)
 
 __all__ = [
     "reduce",

@@ -20,8 +20,8 @@ from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 
-@operation(static="axes")
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+@operation(static=("axes", "out_sharding"))
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The sum over the axes `axes`, in the dtype of `operand`.
 
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))

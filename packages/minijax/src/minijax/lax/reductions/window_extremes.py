@@ -25,6 +25,8 @@ from minijax.lax.reductions.windows import (
 from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import region, stage_computation
+from minijax.primitives.sharding_rules import as_any
+from minijax.shardings.types import division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -110,6 +112,7 @@ declare(
     abstract_eval=_type_of_gathered,
     lower=_lower_gather,
     vmap=_vmap_gather,
+    sharding=as_any(select_and_gather_add_p),
     jvp=[
         lambda t, out, tangents, x, *, select, **window: _gather(t, x, select, **window),
         None,
@@ -200,6 +203,7 @@ declare(
     abstract_eval=_type_of_scattered,
     lower=_lower_scatter,
     vmap=_vmap_scatter,
+    sharding=lambda in_avals, out_avals, params: [division_of(in_avals[1])],
     jvp=[
         lambda t, out, source, x, **params: bind1(select_and_scatter_add_p, t, x, **params),
         None,

@@ -22,6 +22,7 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import full
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import operation_of, region, stage_computation
+from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
     Primitive,
@@ -311,7 +312,7 @@ def _jvp(
     return jvp_flat(_by_offsets(jaxpr, window), primals, tangents, "reduce_window")
 
 
-declare_computation(reduce_window_p, _abstract_eval, _lower, _vmap, _jvp)
+declare_computation(reduce_window_p, _abstract_eval, _lower, _vmap, as_first, _jvp)
 
 
 def declare_window(
@@ -348,6 +349,7 @@ def declare_window(
         abstract_eval=abstract_eval,
         lower=lower,
         vmap=vmap,
+        sharding=as_first,
         jvp=(jvp,),
         transpose=() if transpose is None else (transpose,),
     )

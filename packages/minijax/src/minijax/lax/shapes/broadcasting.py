@@ -26,8 +26,8 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
 
 
-@operation(static="sizes")
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+@operation(static=("sizes", "out_sharding"))
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """`operand` broadcast along new leading axes of these sizes.
 
     >>> lax.broadcast(jnp.array([1, 2]), (3,))
@@ -62,8 +62,10 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return broadcast(x, (1,) * (rank - typeof(x).ndim))
 
 
-@operation(static=("shape", "broadcast_dimensions"))
-def broadcast_in_dim(operand: Any, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
+@operation(static=("shape", "broadcast_dimensions", "out_sharding"))
+def broadcast_in_dim(
+    operand: Any, shape: Shape, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """`operand` broadcast to `shape`; its axes become the axes `broadcast_dimensions`.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))

@@ -13,6 +13,7 @@ from minijax.primitives.declare import declare
 from minijax.runtime.conversion import type_of
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
+from minijax.shardings.resharding import divided_like
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints, one_int
@@ -82,6 +83,8 @@ def full_like(
         out = as_weak_as(aval, full(shape, fill_value, aval.dtype))
     else:
         out = full(shape, fill_value, dtype)
+    if sharding is None and typeof(out).shape == aval.shape:
+        out = divided_like(out, aval)
     return placed("full_like", out, sharding)
 
 
@@ -152,8 +155,10 @@ def _lower_iota(
 declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 
 
-@operation(static=("dtype", "shape", "dimension"))
-def broadcasted_iota(dtype: Any, shape: int | Sequence[int], dimension: int) -> Any:
+@operation(static=("dtype", "shape", "dimension", "out_sharding"))
+def broadcasted_iota(
+    dtype: Any, shape: int | Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Any:
     """The array of `shape` in which each element is its index along the axis `dimension`.
 
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)

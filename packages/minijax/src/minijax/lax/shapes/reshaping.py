@@ -6,6 +6,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
@@ -16,8 +17,8 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
-@operation(static="new_sizes")
-def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
+@operation(static=("new_sizes", "out_sharding"))
+def reshape(operand: Any, new_sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """`operand` with another shape of the same size.
 
     >>> lax.reshape(jnp.arange(6), (2, 3))
@@ -106,6 +107,7 @@ declare(
     abstract_eval=_rev_type,
     lower=_lower_rev,
     vmap=_vmap_rev,
+    sharding=as_first,
     jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
     transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
 )

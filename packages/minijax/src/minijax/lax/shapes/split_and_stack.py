@@ -6,6 +6,7 @@ from typing import Any
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints
@@ -83,6 +84,7 @@ declare(
     abstract_eval=_split_type,
     lower=_lower_split,
     vmap=_vmap_split,
+    sharding=as_first,
     jvp=_jvp_split,
     transpose=_transpose_split,
 )

@@ -17,6 +17,7 @@ from minijax.lax.elementwise.transcendental import exp, log, log1p
 from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.series import converge
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -112,6 +113,7 @@ declare(
     abstract_eval=_type_of_betainc,
     lower=lower_by_primitives(_betainc),
     vmap=elementwise(regularized_incomplete_beta_p),
+    sharding=by_elements(regularized_incomplete_beta_p),
     jvp=(
         no_derivative("betainc", "a"),
         no_derivative("betainc", "b"),

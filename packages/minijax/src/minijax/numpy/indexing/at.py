@@ -28,6 +28,7 @@ from minijax.numpy.indexing.parsing import (
 from minijax.numpy.indexing.plan import indices_of, plan_index
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
+from minijax.shardings.resharding import dividing
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import as_weak_as, broadcast_to, cast
 from minijax_stage2.shaped_array import Shape
@@ -61,6 +62,7 @@ class _IndexUpdateRef:
     - unique_indices: a promise that no index occurs twice.
     - mode: the treatment of indices out of bounds. Updates are dropped ("drop", the default) or
       go to the nearest element ("clip"); "promise_in_bounds" says there are none.
+    - out_sharding: the division of the result along axes of type `Explicit`, where it is open.
     - wrap_negative_indices: whether negative indices count from the end.
 
     They raise TypeError or IndexError if the index is invalid, ValueError if values do not
@@ -85,6 +87,7 @@ class _IndexUpdateRef:
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
         fill_value: Any = None,
+        out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
         """`x[index]`, with `mode` for indices out of bounds.
@@ -97,7 +100,7 @@ class _IndexUpdateRef:
         Array([ 2., -1.], dtype=float32)
         """
         promised = GatherScatterMode.PROMISE_IN_BOUNDS
-        return get(
+        return dividing(get)(
             self.array,
             self.index,
             mode=promised if mode is None else GatherScatterMode.from_any(mode),
@@ -105,6 +108,7 @@ class _IndexUpdateRef:
             wraps=wrap_negative_indices,
             unique_indices=unique_indices,
             indices_are_sorted=indices_are_sorted,
+            out_sharding=out_sharding,
         )
 
     def set(self, values: Any, **options: Any) -> Any:
@@ -169,6 +173,7 @@ SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
 Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
 
 
+@dividing
 def _update(
     kind: Kind,
     x: Any,
@@ -178,6 +183,7 @@ def _update(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
+    out_sharding: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Any:
     scatter_mode = GatherScatterMode.from_any(mode)

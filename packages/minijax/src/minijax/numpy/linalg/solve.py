@@ -26,6 +26,7 @@ from minijax.lax.linalg.svd import svd as svd_of
 from minijax.numpy.products import meet
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
+from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
 from minijax_stage2.functions import ints, one_int
@@ -121,6 +122,7 @@ declare(
     abstract_eval=types_by(_signs_and_logs),
     lower=lower_by(_signs_and_logs),
     vmap=leading_batch(slogdet_p),
+    sharding=by_batch(slogdet_p, 2),
     jvp=_jvp_slogdet,
 )
 
@@ -165,6 +167,7 @@ declare(
     abstract_eval=types_by(_determinants),
     lower=lower_by(_determinants),
     vmap=leading_batch(det_p),
+    sharding=by_batch(det_p, 2),
     jvp=(lambda t, out, a: lax.mul(out, trace(solve_matrices(a, t))),),
 )
 
@@ -231,6 +234,7 @@ declare(
     abstract_eval=types_by(_pseudoinverses),
     lower=lower_by(_pseudoinverses),
     vmap=leading_batch(pinv_p),
+    sharding=by_batch(pinv_p, 2, 0),
     jvp=(_jvp_pinv, None),
 )
 

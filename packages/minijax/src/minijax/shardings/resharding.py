@@ -1,0 +1,99 @@
+"""Changing what the type of an array says about its division."""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.trees import explicit_sharding
+from minijax.shardings.types import (
+    ShardedArray,
+    reshard_p,
+    sharded_type,
+    sharding_of_type,
+    to_auto_p,
+)
+from minijax_stage1.source import name_of
+from minijax_stage2 import ShapedArray, Zero, bind1, tree_map, typeof
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage4 import UndefPrimal
+
+Rule = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def resharded(name: str, x: Any, sharding: Any) -> Any:
+    """`x`, of that name in errors, divided as a sharding says along axes of type `Explicit`."""
+    typeof_named(name, x)
+    sharding = explicit_sharding(name, sharding)
+    if sharding is None:
+        raise ValueError(f"{name}: the sharding must be given, found None")
+    try:
+        sharding.shard_shape(typeof(x).shape)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return bind1(reshard_p, x, sharding=sharding)
+
+
+def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
+    """`x` with a type that does not say how it is divided along axes of type `Auto` of `mesh`.
+
+    Without a mesh, it says nothing at all.
+    """
+    aval = getattr(x, "aval", None)
+    if isinstance(x, UndefPrimal | Zero) or not isinstance(aval, ShardedArray):
+        return x
+    mesh = mesh or AbstractMesh(aval.mesh.axis_sizes, aval.mesh.axis_names)
+    if mesh == aval.mesh:
+        return x
+    return bind1(to_auto_p, x, mesh=mesh)
+
+
+def divided_like(x: Any, aval: ShapedArray) -> Any:
+    """`x`, of the shape of a type, divided as that says."""
+    said = sharded_type(aval)
+    return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
+
+
+def left_to_compiler(rule: Rule) -> Rule:
+    """A transpose rule with operands whose types do not say how they are divided.
+
+    A sum that was over an axis that is divided need not be in the transpose: how the cotangent is
+    divided is said by the type of the operand that it belongs to.
+    """
+
+    def transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> Any:
+        return rule([*map(leave_to_compiler, cts)], *map(leave_to_compiler, operands), **params)
+
+    return transpose
+
+
+def dividing(function: Function) -> Function:
+    """Decorator: the result of a function of arrays is divided as its `out_sharding` says.
+
+    If that is given, the types of the arguments need not agree, and do not say how the result is
+    divided: the compiler brings together what has to be.
+    """
+
+    caller = name_of(function)
+    parameters = inspect.signature(function).parameters
+    position = sys.maxsize  # where it may be given without its name
+    if "out_sharding" in parameters:
+        parameter = parameters["out_sharding"]
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            position = [*parameters].index("out_sharding")
+
+    @functools.wraps(function)
+    def divided(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if len(args) > position:
+            out_sharding = args[position]
+            args = (*args[:position], None, *args[position + 1 :])
+        sharding = explicit_sharding(caller, out_sharding)
+        if sharding is None:
+            return function(*args, **kwargs)
+        args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
+        return resharded(caller, function(*args, **kwargs), sharding)
+
+    return divided  # type: ignore[return-value]
