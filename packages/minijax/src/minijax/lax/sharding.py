@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
 from minijax.primitives.axis_names import axis_of
@@ -12,7 +13,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
 from minijax.runtime import hooks
 from minijax.runtime.agreement import require_same_value
-from minijax.runtime.array import Array, array, is_readable, place, place_numbers, read
+from minijax.runtime.array import Array, PlacedArray, array, is_readable, place, place_numbers, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -47,6 +48,7 @@ from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchDim
+from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 from minijax_stage4.transpose import cotangent_casts
 
@@ -156,9 +158,21 @@ declare(
     jvp=[lambda t, out, x, *, mesh: bind1(to_auto_p, t, mesh=mesh)],
     transpose=[lambda ct, x, *, mesh: ct],
 )
-evaluators[to_auto_p] = lambda x, *, mesh: [
-    type(x)(x.held, *_less_divided(x.aval, mesh=mesh)) if isinstance(x, Array) else x
-]
+
+
+def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
+    """The same array; the axes of its mesh have other types."""
+    (aval,) = _less_divided(typeof(x), mesh=mesh)
+    if not isinstance(x, PlacedArray) or not isinstance(x.sharding, NamedSharding):
+        return [x]
+    at, spec = x.sharding.mesh, x.sharding.spec
+    assert isinstance(at, Mesh)  # for the array lies there
+    sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
+    where = sharding.placement(aval.ndim)
+    return [type(x)(xla.with_placement(x.placed, device_type(aval), where), aval)]
+
+
+evaluators[to_auto_p] = _evaluate_less_divided
 of_types.update((reshard_p, to_auto_p))
 
 
