@@ -44,10 +44,12 @@ from minijax import (
     tree,
     value_and_grad,
 )
+from minijax.sharding import AxisType
 
 BATCH_SIZE = 32
 STEP_SIZE = 3e-3
 DECAY, DECAY_OF_SQUARES = 0.9, 0.99
+BY_COMPILER = (AxisType.Auto, AxisType.Auto)  # which divides what is not said
 
 
 # The layout
@@ -162,7 +164,7 @@ def main():
         options.data = options.model = 1
     if "MINIJAX_COORDINATOR_ADDRESS" in os.environ:  # by the launcher
         distributed.initialize()
-    mesh = make_mesh((options.data, options.model), ("data", "model"))
+    mesh = make_mesh((options.data, options.model), ("data", "model"), BY_COMPILER)
     letters, text, _ = load_text()
 
     losses, seconds, state = train(mesh, options, text, len(letters), options.checkpoints)
@@ -185,7 +187,9 @@ def report(mesh, losses, seconds, state):
 
 def compare(losses, options, text, letters):
     """Train on one device, too, and compare the losses."""
-    alone, seconds, _ = train(make_mesh((1, 1), ("data", "model")), options, text, len(letters))
+    alone, seconds, _ = train(
+        make_mesh((1, 1), ("data", "model"), BY_COMPILER), options, text, len(letters)
+    )
     difference = np.abs(losses - alone).max()
     print(f"one device     {1e3 * np.median(seconds):.1f} ms for a step")
     print(f"difference     {difference:.1e} at most, between the losses and those of one device")

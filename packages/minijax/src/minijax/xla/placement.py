@@ -121,10 +121,7 @@ def join_parts(aval: Aval, where: Placement, parts: Sequence[Buffer]) -> Buffer:
 
 def with_placement(buffer: Buffer, aval: Aval, where: Placement) -> Buffer:
     """The same array, said to lie as another placement that has the same parts does."""
-    return buffer._rewrap_with_aval_and_sharding(
-        _Stacked(aval.shape, aval.dtype),
-        where,  # jaxlib reads no more of a type
-    )
+    return buffer._rewrap_with_aval_and_sharding(_Parts(aval.shape, aval.dtype), where)
 
 
 def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
