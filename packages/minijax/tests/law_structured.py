@@ -10,10 +10,12 @@ import law_programs
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import NamedSharding, P, jvp, lax, make_mesh, vjp
+from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
 from minijax.lax.linalg.lu import solve
 from minijax.lax.linalg.matrices import mH
+from minijax.sharding import Mesh, reshard
+from minijax.shardings.resharding import leave_to_compiler
 
 F64, F32, C128, I32 = map(np.dtype, ("float64", "float32", "complex128", "int32"))
 REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)
@@ -124,7 +126,8 @@ def slope_of_zeta(x, q):
 
 
 # By the name of a primitive: functions, the shapes of their operands, and dtypes.
-ON_THE_ONLY_DEVICE = NamedSharding(make_mesh((1,), ("x",)), P("x"))
+ON_THE_ONLY_DEVICE = NamedSharding(Mesh(devices()[:1], "x"), P("x"))
+IN_THE_TYPE = NamedSharding(make_mesh((1,), ("x",)), P("x"))
 FUNCTIONS = {
     **law_programs.FUNCTIONS,
     "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
@@ -194,6 +197,12 @@ FUNCTIONS = {
     ),
     "sharding_constraint": (
         [lambda x: 2 * lax.with_sharding_constraint(x, ON_THE_ONLY_DEVICE)],
+        [(2, 3)],
+        (*SMOOTH, I32),
+    ),
+    "reshard": ([lambda x: 2 * reshard(x, IN_THE_TYPE)], [(2, 3)], (*SMOOTH, I32)),
+    "to_auto": (
+        [lambda x: 2 * leave_to_compiler(reshard(x, IN_THE_TYPE))],
         [(2, 3)],
         (*SMOOTH, I32),
     ),

@@ -15,11 +15,14 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import (
+    P,
+    ShapeDtypeStruct,
     checking_leaks,
     custom_vjp,
     debug_key_reuse,
     enable_x64,
     errors,
+    eval_shape,
     grad,
     jacfwd,
     jacrev,
@@ -30,6 +33,7 @@ from minijax import (
     linearize,
     numpy_dtype_promotion,
     random,
+    sharding,
     tree_util,
     vjp,
     vmap,
@@ -158,6 +162,13 @@ def loop_of(types):
     return lambda c, x: ({**c, "a": c["b"], "b": c["a"]}, x)
 
 
+def of_divided(function):
+    """The type of a function's result, for an argument whose rows are divided among devices."""
+    mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
+    with sharding.use_abstract_mesh(mesh):
+        return eval_shape(function, ShapeDtypeStruct((8, 8), "float32", sharding=P("x")))
+
+
 # fmt: off
 TABLE = [
     (lambda: jit(branching)(1.0), errors.TracerBoolConversionError, "argument x of `branching`.*where"),
@@ -190,6 +201,12 @@ TABLE = [
     (lambda: grad(closing_over)(1.0), errors.UnexpectedTracerError, "forward rule `<lambda>` of `scaled`.*closes over.*Make it an argument"),
     (with_leak, errors.LeakedTracerError, "kept in a list.*Return values"),
     (lambda: minijax.devices("abacus"), errors.PlatformError, "PJRT_NAMES_AND_LIBRARY_PATHS=abacus:"),
+    (lambda: of_divided(lambda x: x.T @ x), errors.ShardingTypeError, "summed over.*out_sharding=P"),
+    (lambda: of_divided(lambda x: x + x.T), errors.ShardingTypeError, "divide only one axis.*reshard"),
+    (lambda: of_divided(lambda x: jnp.sort(x, 0)), errors.ShardingTypeError, "works along that axis.*reshard"),
+    (lambda: of_divided(lambda x: x[jnp.arange(2)]), errors.ShardingTypeError, r"get\(out_sharding=P"),
+    (lambda: of_divided(lambda x: x.T.reshape(64)), errors.ShardingTypeError, "open how.*out_sharding=P"),
+    (lambda: of_divided(lambda x: x[1:]), errors.ShardingTypeError, "not a multiple of the 4 devices"),
     (lambda: lax.psum(1.0, "i"), errors.UnboundAxisError, "axis_name="),
     (lambda: vmap(lambda x: lax.psum(x, "j"), axis_name="i")(ones3), errors.UnboundAxisError, "bound here: 'i'"),
     (lambda: jit(lambda x: lax.axis_index("i"))(1.0), errors.UnboundAxisError, "axis_name="),

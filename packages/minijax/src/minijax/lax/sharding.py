@@ -27,6 +27,7 @@ from minijax.shardings.types import (
     ShardedArray,
     division_of,
     of_types,
+    on_known_devices,
     reshard_p,
     to_auto_p,
     type_at,
@@ -130,15 +131,20 @@ evaluators[reshard_p] = lambda x, *, sharding: [place(to_array(x), _on_devices(x
 
 
 def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
-    """A sharding on the mesh in context, or that of `x`, if its own mesh is abstract."""
+    """A sharding on devices, if its own mesh is abstract: those of `x`, or of the mesh in context.
+
+    Without these, they are those of the only mesh with such axes on which arrays lie.
+    """
     if isinstance(sharding.mesh, Mesh):
         return sharding
     lies = getattr(x, "sharding", None)
     mesh = lies.mesh if isinstance(lies, NamedSharding) else mesh_in_context.get()
     if not isinstance(mesh, Mesh):
+        mesh = on_known_devices(sharding).mesh
+    if not isinstance(mesh, Mesh):
         raise ValueError(
-            f"reshard: {sharding} is for a mesh without devices, and none is in context. Call it "
-            "in `with minijax.set_mesh(mesh):`"
+            f"reshard: {sharding} is for a mesh without devices, and arrays lie on none, or on "
+            "several, with such axes. Call it in `with minijax.set_mesh(mesh):`"
         )
     mesh = Mesh(mesh.devices, mesh.axis_names, sharding.mesh.axis_types)
     return NamedSharding(mesh, sharding.spec)
@@ -239,7 +245,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         TypeError: `x` holds something else than arrays, or `shardings` something else.
         ValueError: a sharding is None, or does not divide its array; there is no mesh in context.
 
-    >>> mesh = minijax.make_mesh((1,), ("data",))
+    >>> mesh = minijax.sharding.Mesh(minijax.devices()[:1], "data")
     >>> sharding = minijax.sharding.NamedSharding(mesh, minijax.P("data"))
     >>> minijax.jit(lambda x: lax.with_sharding_constraint(2 * x, sharding))(jnp.ones(2))
     Array([2., 2.], dtype=float32)

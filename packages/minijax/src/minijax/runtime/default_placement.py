@@ -69,7 +69,7 @@ def default_placement() -> DefaultPlacement | None:
 
 @lru_cache(maxsize=64)
 def _on_mesh(mesh: Mesh) -> DefaultPlacement | None:
-    if mesh.device_tuple == (xla.default_device(),):
+    if mesh.device_tuple == (xla.default_device(),) and not mesh.explicit_axes:
         return None
     return DefaultPlacement(NamedSharding(mesh, PartitionSpec()), committed=True)
 

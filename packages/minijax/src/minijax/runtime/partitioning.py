@@ -24,7 +24,13 @@ from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
-from minijax.shardings.types import ShardedArray, sharding_of_type, type_at, unsharded
+from minijax.shardings.types import (
+    ShardedArray,
+    on_known_devices,
+    sharding_of_type,
+    type_at,
+    unsharded,
+)
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
@@ -80,7 +86,8 @@ def declared_shardings(types: Sequence[Any]) -> Shardings:
         sharding = None if isinstance(x, Array) else getattr(x, "sharding", None)
         if type(x) is PlacedArray:
             sharding = x.sharding
-        found.append(sharding if isinstance(sharding, Sharding) else None)
+        is_said = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
+        found.append(sharding if is_said or isinstance(sharding, SingleDeviceSharding) else None)
     return tuple(found) if any(found) else ()
 
 
@@ -130,7 +137,7 @@ class PartitionedProgram:
                 except ValueError as error:
                     what = f"`{name.removeprefix('jit_')}`: result {number}, of type {aval}"
                     raise ValueError(f"{what}: {error}") from None
-        within = shardings_within(jaxpr)
+        within = list(map(on_known_devices, shardings_within(jaxpr)))
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
         self.num_devices = len(self.devices) or roles[0][1].num_devices
@@ -224,8 +231,6 @@ class PartitionedProgram:
 
         Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any.
         """
-        if self.num_devices == 1:
-            return [*out_shardings]
         meshes: list[Mesh | AbstractMesh] = [*self.meshes]
         meshes += [aval.mesh for aval in self.out_avals if isinstance(aval, ShardedArray)]
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)

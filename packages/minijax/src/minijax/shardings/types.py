@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.errors.classes import ShardingTypeError
-from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -204,10 +204,24 @@ def sharding_of_type(aval: ShapedArray) -> NamedSharding:
 type_attributes["sharding"] = sharding_of_type
 
 
+# The meshes on which arrays lie, by the meshes without devices that their types have.
+_meshes_of_types: dict[AbstractMesh, set[Mesh]] = {}
+
+
+def on_known_devices(sharding: Sharding) -> Sharding:
+    """A sharding that a type says, on the only devices where such arrays lie, if there are any."""
+    if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
+        return sharding
+    known = _meshes_of_types.get(sharding.mesh, set())
+    return NamedSharding(next(iter(known)), sharding.spec) if len(known) == 1 else sharding
+
+
 def type_at(aval: ShapedArray, sharding: Sharding | None) -> ShapedArray:
     """The type of arrays of a plain type that lie as a sharding says."""
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return aval
+    if isinstance(sharding.mesh, Mesh):
+        _meshes_of_types.setdefault(sharding.mesh.abstract_mesh, set()).add(sharding.mesh)
     explicit = {*sharding.mesh.explicit_axes}
     division = [
         tuple([name for name in axes if name in explicit]) for axes in sharding.axes(aval.ndim)
