@@ -321,3 +321,62 @@ def test_an_abstract_mesh_and_one_of_devices_have_the_same_size():
         ValueError, match=r"argument x of type .* is for 8 devices, .* within for 2"
     ):
         f(x, minijax.NamedSharding(small, minijax.P("y")))
+
+
+def mapped_by(lib, function, *specs, axes="x"):
+    """`vmap` of a function whose examples are divided by an axis of the mesh."""
+    xs = [lib.numpy.stack([lib.numpy.asarray(X)] * 4) + i for i in range(len(specs))]
+    xs = [lib.device_put(x, sharding(lib, *spec)) for x, spec in zip(xs, specs, strict=True)]
+    return lib.jit(lib.vmap(function, spmd_axis_name=axes))(*xs)
+
+
+MAPPED = {
+    "a constraint": lambda lib: mapped_by(
+        lib, lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "y")) * 2, [None]
+    ),
+    "a constraint in a jitted function": lambda lib: mapped_by(
+        lib, lib.jit(lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "y")) * 2), [None]
+    ),
+    "two axes": lambda lib: mapped_by(
+        lib,
+        lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, None, None)),
+        [None],
+        axes=("x",),
+    ),
+    "shard_map": lambda lib: mapped_by(
+        lib,
+        lib.shard_map(
+            lambda x: lib.lax.psum(x, "y"),
+            mesh=mesh_of(lib),
+            in_specs=lib.sharding.PartitionSpec("y"),
+            out_specs=lib.sharding.PartitionSpec(),
+            check_vma=False,
+        ),
+        ["x"],
+    ),
+    "a gradient of what all examples have": lambda lib: lib.jit(
+        lib.grad(
+            lambda w: lib.vmap(
+                lib.shard_map(
+                    lambda x, w: x * w,
+                    mesh=mesh_of(lib),
+                    in_specs=(lib.sharding.PartitionSpec("y"), lib.sharding.PartitionSpec()),
+                    out_specs=lib.sharding.PartitionSpec("y"),
+                    check_vma=False,
+                ),
+                (0, None),
+                spmd_axis_name="x",
+            )(lib.numpy.stack([lib.numpy.asarray(X)] * 4), w).sum()
+        )
+    )(lib.numpy.float32(2)),
+    "a gradient": lambda lib: mapped_by(
+        lib,
+        lib.grad(lambda x: (lib.lax.with_sharding_constraint(x, sharding(lib, "y")) ** 2).sum()),
+        ["x"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_axes_of_the_mesh_divide_examples(name):
+    assert_same(MAPPED[name])

@@ -8,7 +8,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
-from minijax.primitives.axis_names import axis_of
+from minijax.primitives.axis_names import axis_of, mesh_axes_of_batch
 from minijax.primitives.declare import declare
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
 from minijax.runtime import hooks
@@ -77,11 +77,11 @@ def _lower(
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Leave the batch axis to the partitioner."""
+    """The batch axis is divided as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
         entries = [*sharding.spec, *[None] * (typeof(x).ndim - 1 - len(sharding.spec))]
-        entries.insert(dim, PartitionSpec.UNCONSTRAINED)
+        entries.insert(dim, mesh_axes_of_batch() or PartitionSpec.UNCONSTRAINED)
         sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 
@@ -140,7 +140,7 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
     lies = getattr(x, "sharding", None)
     mesh = lies.mesh if isinstance(lies, NamedSharding) else mesh_in_context.get()
     if not isinstance(mesh, Mesh):
-        mesh = on_known_devices(sharding).mesh
+        mesh = getattr(on_known_devices(sharding), "mesh", None)
     if not isinstance(mesh, Mesh):
         raise ValueError(
             f"reshard: {sharding} is for a mesh without devices, and arrays lie on none, or on "

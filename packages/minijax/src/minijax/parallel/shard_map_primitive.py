@@ -4,11 +4,13 @@ Its operands and results are whole arrays; the arguments and results of the prog
 that a device has of them. So most rules transform the program, and extend the specs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
 from minijax.parallel.manual import Manual, names_in
+from minijax.primitives.axis_names import mesh_axes_of_batch
 from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_program
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import stage_to_jaxpr
@@ -120,19 +122,24 @@ def _vmap(
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[list[Any], list[BatchDim]]:
+    names: tuple[Hashable, ...] = ()
+    if not manual.checked:  # where types would say that examples vary, the program's cannot
+        names = tuple([name for name in mesh_axes_of_batch() if name in manual.names])
     with manual.running():
-        program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims))
-    ins = [*[WHOLE] * len(consts), *map(_with_axis, in_specs, dims)]
-    outs = [*map(_with_axis, out_specs, out_dims)]
+        size = axis_size // manual.size(names)
+        program, consts, out_dims = vmap_jaxpr(jaxpr, size, tuple(dims))
+    with_axis = partial(_with_axis, names=names)
+    ins = [*[WHOLE] * len(consts), *map(with_axis, in_specs, dims)]
+    outs = [*map(with_axis, out_specs, out_dims)]
     return apply([*consts, *values], program, manual, ins, outs), out_dims
 
 
-def _with_axis(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
-    """The spec for an array with one more axis, which is not divided."""
+def _with_axis(spec: PartitionSpec, dim: BatchDim, names: tuple[Hashable, ...]) -> PartitionSpec:
+    """The spec for an array with one more axis, which these axes of the mesh divide."""
     if dim is None:
         return spec
     before = [*spec[:dim], *[None] * (dim - len(spec))]
-    return PartitionSpec(*before, None, *spec[dim:])
+    return PartitionSpec(*before, names or None, *spec[dim:])
 
 
 def _jvp(

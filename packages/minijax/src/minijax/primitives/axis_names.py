@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,8 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
         return _axes.get()[name]
     for axis in mesh_axes_of([name]):
         return axis.index(), axis.size
-    known = ", ".join(map(repr, [*_axes.get(), *names_of_mesh_axes()])) or "none"
+    bound = [name for name in _axes.get() if not isinstance(name, MeshAxesOfBatch)]
+    known = ", ".join(map(repr, [*bound, *names_of_mesh_axes()])) or "none"
     raise UnboundAxisError(
         f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its name "
         "by vmap(..., axis_name=...), or from the mesh of shard_map, and has it while the mapped "
@@ -94,6 +95,22 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 
 
 # --8<-- [end:named_axes]
+
+
+class MeshAxesOfBatch(NamedTuple):
+    """The name, known to rules only, of a mapped axis that axes of a mesh divide.
+
+    Attributes:
+        names: the names of these axes.
+    """
+
+    names: tuple[Hashable, ...]
+
+
+def mesh_axes_of_batch() -> tuple[Hashable, ...]:
+    """The axes of a mesh that divide the mapped axis of the trace whose rule is running."""
+    found = [name for name in axis_of_mapped(None).names if isinstance(name, MeshAxesOfBatch)]
+    return found[0].names if found else ()
 
 
 def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:

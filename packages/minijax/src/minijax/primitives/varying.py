@@ -151,9 +151,6 @@ class VaryingArray(ShapedArray):
     def of_axis(self, axis: int) -> Any:
         return self.plain.of_axis(axis)
 
-    def saying_of_axis(self, axis: int, what: Any) -> ShapedArray:
-        return VaryingArray(self.plain.saying_of_axis(axis, what), self.vma)
-
     def accepts(self, other: ShapedArray) -> bool:
         """Return True if `other` is the same type, but for axes along which it does not vary."""
         return (

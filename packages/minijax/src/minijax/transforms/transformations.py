@@ -14,7 +14,7 @@ import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
 from minijax.lax.sharding import divided_as
-from minijax.primitives.axis_names import named_axes
+from minijax.primitives.axis_names import MeshAxesOfBatch, named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -346,7 +346,10 @@ def vmap(
         TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
 
     With `axis_name`, the mapped function can refer to the axis by that name: collectives such as
-    `lax.psum` combine the examples. `spmd_axis_name` is for several devices; here there is one.
+    `lax.psum` combine the examples. `spmd_axis_name` names an axis of a mesh, or a tuple of these,
+    that divide the examples: where the mapped function says how arrays are divided, by
+    `lax.with_sharding_constraint` or by `shard_map` with `check_vma=False`, these divide the mapped
+    axis.
     With `sum_match`, a result that differs between examples is summed over them where `out_axes` is
     None.
 
@@ -364,12 +367,18 @@ def vmap(
     @wraps(fun)
     def with_axis(*args: Any, **kwargs: Any) -> Any:
         trace: Any = current_trace()
-        names = {} if axis_name is None else {axis_name: trace.axis_size}
+        names: dict[Hashable, int] = {}
+        if axis_name is not None:
+            names[axis_name] = trace.axis_size
+        if spmd_axis_name is not None:
+            names[MeshAxesOfBatch(mesh_axes)] = trace.axis_size
         with named_axes(names):
             result = fun(*args, **kwargs)
         return _summed(trace, out_axes, result) if sum_match else result
 
-    plain = axis_name is None and not sum_match
+    is_one = isinstance(spmd_axis_name, str) or not isinstance(spmd_axis_name, tuple | list)
+    mesh_axes = (spmd_axis_name,) if is_one else tuple(spmd_axis_name)
+    plain = axis_name is None and spmd_axis_name is None and not sum_match
     mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
