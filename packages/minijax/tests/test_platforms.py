@@ -102,12 +102,19 @@ def test_plugins_are_named_by_the_environment(monkeypatch, path, message):
 
 
 def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch):
+    monkeypatch.setattr(plugins, "_can_read_gpus", lambda: True)
     for name in ("jax_cuda13_plugin", "jax_cuda13_plugin.version"):
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(__version__="0.0.1"))
     with pytest.raises(plugins.UnavailableError) as caught:
         plugins._require_version("13")
     assert f"is of version 0.0.1, jaxlib of {xla.jaxlib_version()}" in caught.value.reason
     assert f"[with-cuda]=={xla.jaxlib_version()}" in caught.value.remedy
+
+
+def test_an_old_jaxlib_cannot_read_arrays_of_a_gpu(monkeypatch):
+    monkeypatch.setattr(plugins, "_can_read_gpus", lambda: False)
+    with pytest.raises(plugins.UnavailableError, match="too old to read arrays of a GPU"):
+        plugins._require_version("13")
 
 
 @pytest.mark.parametrize(

@@ -148,11 +148,15 @@ def _place_of_cuda() -> tuple[str, Path] | None:
     return None
 
 
+def _can_read_gpus() -> bool:
+    return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")
+
+
 def _require_version(version: str) -> None:
     """Raise UnavailableError unless the kernels of the plugin are of the version of jaxlib."""
     ours = str(import_module("jaxlib.version").__version__)
     package = f"jax-cuda{version}-plugin"
-    if not hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy"):
+    if not _can_read_gpus():
         raise UnavailableError(
             f"jaxlib {ours} is too old to read arrays of a GPU",
             "Install jaxlib 0.11 or newer, on Python 3.12 or newer.",
