@@ -125,6 +125,14 @@ def unspread(ct: Any, aval: ShapedArray) -> Any:
 # Operands of classes other than `ShapedArray` may be converted implicitly; this transposes that.
 cotangent_casts: dict[type[ShapedArray], Callable[[Any, ShapedArray], Any]] = {}
 
+# By the class of a type: the function that gives a value the type that transpose rules know.
+operand_casts: dict[type[ShapedArray], Callable[[Any], Any]] = {}
+
+
+def _as_known(x: Any) -> Any:
+    cast = operand_casts.get(type(getattr(x, "aval", None)))  # type: ignore[arg-type]
+    return x if cast is None or isinstance(x, UndefPrimal | Zero) else cast(x)
+
 
 # --8<-- [start:backward_pass]
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -183,6 +191,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
         ]
         operands = [UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars]
         with on_behalf_of(eqn.source):
+            if not eqn.primitive.higher_order:  # whose programs know what types say
+                out_cts, operands = [*map(_as_known, out_cts)], [*map(_as_known, operands)]
             in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
             for atom, ct in zip(eqn.invars, in_cts, strict=True):
                 accumulate(atom, ct)

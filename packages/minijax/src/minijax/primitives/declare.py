@@ -22,7 +22,6 @@ from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
 from minijax.settings.promotion import promote
-from minijax.shardings.resharding import left_to_compiler
 from minijax.shardings.types import ShardingRule, sharding_rules
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
@@ -132,8 +131,6 @@ def declare(
         transpose_rules[primitive] = transpose
     elif transpose:
         deftranspose(primitive, *transpose, jointly=jointly)
-    if transpose:
-        transpose_rules[primitive] = left_to_compiler(transpose_rules[primitive])
 
 
 def _through_xla(primitive: Primitive) -> Rule:

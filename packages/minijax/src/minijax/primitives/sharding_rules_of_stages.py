@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax.errors.classes import ShardingTypeError
 from minijax.primitives.sharding_rules import agreed, by_elements, by_reduction
-from minijax.shardings.resharding import left_to_compiler
 from minijax.shardings.types import (
     Axes,
     Division,
@@ -18,7 +17,6 @@ from minijax_stage2 import ShapedArray
 from minijax_stage2 import primitives as p
 from minijax_stage2.primitives import free_axes
 from minijax_stage2.shaped_array import Shape
-from minijax_stage4 import transpose_rules
 from minijax_stage4.stop_gradient import stop_gradient_p
 
 Avals = Sequence[ShapedArray]
@@ -143,9 +141,6 @@ for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS):
     sharding_rules[primitive] = by_elements(primitive)
 for primitive in (p.select_n_p, p.convert_element_type_p, stop_gradient_p):
     sharding_rules[primitive] = by_elements(primitive)
-
-for primitive in (p.dot_general_p, p.reshape_p, p.broadcast_in_dim_p):
-    transpose_rules[primitive] = left_to_compiler(transpose_rules[primitive])
 
 sharding_rules[p.reduce_sum_p] = by_reduction(p.reduce_sum_p, "axes")
 sharding_rules[p.transpose_p] = _transposed

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from contextvars import ContextVar
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,17 +79,17 @@ class _Axes:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, found in pairs if found is axis_type])
 
-    @property
+    @cached_property
     def auto_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Auto`."""
         return self._of_type(AxisType.Auto)
 
-    @property
+    @cached_property
     def explicit_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Explicit`."""
         return self._of_type(AxisType.Explicit)
 
-    @property
+    @cached_property
     def manual_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Manual`."""
         return self._of_type(AxisType.Manual)

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax.shardings.mesh import AbstractMesh
@@ -16,11 +16,10 @@ from minijax.shardings.types import (
     to_auto_p,
 )
 from minijax_stage1.source import name_of
-from minijax_stage2 import ShapedArray, Zero, bind1, tree_map, typeof
+from minijax_stage2 import ShapedArray, bind1, tree_map, typeof
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage4 import UndefPrimal
+from minijax_stage4.transpose import operand_casts
 
-Rule = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -43,7 +42,7 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
     Without a mesh, it says nothing at all.
     """
     aval = getattr(x, "aval", None)
-    if isinstance(x, UndefPrimal | Zero) or not isinstance(aval, ShardedArray):
+    if not isinstance(aval, ShardedArray):
         return x
     mesh = mesh or AbstractMesh(aval.mesh.axis_sizes, aval.mesh.axis_names)
     if mesh == aval.mesh:
@@ -57,17 +56,9 @@ def divided_like(x: Any, aval: ShapedArray) -> Any:
     return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
 
 
-def left_to_compiler(rule: Rule) -> Rule:
-    """A transpose rule with operands whose types do not say how they are divided.
-
-    A sum that was over an axis that is divided need not be in the transpose: how the cotangent is
-    divided is said by the type of the operand that it belongs to.
-    """
-
-    def transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> Any:
-        return rule([*map(leave_to_compiler, cts)], *map(leave_to_compiler, operands), **params)
-
-    return transpose
+# A sum that was over an axis that is divided need not be in a transpose: how a cotangent is divided
+# is said by the type of the operand that it belongs to.
+operand_casts[ShardedArray] = leave_to_compiler
 
 
 def dividing(function: Function) -> Function:
