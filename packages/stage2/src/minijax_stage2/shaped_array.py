@@ -123,7 +123,7 @@ class ShapedArray:
         return self.update((*self.shape[:axis], size, *self.shape[axis:]))
 
     def of_axis(self, axis: int) -> Any:
-        """What a type of a subclass says about an axis; None: nothing."""
+        """A statement of a type of a subclass about one of its axes; None: it says nothing."""
         return None
 
     def saying_of_axis(self, axis: int, what: Any) -> "ShapedArray":

@@ -127,7 +127,7 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
 
 
 def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
-    """What the type of a value says about its batch axis; None if none says anything."""
+    """The statement of a type about the batch axis of its value; None if no type says anything."""
     for x, dim in zip(values, dims, strict=True):
         aval = typeof(x)
         if dim is not None and type(aval) is not ShapedArray:

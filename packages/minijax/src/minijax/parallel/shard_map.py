@@ -253,7 +253,7 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
 
 
 def _spec_said(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSpec:
-    """How a type says that an argument is divided along the axes mapped over."""
+    """The division of an argument along the axes mapped over, as its type says it."""
     if not {*manual.names} <= {*manual.outside.explicit_axes}:
         raise ValueError(
             f"{caller}: in_specs is not given, and types say how arguments are divided along axes "

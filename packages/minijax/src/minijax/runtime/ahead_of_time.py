@@ -350,4 +350,4 @@ class Compiled(_Stage):
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "one_platform"]
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]

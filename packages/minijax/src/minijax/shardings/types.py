@@ -138,7 +138,7 @@ sharding_rules: dict[Primitive, ShardingRule] = {}
 
 
 class DividedAxis(NamedTuple):
-    """What a type says about the division of one axis.
+    """The division of one axis, as a type says it.
 
     Attributes:
         mesh: the mesh.

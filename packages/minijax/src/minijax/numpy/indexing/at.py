@@ -173,7 +173,6 @@ SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
 Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
 
 
-@dividing
 def _update(
     kind: Kind,
     x: Any,
@@ -186,6 +185,14 @@ def _update(
     out_sharding: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Any:
+    if out_sharding is not None:
+        options = {
+            "indices_are_sorted": indices_are_sorted,
+            "unique_indices": unique_indices,
+            "mode": mode,
+            "wrap_negative_indices": wrap_negative_indices,
+        }
+        return dividing(_update)(kind, x, index, values, out_sharding=out_sharding, **options)
     scatter_mode = GatherScatterMode.from_any(mode)
     try:
         if not callable(kind):
