@@ -186,7 +186,7 @@ def _update(
     wrap_negative_indices: bool = True,
 ) -> Any:
     if out_sharding is not None:
-        options = {
+        options: dict[str, Any] = {
             "indices_are_sorted": indices_are_sorted,
             "unique_indices": unique_indices,
             "mode": mode,
