@@ -1,6 +1,6 @@
 """Shardings: meshes of devices, and how arrays are divided among them (`jax.sharding`)."""
 
-from minijax.lax.sharding import reshard
+from minijax.lax.resharding import reshard
 from minijax.parallel.explicit import auto_axes, explicit_axes
 from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax.sharding import reshard
+from minijax.lax.resharding import reshard
 from minijax.runtime.jit import jit
 from minijax.runtime.not_given import not_given
 from minijax.shardings.context import get_abstract_mesh

@@ -1,0 +1,185 @@
+"""Resharding: arrays of types that say how they are divided, and how they become others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax import xla
+from minijax.primitives.declare import declare
+from minijax.primitives.varying import plain_type
+from minijax.runtime.array import PlacedArray, place
+from minijax.runtime.conversion import to_array
+from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.sharding_text import constrained
+from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.resharding import resharded
+from minijax.shardings.sharding import NamedSharding
+from minijax.shardings.trees import shardings_for
+from minijax.shardings.types import (
+    ShardedArray,
+    division_of,
+    of_types,
+    on_known_devices,
+    reshard_p,
+    to_auto_p,
+    type_at,
+    unsharded,
+)
+from minijax_stage2 import (
+    ShapedArray,
+    bind1,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.tree import keystr
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3.executable import device_type
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage4.transpose import cotangent_casts
+
+
+def _divided_as(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
+    return [type_at(unsharded(x), sharding)]
+
+
+def _lower_resharded(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: NamedSharding
+) -> list[Value]:
+    return [x if sharding.num_devices == 1 else constrained(b, x, sharding)]
+
+
+def _vmap_resharded(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
+) -> tuple[list[Any], list[BatchDim]]:
+    """The axis of the examples stays divided as it is."""
+    (x,), (dim,) = values, dims
+    if dim is not None:
+        aval = typeof(x)
+        entries = [*sharding.spec, *[None] * (aval.ndim - 1 - len(sharding.spec))]
+        entries.insert(dim, aval.sharding.spec[dim])
+        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+    return [bind1(reshard_p, x, sharding=sharding)], [dim]
+
+
+declare(
+    reshard_p,
+    abstract_eval=_divided_as,
+    lower=_lower_resharded,
+    vmap=_vmap_resharded,
+    jvp=[lambda t, out, x, *, sharding: bind1(reshard_p, t, sharding=sharding)],
+    transpose=[lambda ct, x, *, sharding: ct],  # which is cast to the type of `x`
+)
+evaluators[reshard_p] = lambda x, *, sharding: [place(to_array(x), _on_devices(x, sharding))]
+
+
+def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
+    """A sharding on devices, if its own mesh is abstract: those of `x`, or of the mesh in context.
+
+    Without these, they are those of the only mesh with such axes on which arrays lie.
+    """
+    if isinstance(sharding.mesh, Mesh):
+        return sharding
+    lies = getattr(x, "sharding", None)
+    mesh = lies.mesh if isinstance(lies, NamedSharding) else mesh_in_context.get()
+    if not isinstance(mesh, Mesh):
+        mesh = getattr(on_known_devices(sharding), "mesh", None)
+    if not isinstance(mesh, Mesh):
+        raise ValueError(
+            f"reshard: {sharding} is for a mesh without devices, and arrays lie on none, or on "
+            "several, with such axes. Call it in `with minijax.set_mesh(mesh):`"
+        )
+    mesh = Mesh(mesh.devices, mesh.axis_names, sharding.mesh.axis_types)
+    return NamedSharding(mesh, sharding.spec)
+
+
+def _less_divided(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
+    explicit = {*mesh.explicit_axes}
+    division = [tuple([name for name in axes if name in explicit]) for axes in division_of(x)]
+    return [ShardedArray(unsharded(x), mesh, tuple(division))]
+
+
+declare(
+    to_auto_p,
+    abstract_eval=_less_divided,
+    lower=lambda b, out_avals, x, *, mesh: [x],
+    vmap=lambda size, values, dims, *, mesh: ([bind1(to_auto_p, *values, mesh=mesh)], dims),
+    jvp=[lambda t, out, x, *, mesh: bind1(to_auto_p, t, mesh=mesh)],
+    transpose=[lambda ct, x, *, mesh: ct],
+)
+
+
+def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
+    """The same array; the axes of its mesh have other types."""
+    (aval,) = _less_divided(typeof(x), mesh=mesh)
+    if not isinstance(x, PlacedArray) or not isinstance(x.sharding, NamedSharding):
+        return [x]
+    at, spec = x.sharding.mesh, x.sharding.spec
+    assert isinstance(at, Mesh)  # for the array lies there
+    sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
+    where = sharding.placement(aval.ndim)
+    return [type(x)(xla.with_placement(x.placed, device_type(aval), where), aval)]
+
+
+evaluators[to_auto_p] = _evaluate_less_divided
+of_types.update((reshard_p, to_auto_p))
+
+
+def _cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
+    """A cotangent, divided as its primal value."""
+    wanted, found = plain_type(aval), plain_type(typeof(ct))
+    if division_of(wanted) == division_of(found):
+        return ct
+    mesh = next(x.mesh for x in (wanted, found) if isinstance(x, ShardedArray))
+    return bind1(reshard_p, ct, sharding=NamedSharding(mesh, wanted.sharding.spec))
+
+
+def divided_as(tangents: Any, primals: Any) -> Any:
+    """Tangents, divided as the values that they belong to, if types say how these are divided."""
+    leaves, treedef = tree_flatten(tangents)
+    values, tree_of_values = tree_flatten(primals)
+    if treedef != tree_of_values or not any(
+        isinstance(getattr(x, "aval", None), ShardedArray) for x in (*leaves, *values)
+    ):
+        return tangents  # nothing is said; what does not fit is an error elsewhere
+    pairs = zip(leaves, map(typeof, values), strict=True)
+    return tree_unflatten(treedef, [_cast_cotangent(t, aval) for t, aval in pairs])
+
+
+cotangent_casts[ShardedArray] = _cast_cotangent
+
+
+@evaluated_by_library
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """`xs`, a pytree of arrays, divided otherwise along the axes of type `Explicit` of a mesh.
+
+    The type of the result says so, in a program as outside. It is linear: the cotangent is divided
+    as the argument.
+
+    Arguments:
+        xs: the arrays.
+        out_shardings: a `NamedSharding`, or a `PartitionSpec` of the mesh in context, for each
+            array, or a pytree prefix of `xs` of these.
+
+    Raises:
+        TypeError: `xs` holds something else than arrays, or `out_shardings` something else.
+        ValueError: a sharding does not divide its array, or names an axis that is not of type
+            `Explicit`; there is no mesh in context.
+
+    >>> from minijax.sharding import reshard
+    >>> mesh = minijax.make_mesh((1,), ("data",))
+    >>> with minijax.set_mesh(mesh):
+    ...     minijax.typeof(reshard(jnp.ones((4, 2)), minijax.P("data")))
+    ShapedArray(f32[4@data,2])
+    """
+    leaves, treedef = tree_flatten_with_path(xs)
+    found = shardings_for("reshard", "out_shardings", out_shardings, xs)
+    outs = [
+        resharded(f"reshard: xs{keystr(path)}", to_array(leaf), sharding)
+        for (path, leaf), sharding in zip(leaves, found, strict=True)
+    ]
+    return tree_unflatten(treedef, outs)
+
+
+__all__ = ["reshard"]
