@@ -556,3 +556,20 @@ def test_an_error_in_python_is_passed_on():
 
     with pytest.raises(RuntimeError, match="no such thing"):
         minijax.jit(ours(f, ("x",), ("x",)))(X)
+
+
+@pytest.mark.parametrize("source", range(4))
+def test_all_devices_get_the_part_of_one(source):
+    """JAX has `pbroadcast` on GPUs only."""
+
+    def of_source(x):
+        return minijax.lax.pbroadcast({"part": x, "is large": x > 4}, "x", source)
+
+    found = over_x(minijax, of_source, outs=())
+    part = X[2 * source : 2 * source + 2]
+    np.testing.assert_array_equal(found["part"], part)
+    np.testing.assert_array_equal(found["is large"], part > 4)
+    slope = minijax.grad(lambda x: (over_x(minijax, of_source, x=x, outs=())["part"] ** 2).sum())
+    expected = np.zeros_like(X)
+    expected[2 * source : 2 * source + 2] = 2 * part
+    np.testing.assert_allclose(slope(X), expected, rtol=1e-6)

@@ -19,7 +19,9 @@ from minijax.lax.collectives_of_devices import (
     lower_psum_scatter,
     lower_reduction,
 )
+from minijax.lax.elementwise.comparisons import eq
 from minijax.lax.elementwise.conversion import convert_element_type
+from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
 from minijax.primitives.axis_names import axis_of, require_hashable
@@ -279,6 +281,41 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     Array([1., 0., 2.], dtype=float32)
     """
     return _reduce("pmin", pmin_p, x, axis_name, axis_index_groups)
+
+
+@evaluated_by_library
+def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
+    """The values of one example, or device, for all of them.
+
+    Arguments:
+        x: a pytree of arrays.
+        axis_name: the name of the axis, or a tuple of names.
+        source: the index along the axis of the example whose values they get.
+
+    Raises:
+        NameError: there is no axis of that name.
+        TypeError: `source` is not an int.
+        ValueError: the axis has no such index.
+
+    >>> minijax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([2, 2, 2], dtype=int32)
+    """
+    (at,) = ints("pbroadcast: source", source)
+    size = axis_size(axis_name)
+    if not 0 <= at < size:
+        raise ValueError(
+            f"pbroadcast: source must be an index along {axis_name!r}, of {size} examples, found "
+            f"{at}"
+        )
+    is_source = eq(axis_index(axis_name), np.int32(at))
+
+    def of_source(leaf: Any) -> Any:
+        dtype = typeof(leaf).dtype
+        numbers = convert_element_type(leaf, np.uint8) if dtype == np.bool_ else leaf
+        total = psum(select(is_source, numbers, full_like(numbers, 0)), axis_name)
+        return convert_element_type(total, dtype) if dtype == np.bool_ else total
+
+    return tree_map(of_source, tree_to_arrays(x))
 
 
 @evaluated_by_library
@@ -642,6 +679,6 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
 
 
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute",
-    "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
 ]  # fmt: skip
