@@ -19,6 +19,7 @@ from minijax.primitives.declare_program import (
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
+from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.tracers import Tracer
@@ -62,6 +63,8 @@ inner_jaxprs, signature = hiding_frames(inner_jaxprs), hiding_frames(signature)
 mlir_type, typeof = hiding_frames(mlir_type), hiding_frames(typeof)
 leading_batch, lower_by = checking_arguments(leading_batch), checking_arguments(lower_by)
 types_by, vmap_elementwise = checking_arguments(types_by), checking_arguments(vmap_elementwise)
+by_batch, by_elements = checking_arguments(by_batch), checking_arguments(by_elements)
+by_lines, by_reduction = checking_arguments(by_lines), checking_arguments(by_reduction)
 bind = hiding_frames(stage2.bind)
 binary, declare = hiding_frames(declaring.binary), hiding_frames(declaring.declare)
 reduction, unary = hiding_frames(declaring.reduction), hiding_frames(declaring.unary)
@@ -102,7 +105,8 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 __all__ = [
     "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
     "ProgramRules", "Rules", "ShapedArray", "Trace", "Tracer", "UndefPrimal", "Var", "Zero",
-    "abstract_eval_rules", "binary", "bind", "current_trace", "dce_jaxpr", "dce_rules", "declare",
+    "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
+    "current_trace", "dce_jaxpr", "dce_rules", "declare",
     "declare_program", "defjvp", "deflinear", "deftranspose", "defzero", "dependence_rules",
     "draw_stack", "eval_jaxpr", "impl_rules", "inner_jaxprs", "jaxpr_as_fun", "jvp_flat",
     "jvp_rules", "key_rules", "leading_batch", "lower_by", "lowering_rules", "mlir_type",

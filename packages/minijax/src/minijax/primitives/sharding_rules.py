@@ -46,7 +46,15 @@ def require_whole(
 
 
 def by_elements(primitive: Primitive) -> ShardingRule:
-    """The rule of a primitive of operands of one shape, or scalars, and results of that shape."""
+    """The rule of a primitive of operands of one shape, or scalars, and results of that shape.
+
+    >>> from minijax import core, sharding
+    >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
+    >>> rows = sharding.NamedSharding(mesh, minijax.P("x"))
+    >>> x = minijax.ShapeDtypeStruct((8, 2), "float32", sharding=rows).to_aval()
+    >>> core.by_elements(core.Primitive("halve"))([x], [x], {})
+    [(('x',), ())]
+    """
 
     def rule(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
@@ -59,7 +67,15 @@ def by_elements(primitive: Primitive) -> ShardingRule:
 
 
 def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
-    """The rule of a primitive that removes axes of its operands, which these parameters name."""
+    """The rule of a primitive that removes axes of its operands, which these parameters name.
+
+    >>> from minijax import core, sharding
+    >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
+    >>> rows = sharding.NamedSharding(mesh, minijax.P("x"))
+    >>> x = minijax.ShapeDtypeStruct((8, 2), "float32", sharding=rows).to_aval()
+    >>> core.by_reduction(core.Primitive("longest"), "axes")([x], [core.ShapedArray((2,), x.dtype)], {"axes": (0,)})
+    [((),)]
+    """
 
     def rule(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
@@ -76,6 +92,13 @@ def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
     """The rule of a primitive that works along axes, which these parameters name.
 
     These must not be divided; along all others operands and results are divided alike.
+
+    >>> from minijax import core, sharding
+    >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
+    >>> rows = sharding.NamedSharding(mesh, minijax.P("x"))
+    >>> x = minijax.ShapeDtypeStruct((8, 2), "float32", sharding=rows).to_aval()
+    >>> core.by_lines(core.Primitive("integral"), "axis")([x], [x], {"axis": 1})
+    [(('x',), ())]
     """
 
     def rule(
@@ -101,6 +124,13 @@ def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
 
     Arguments:
         counts: the number of last axes for each operand; the last number is that of all others.
+
+    >>> from minijax import core, sharding
+    >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
+    >>> rows = sharding.NamedSharding(mesh, minijax.P("x"))
+    >>> x = minijax.ShapeDtypeStruct((8, 2), "float32", sharding=rows).to_aval()
+    >>> core.by_batch(core.Primitive("length"), 1)([x], [core.ShapedArray((8,), x.dtype)], {})
+    [(('x',),)]
     """
 
     def rule(
