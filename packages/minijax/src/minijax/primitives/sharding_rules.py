@@ -73,7 +73,8 @@ def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
     >>> rows = sharding.NamedSharding(mesh, minijax.P("x"))
     >>> x = minijax.ShapeDtypeStruct((8, 2), "float32", sharding=rows).to_aval()
-    >>> core.by_reduction(core.Primitive("longest"), "axes")([x], [core.ShapedArray((2,), x.dtype)], {"axes": (0,)})
+    >>> rule = core.by_reduction(core.Primitive("longest"), "axes")
+    >>> rule([x], [core.ShapedArray((2,), x.dtype)], {"axes": (0,)})
     [((),)]
     """
 
