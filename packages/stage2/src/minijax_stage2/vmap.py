@@ -181,8 +181,9 @@ def vmap(
         outs, out_dims = vmap_flat(flat_fun, leaves, dims, size, fun)
         result = tree_unflatten(flat_fun.out_tree, outs)
         destinations = broadcast_axes(f"vmap of `{name}`: out_axes", out_axes, result, "result")
+        what = of_batch_axis(leaves, dims)
         placed = [
-            _place(name, out, dim, destination, size)
+            _place(name, out, dim, destination, size, what)
             for out, dim, destination in zip(outs, out_dims, destinations, strict=True)
         ]
         return tree_unflatten(flat_fun.out_tree, placed)
@@ -295,7 +296,9 @@ def _axis_size(
     )
 
 
-def _place(name: str, out: Any, dim: BatchDim, destination: BatchDim, size: int) -> Any:
+def _place(
+    name: str, out: Any, dim: BatchDim, destination: BatchDim, size: int, of_axis: Any
+) -> Any:
     if destination is None:
         if dim is not None:
             raise MappedAxisError(
@@ -309,4 +312,8 @@ def _place(name: str, out: Any, dim: BatchDim, destination: BatchDim, size: int)
             f"vmap of `{name}`: out_axes {destination} is out of range for a result of {ndim} "
             "axes, that of the examples among them"
         )
-    return move_batch_dim(out, size, dim, destination % ndim)
+    at = destination % ndim
+    placed = move_batch_dim(out, size, dim, at)
+    if dim is not None or of_axis is None:
+        return placed
+    return typeof(placed).saying_of_axis(at, of_axis).convert(placed)
