@@ -5,7 +5,6 @@ from typing import Any
 
 from minijax import xla
 from minijax.primitives.declare import declare
-from minijax.primitives.varying import plain_type
 from minijax.runtime.array import PlacedArray, place
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -28,7 +27,6 @@ from minijax.shardings.types import (
 from minijax_stage2 import (
     ShapedArray,
     bind1,
-    tree_flatten,
     tree_flatten_with_path,
     tree_unflatten,
     typeof,
@@ -37,7 +35,6 @@ from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import FunctionBuilder, Value
-from minijax_stage4.transpose import cotangent_casts
 
 
 def _divided_as(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
@@ -124,30 +121,6 @@ def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
 
 evaluators[to_auto_p] = _evaluate_less_divided
 of_types.update((reshard_p, to_auto_p))
-
-
-def _cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent, divided as its primal value."""
-    wanted, found = plain_type(aval), plain_type(typeof(ct))
-    if division_of(wanted) == division_of(found):
-        return ct
-    mesh = next(x.mesh for x in (wanted, found) if isinstance(x, ShardedArray))
-    return bind1(reshard_p, ct, sharding=NamedSharding(mesh, wanted.sharding.spec))
-
-
-def divided_as(tangents: Any, primals: Any) -> Any:
-    """Tangents, divided as the values that they belong to, if types say how these are divided."""
-    leaves, treedef = tree_flatten(tangents)
-    values, tree_of_values = tree_flatten(primals)
-    if treedef != tree_of_values or not any(
-        isinstance(getattr(x, "aval", None), ShardedArray) for x in (*leaves, *values)
-    ):
-        return tangents  # nothing is said; what does not fit is an error elsewhere
-    pairs = zip(leaves, map(typeof, values), strict=True)
-    return tree_unflatten(treedef, [_cast_cotangent(t, aval) for t, aval in pairs])
-
-
-cotangent_casts[ShardedArray] = _cast_cotangent
 
 
 @evaluated_by_library

@@ -59,23 +59,23 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
 
 
 @evaluated_by_library
-def zeros(key: Any, shape: Shape, dtype: Any = None) -> Any:
+def zeros(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
     """An initializer: zeros. The key is not used.
 
     >>> nn.initializers.zeros(random.key(0), (3,))
     Array([0., 0., 0.], dtype=float32)
     """
-    return jnp.zeros(shape, dtype)
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 @evaluated_by_library
-def ones(key: Any, shape: Shape, dtype: Any = None) -> Any:
+def ones(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
     """An initializer: ones. The key is not used.
 
     >>> nn.initializers.ones(random.key(0), (3,))
     Array([1., 1., 1.], dtype=float32)
     """
-    return jnp.ones(shape, dtype)
+    return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
 @hiding_frames

@@ -291,10 +291,10 @@ def reduction(
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    def function(operand: Any, axes: Sequence[int]) -> Any:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
-    return operation(static=("axes", "out_sharding"))(_named(function, name, doc))
+    return operation(static="axes")(_named(function, name, doc))
 
 
 # --8<-- [end:reduction]

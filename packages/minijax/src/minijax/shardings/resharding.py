@@ -7,18 +7,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.trees import explicit_sharding
 from minijax.shardings.types import (
     ShardedArray,
+    division_of,
     reshard_p,
     sharded_type,
     sharding_of_type,
     to_auto_p,
 )
 from minijax_stage1.source import name_of
-from minijax_stage2 import ShapedArray, bind1, tree_map, typeof
+from minijax_stage2 import ShapedArray, bind1, tree_flatten, tree_map, tree_unflatten, typeof
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage4.transpose import operand_casts
+from minijax_stage4.transpose import cotangent_casts, operand_casts
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,6 +62,32 @@ def divided_like(x: Any, aval: ShapedArray) -> Any:
 # A sum that was over an axis that is divided need not be in a transpose: how a cotangent is divided
 # is said by the type of the operand that it belongs to.
 operand_casts[ShardedArray] = leave_to_compiler
+
+
+def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
+    """A cotangent, or a tangent, divided as values of a type are."""
+    division = division_of(aval)
+    if division == division_of(typeof(ct)):
+        return ct
+    said = sharded_type(aval) or sharded_type(typeof(ct))
+    assert said is not None  # or neither would say anything
+    spec = PartitionSpec(*division)
+    return bind1(reshard_p, ct, sharding=NamedSharding(said.mesh, spec))
+
+
+cotangent_casts[ShardedArray] = cast_cotangent
+
+
+def divided_as(tangents: Any, primals: Any) -> Any:
+    """Tangents, divided as the values that they belong to, if types say how these are divided."""
+    leaves, treedef = tree_flatten(tangents)
+    values, tree_of_values = tree_flatten(primals)
+    if treedef != tree_of_values or not any(
+        isinstance(getattr(x, "aval", None), ShardedArray) for x in (*leaves, *values)
+    ):
+        return tangents  # nothing is said; what does not fit is an error elsewhere
+    pairs = zip(leaves, map(typeof, values), strict=True)
+    return tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
 
 
 def dividing(function: Function) -> Function:

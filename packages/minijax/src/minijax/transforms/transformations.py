@@ -13,11 +13,11 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
-from minijax.lax.resharding import divided_as
 from minijax.primitives.axis_names import MeshAxesOfBatch, named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.shardings.resharding import divided_as
 from minijax.transforms.differentiable import (
     one_like,
     require_differentiable,
