@@ -144,7 +144,7 @@ def test_errors_say_what_to_do(processes):
 
 
 MESSAGES = [
-    "f32[4@x] is divided among 2 devices, of which this process has 1, so its numbers cannot be read",
+    "f32[4@x] is divided among 2 devices, of which this process has 1, so its numbers cannot",
     "put x: the value differs from that of process",
     "put x: the value differs from that of process",
     "in_shardings divides argument x among processes, and it is a ndarray, which each process has",
