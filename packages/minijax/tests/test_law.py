@@ -16,7 +16,21 @@ import pytest
 
 import minijax.export  # declares primitives, as does the next
 import minijax.scipy.special  # noqa: F401
-from minijax import core, jit, jvp, linear_transpose, make_jaxpr, typeof, vjp, vmap
+from minijax import (
+    P,
+    ShapeDtypeStruct,
+    core,
+    eval_shape,
+    jit,
+    jvp,
+    linear_transpose,
+    make_jaxpr,
+    sharding,
+    tree,
+    typeof,
+    vjp,
+    vmap,
+)
 from minijax.core import (
     Primitive,
     ShapedArray,
@@ -404,6 +418,26 @@ def test_vmap_is_a_loop(example):
         ]
         found = vmap(example, in_axes)(*batched(draws, in_axes))
         is_close(found, np.stack([np.asarray(x) for x in loop]))
+
+
+MESH = sharding.AbstractMesh((BATCH,), ("x",), (sharding.AxisType.Explicit,))
+
+
+def divided(shape, dtype):
+    """The type of an array whose first axis is divided among devices."""
+    return ShapeDtypeStruct(shape, dtype, sharding=sharding.NamedSharding(MESH, P("x")))
+
+
+@every_example
+def test_divided_examples_have_divided_results(example):
+    """Examples do not meet: where each device has some of them, it has those of the results."""
+    if not example.avals or example.primitive.name in ("reshard", "to_auto"):  # of another mesh
+        return
+    batches = [divided((BATCH, *x.shape), x.dtype) for x in example.avals]
+    with sharding.use_abstract_mesh(MESH):
+        results = eval_shape(vmap(example), *batches)
+    for result in tree.leaves(results):
+        assert result.sharding.spec == P("x", *[None] * (result.ndim - 1)), result
 
 
 def widest(examples):

@@ -9,6 +9,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
 from minijax.primitives.axis_names import axis_of, mesh_axes_of_batch
 from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
 from minijax.runtime import hooks
 from minijax.runtime.agreement import require_same_value
@@ -81,6 +82,7 @@ declare(
     abstract_eval=lambda x, *, sharding: [x],
     lower=_lower,
     vmap=_vmap,
+    sharding=as_operands,
     jvp=[lambda t, out, x, *, sharding: bind1(sharding_constraint_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: bind1(sharding_constraint_p, ct, sharding=sharding)],
 )

@@ -9,6 +9,7 @@ The three play the same part in this equation. So the derivatives of a convoluti
 convolutions, with strides and dilations exchanged.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,10 +31,10 @@ from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.primitives.declare import declare
-from minijax.primitives.sharding_rules import require_whole
+from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax.shardings.types import Axes, Division, division_of
+from minijax.shardings.types import Axes, Division, division_of, sharded_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast
@@ -221,16 +222,24 @@ def _division_of_convolution(
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     name, remedy = "conv_general_dilated", "sharding.reshard, or out_sharding, says what is meant"
     summed = "the sum over it could be left on any of the devices"
-    require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
     require_whole(name, rhs, rhs_spec[1:], summed, remedy)
     if params["batch_group_count"] > 1:
         require_whole(name, lhs, [lhs_spec[0]], "its groups are taken apart", remedy)
-    if params["feature_group_count"] > 1 or params["batch_group_count"] > 1:
         require_whole(name, rhs, [rhs_spec[0]], "its groups are taken apart", remedy)
+    features = division_of(rhs)[rhs_spec[0]]
+    if params["feature_group_count"] == 1:
+        require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
+    else:  # each device may have some groups
+        (features,) = agreed(name, in_avals, [[division_of(lhs)[lhs_spec[1]], features]])
+        said = sharded_type(lhs) or sharded_type(rhs)
+        count = math.prod([said.mesh.shape[axis] for axis in features]) if said else 1
+        if params["feature_group_count"] % count:
+            require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
+            require_whole(name, rhs, [rhs_spec[0]], "its groups are taken apart", remedy)
     division: list[Axes] = [()] * lhs.ndim
     for source, target in zip(lhs_spec, out_spec, strict=True):
         division[target] = division_of(lhs)[source]
-    division[out_spec[1]] = division_of(rhs)[rhs_spec[0]]
+    division[out_spec[1]] = features
     return [tuple(division)]
 
 
