@@ -330,3 +330,37 @@ def test_as_jax(program):
         assert program.startswith(("sharding.auto", "lib.shard_map", "lib.vmap")) or isinstance(
             error, ShardingTypeError
         )
+
+
+def test_tangents_of_divided_integers_have_no_division():
+    with minijax.set_mesh(minijax.make_mesh((8,), ("x",))):
+        x = minijax.device_put(np.arange(8), minijax.P("x"))
+        none = np.zeros(8, minijax.dtypes.float0)
+        out, tangent = minijax.jvp(lambda x: 2 * x, (x,), (none,))
+    assert minijax.typeof(out).sharding.spec == minijax.P("x")
+    assert tangent.dtype == minijax.dtypes.float0
+
+
+def test_arrays_on_different_meshes_do_not_meet():
+    xs = []
+    for sizes in ((4, 2), (2, 4)):
+        mesh = minijax.make_mesh(sizes, ("x", "y"))
+        xs.append(minijax.device_put(np.ones((8, 8)), minijax.NamedSharding(mesh, minijax.P("x"))))
+    with pytest.raises(ShardingTypeError, match=r"different meshes.*device_put"):
+        xs[0] + xs[1]
+
+
+def test_a_primitive_without_a_rule_says_how_to_get_one():
+    same_p = minijax.core.Primitive("same")
+    minijax.core.declare(same_p, abstract_eval=lambda x: [x], lower=lambda b, outs, x: [x])
+    with minijax.set_mesh(minijax.make_mesh((8,), ("x",))):
+        x = minijax.device_put(np.ones(8, np.float32), minijax.P("x"))
+        with pytest.raises(ShardingTypeError, match=r"same of f32\[8@x\].*`declare`"):
+            minijax.core.bind(same_p, x)
+    minijax.core.declare(
+        halve_p := minijax.core.Primitive("halve"),
+        abstract_eval=lambda x: [x],
+        lower=lambda b, outs, x: [x],
+        sharding=minijax.core.by_elements(halve_p),
+    )
+    assert minijax.typeof(minijax.core.bind(halve_p, x)[0]).sharding.spec == minijax.P("x")

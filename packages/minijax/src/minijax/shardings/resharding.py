@@ -19,7 +19,15 @@ from minijax.shardings.types import (
     to_auto_p,
 )
 from minijax_stage1.source import name_of
-from minijax_stage2 import ShapedArray, bind1, tree_flatten, tree_map, tree_unflatten, typeof
+from minijax_stage2 import (
+    ShapedArray,
+    bind1,
+    float0,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+    typeof,
+)
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage4.transpose import cotangent_casts, operand_casts
 
@@ -66,10 +74,10 @@ operand_casts[ShardedArray] = leave_to_compiler
 
 def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent, or a tangent, divided as values of a type are."""
-    division = division_of(aval)
-    if division == division_of(typeof(ct)):
+    division, found = division_of(aval), typeof(ct)
+    if division == division_of(found) or found.dtype == float0:
         return ct
-    said = sharded_type(aval) or sharded_type(typeof(ct))
+    said = sharded_type(aval) or sharded_type(found)
     assert said is not None  # or neither would say anything
     spec = PartitionSpec(*division)
     return bind1(reshard_p, ct, sharding=NamedSharding(said.mesh, spec))
