@@ -34,7 +34,7 @@ REASONS = {
     "They read files and buffers, or what another process wrote.": """
         numpy.from_dlpack numpy.fromfile numpy.load export.deserialize""",
     "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
-        lax.linalg.geqrf lax.pcast lax.rng_uniform numpy.fromiter""",
+        lax.linalg.geqrf lax.pbroadcast lax.pcast lax.rng_uniform numpy.fromiter""",
     "They make optimizers, and save the state of one; those of the library are called.": """
         example_libraries.optimizers.optimizer example_libraries.optimizers.pack_optimizer_state
         example_libraries.optimizers.unpack_optimizer_state""",

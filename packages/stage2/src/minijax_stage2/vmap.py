@@ -129,11 +129,12 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
 def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
     """The statement of a type about the batch axis of its value; None if no type says anything."""
     for x, dim in zip(values, dims, strict=True):
+        if dim is None:  # so it need not be an array
+            continue
         aval = typeof(x)
-        if dim is not None and type(aval) is not ShapedArray:
-            what = aval.of_axis(dim)
-            if what is not None:
-                return what
+        what = None if type(aval) is ShapedArray else aval.of_axis(dim)
+        if what is not None:
+            return what
     return None
 
 
