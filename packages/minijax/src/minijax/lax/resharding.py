@@ -10,7 +10,7 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.sharding_text import constrained
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
-from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.partition_spec import with_axis
 from minijax.shardings.resharding import resharded
 from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.trees import shardings_for
@@ -44,7 +44,8 @@ def _divided_as(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
 def _lower_resharded(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: NamedSharding
 ) -> list[Value]:
-    return [x if sharding.num_devices == 1 else constrained(b, x, sharding)]
+    is_open = bool(sharding.mesh.auto_axes)  # which the compiler may use, too
+    return [x if sharding.num_devices == 1 else constrained(b, x, sharding, is_open)]
 
 
 def _vmap_resharded(
@@ -53,10 +54,8 @@ def _vmap_resharded(
     """The axis of the examples stays divided as it is."""
     (x,), (dim,) = values, dims
     if dim is not None:
-        aval = typeof(x)
-        entries = [*sharding.spec, *[None] * (aval.ndim - 1 - len(sharding.spec))]
-        entries.insert(dim, aval.sharding.spec[dim])
-        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+        entry = division_of(typeof(x))[dim]
+        sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(reshard_p, x, sharding=sharding)], [dim]
 
 

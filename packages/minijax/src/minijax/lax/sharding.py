@@ -17,8 +17,8 @@ from minijax.runtime.array import Array, array, is_readable, place, place_number
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.sharding_text import division_text
-from minijax.shardings.partition_spec import PartitionSpec
+from minijax.runtime.sharding_text import constrained
+from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.trees import chosen_sharding, shardings_for
 from minijax.shardings.types import (
@@ -42,7 +42,7 @@ from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchDim
-from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 sharding_constraint_p = Primitive("sharding_constraint")
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
@@ -61,8 +61,7 @@ def _lower(
 ) -> list[Value]:
     if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
         return [x]  # a program for one device is on it all
-    division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim)
-    return b.emit(f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}", *out_avals)
+    return [constrained(b, x, sharding)]
 
 
 def _vmap(
@@ -71,9 +70,8 @@ def _vmap(
     """The batch axis is divided as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
-        entries = [*sharding.spec, *[None] * (typeof(x).ndim - 1 - len(sharding.spec))]
-        entries.insert(dim, mesh_axes_of_batch() or PartitionSpec.UNCONSTRAINED)
-        sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
+        entry = mesh_axes_of_batch() or PartitionSpec.UNCONSTRAINED
+        sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 
 

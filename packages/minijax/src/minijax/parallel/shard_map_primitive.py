@@ -5,7 +5,6 @@ that a device has of them. So most rules transform the program, and extend the s
 """
 
 from collections.abc import Hashable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
@@ -17,7 +16,7 @@ from minijax.primitives.loops import stage_to_jaxpr
 from minijax.primitives.varying import vary
 from minijax.runtime.sharding_text import division_text, on_each_device, quoted
 from minijax.shardings.mesh import Mesh
-from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
@@ -128,18 +127,13 @@ def _vmap(
     with manual.running():
         size = axis_size // manual.size(names)
         program, consts, out_dims = vmap_jaxpr(jaxpr, size, tuple(dims))
-    with_axis = partial(_with_axis, names=names)
-    ins = [*[WHOLE] * len(consts), *map(with_axis, in_specs, dims)]
-    outs = [*map(with_axis, out_specs, out_dims)]
+
+    def of_batch(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
+        return spec if dim is None else with_axis(spec, dim, names)
+
+    ins = [*[WHOLE] * len(consts), *map(of_batch, in_specs, dims)]
+    outs = [*map(of_batch, out_specs, out_dims)]
     return apply([*consts, *values], program, manual, ins, outs), out_dims
-
-
-def _with_axis(spec: PartitionSpec, dim: BatchDim, names: tuple[Hashable, ...]) -> PartitionSpec:
-    """The spec for an array with one more axis, which these axes of the mesh divide."""
-    if dim is None:
-        return spec
-    before = [*spec[:dim], *[None] * (dim - len(spec))]
-    return PartitionSpec(*before, names or None, *spec[dim:])
 
 
 def _jvp(

@@ -52,8 +52,9 @@ class PartitionedModule(ModuleBuilder):
         mesh = next((aval.mesh for aval in found if aval), None)
         if mesh is None or eqn.primitive in of_types:
             return outs
+        is_open = bool(mesh.auto_axes)  # which the compiler may use, too
         return [
-            constrained(b, out, NamedSharding(mesh, sharding_of_type(aval).spec))
+            constrained(b, out, NamedSharding(mesh, sharding_of_type(aval).spec), is_open)
             if aval.ndim and not eqn.primitive.higher_order
             else out
             for out, aval in zip(outs, avals, strict=True)

@@ -38,10 +38,15 @@ def division_text(
     return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
 
 
-def constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding) -> Value:
-    """`x`, divided as a sharding says; along axes of type `Auto` further, as the compiler likes."""
-    is_open = bool(sharding.mesh.auto_axes)
+def constrained(
+    b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
+) -> Value:
+    """`x`, divided as a sharding says; if that is open, further, as the compiler likes."""
     division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
+    return _constrained(b, x, division)
+
+
+def _constrained(b: FunctionBuilder, x: Value, division: str) -> Value:
     operation = f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}"
     (out,) = b.emit(operation, x.aval)
     return out
@@ -68,9 +73,7 @@ def everywhere(b: FunctionBuilder, x: Value) -> Value:
     """`x`, replicated, in a module that declares a mesh."""
     division = ", ".join(["{}"] * x.aval.ndim)
     name = b.module.names["mesh", _first_mesh(b.module)]
-    operation = f"sdy.sharding_constraint {x.name} <@{name}, [{division}]> : {mlir_type(x.aval)}"
-    (out,) = b.emit(operation, x.aval)
-    return out
+    return _constrained(b, x, f"<@{name}, [{division}]>")
 
 
 def _first_mesh(module: ModuleBuilder) -> Any:

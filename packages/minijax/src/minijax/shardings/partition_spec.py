@@ -94,6 +94,12 @@ class PartitionSpec:
         return self._partitions.count(_checked(entry))
 
 
+def with_axis(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
+    """The spec for arrays with one more axis, divided as an entry says."""
+    before = [*spec[:axis], *[None] * (axis - len(spec))]
+    return PartitionSpec(*before, entry, *spec[axis:])
+
+
 class _Infer:
     """The value of `in_specs` that leaves them to the types of the arguments."""
 
