@@ -321,7 +321,7 @@ def test_the_library_calls_the_functions_of_lax_that_promote():
 
 
 def test_what_is_marked_as_a_region_is_shown_by_a_document():
-    documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/*.md"))
+    documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     marked = {
         f"{file.relative_to(ROOT).as_posix()}:{region}"
         for file in sources("minijax")
