@@ -71,7 +71,7 @@ CALLS = [
     (
         lambda: sin({"a": 1.0}),
         TypeError,
-        "of type dict. What is in a dict is reached by its keys, or by tree_map all at once.",
+        "of type dict. Take the values of a dict by key, or all at once by tree_map.",
     ),
     (lambda: sin(len), TypeError, "Call it, and use what it returns."),
     (lambda: sin(HasArray()), TypeError, "HasArray. numpy.asarray(x) makes it an array."),

@@ -63,7 +63,8 @@ class ChosenArguments:
         """Raise an error if a leaf of a chosen argument is not a real or complex number."""
         for argnum, arg in zip(self.positions, inputs, strict=True):
             for path, leaf in tree_flatten_with_path(arg)[0]:
-                what = f"{self.caller}: argument {argnum}{keystr(path)} of `{name_of(self.fun)}`"
+                argument = f"argument {argnum}{keystr(path)}"
+                what = f"{self.caller}: {argument} of `{name_of(self.fun)}`"
                 aval = typeof_named(what, leaf)
                 if not is_inexact(aval.dtype):
                     raise IntegerGradientError(

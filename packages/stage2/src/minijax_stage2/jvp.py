@@ -266,8 +266,12 @@ def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
         whose = "the result" if kind == "cotangent" else "its primal"
         return f"Make the {kind} an array of the shape and dtype of {whose}."
     if kind == "cotangent":
-        return f"Integers have no cotangents: give numpy.zeros({expected.shape}, float0)."
-    return "Integers have no tangents: make the argument a float, or close over it."
+        zeros = f"numpy.zeros({expected.shape}, float0)"
+        return f"Integers have no cotangents: give {zeros}."
+    return (
+        "Integers have no tangents: "
+        "make the argument a float, or close over it."
+    )
 
 
 # --8<-- [start:deriv]

@@ -248,7 +248,7 @@ class NumberTypes:
     def remedy_for(self, x: Any) -> str:
         """Advice about `x`, which is not an array; it begins with a space, if there is any."""
         if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
-            return " It belongs to JAX itself: numpy.asarray(x) makes an array of numbers of it."
+            return " It belongs to JAX itself: numpy.asarray(x) makes it an array."
         if isinstance(x, np.ma.MaskedArray):
             return " Its mask would be lost: x.filled(number) makes it an array."
         if hasattr(type(x), "__array__") or isinstance(x, memoryview):
@@ -256,7 +256,7 @@ class NumberTypes:
         if isinstance(x, Sequence) and not isinstance(x, str | bytes):
             return " A list or a tuple becomes an array by numpy.array(...)."
         if isinstance(x, Mapping):
-            return " What is in a dict is reached by its keys, or by tree_map all at once."
+            return " Take the values of a dict by key, or all at once by tree_map."
         if x is None:
             return " A function that ends without `return` gives None."
         return " Call it, and use what it returns." if callable(x) else ""
@@ -348,8 +348,10 @@ def typeof(x: Any) -> ShapedArray:
             return aval_rules[scalar](x)
     if isinstance(x, Boxed):
         raise stage1_error(x.interpreter)
-    found = f"expected an array or a number, found {shown(x)} of type {type(x).__name__}"
-    raise TypeError(f"{found}.{number_types().remedy_for(x)}")
+    raise TypeError(
+        f"expected an array or a number, found {shown(x)} of type {type(x).__name__}."
+        f"{number_types().remedy_for(x)}"
+    )
 
 
 def stage1_error(interpreter: Interpreter) -> TypeError:

@@ -598,7 +598,8 @@ def _difference(node_a: Node | None, a: Any, node_b: Node | None, b: Any) -> str
         return f"the keys of the dict differ: {', '.join(parts)}"
     names = [cls.__name__ for cls in (class_a, class_b) if cls]
     qualified = class_a is not class_b and len(names) == 2 and names[0] == names[1]
-    return f"expected {_describe(node_a, a, qualified)}, found {_describe(node_b, b, qualified)}"
+    expected, found = _describe(node_a, a, qualified), _describe(node_b, b, qualified)
+    return f"expected {expected}, found {found}"
 
 
 def _describe(node: Node | None, x: Any, qualified: bool) -> str:

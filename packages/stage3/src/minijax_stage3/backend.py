@@ -150,7 +150,7 @@ def get_backend() -> _Backend:
             if _forked:
                 raise RuntimeError(
                     "XLA was in use when this process was forked, and does not work in the child: "
-                    'start processes by "spawn" or "forkserver", or fork before the first use'
+                    "start processes by `spawn` or `forkserver`, or fork before the first use"
                 )
             if _backend is None:
                 _backend = _open(**_client_options)

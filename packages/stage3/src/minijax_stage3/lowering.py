@@ -34,7 +34,8 @@ def mlir_type(aval: ShapedArray) -> str:
     """
     if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # XLA would abort the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
-    return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element_type(aval.dtype)}>"
+    sizes = "".join(f"{size}x" for size in aval.shape)
+    return f"tensor<{sizes}{element_type(aval.dtype)}>"
 
 
 @lru_cache(maxsize=256)
@@ -64,7 +65,8 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "c":
         value = np.asarray(value)
         part = np.finfo(dtype).dtype
-        return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
+        real, imag = scalar_text(value.real, part), scalar_text(value.imag, part)
+        return f"({real}, {imag})"
     if element_type(dtype).startswith(("f", "bf")):
         with np.errstate(over="ignore"):
             value = float(np.asarray(value).astype(dtype))
@@ -194,8 +196,8 @@ class FunctionBuilder:
     ) -> None:
         """Add the function of these lines to the module."""
         declared = ", ".join(
-            f"{value.name}: {mlir_type(value.aval)} {attributes.get(number, '')}".rstrip()
-            for number, value in enumerate(params)
+            f"{x.name}: {mlir_type(x.aval)} {attributes.get(n, '')}".rstrip()
+            for n, x in enumerate(params)
         )
         types = [mlir_type(value.aval) for value in outs]
         names = ", ".join(value.name for value in outs)
@@ -222,8 +224,8 @@ class FunctionBuilder:
         if x.aval.shape == shape:
             return x
         aval = ShapedArray(shape, x.aval.dtype)
-        operation = f"stablehlo.broadcast_in_dim {x.name}, dims = [] : {signature([x], [aval])}"
-        (out,) = self.emit(operation, aval)
+        types = signature([x], [aval])
+        (out,) = self.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = [] : {types}", aval)
         return out
 
     def parameters(self, jaxpr: Jaxpr) -> list[Value]:
@@ -292,8 +294,8 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
     '(tensor<2xf32>) -> tensor<2xf32>'
     """
     ins = ", ".join([mlir_type(operand.aval) for operand in operands])
-    outs = [mlir_type(aval) for aval in out_avals]
-    return f"({ins}) -> {outs[0] if len(outs) == 1 else '(' + ', '.join(outs) + ')'}"
+    outs = ", ".join(map(mlir_type, out_avals))
+    return f"({ins}) -> {outs if len(out_avals) == 1 else f'({outs})'}"
 
 
 def _escape(match: re.Match[str]) -> str:

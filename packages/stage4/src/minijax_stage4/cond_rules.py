@@ -209,7 +209,8 @@ def _lower(
         count = len(out_avals)
         outs = ", ".join(f"{name}#{i}" for i in range(count)) if count > 1 else name
         binder = f"{name}:{count} = " if count else ""
-        call = f"{binder}func.call @{function}({names}) : {signature(operands, out_avals)}"
+        type_of_call = signature(operands, out_avals)
+        call = f"{binder}func.call @{function}({names}) : {type_of_call}"
         returned = f"stablehlo.return {outs} : {types}" if count else "stablehlo.return"
         return f"{{ {call} {returned} }}"
 
@@ -217,10 +218,8 @@ def _lower(
     operation = "case"
     if which.aval.dtype == np.bool_:
         operation, regions = "if", regions[::-1]
-    types = signature([which], out_avals)
-    return b.emit(
-        f'"stablehlo.{operation}"({which.name}) ({", ".join(regions)}) : {types}', *out_avals
-    )
+    head, types = f'"stablehlo.{operation}"({which.name})', signature([which], out_avals)
+    return b.emit(f"{head} ({', '.join(regions)}) : {types}", *out_avals)
 
 
 abstract_eval_rules[cond_p] = _abstract_eval

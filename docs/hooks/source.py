@@ -1,0 +1,315 @@
+"""mkdocs hook: pieces of the stages' sources, shown where the tutorial explains them.
+
+A fence names a file and the definitions to show:
+
+    ```source
+    stage1/interpreter.py
+    Interpreter:
+    Interpreter.run
+    ```
+
+Each line after the first is one of
+
+- `imports`: the imports and the list of public names;
+- `name`, `Class.method`: a definition;
+- `Class:`: the class line, and what the class holds except its methods;
+- `"text"`: the statements at the top of the file that begin with the text;
+- `A .. B`: the statements at the top of the file from one of the above to another;
+- `name "text" .. "text"`: the statements of a long function from one that begins with the
+  first text to one that begins with the second; either may be left out.
+
+The lines are those of the file, except that they are wrapped at 80 columns, that a docstring is cut
+to its summary, and that comments for tools are left out.
+`folded="Title"` after `source` makes a closed block of it.
+
+`shown` tells which lines a page shows; the tests ask it whether the tutorial shows all of them.
+"""
+
+import ast
+import functools
+import io
+import re
+import subprocess
+import sys
+import textwrap
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+WIDTH = 80
+FENCE = re.compile(r"^( *)```source([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITION = FUNCTION | ast.ClassDef
+
+
+def on_page_markdown(markdown: str, **kwargs: Any) -> str:
+    return FENCE.sub(render, markdown)
+
+
+def render(fence: re.Match[str]) -> str:
+    """A fence as a code block, with the file as its title."""
+    indent, options, body = fence.groups()
+    file, *items = lines_of(body)
+    owners = {item.rpartition(".")[0] for item in items if " " not in item}
+    title = " · ".join([file, *filter(None, owners)] if len(owners) == 1 else [file])
+    block = f'```python title="{title}"\n{excerpt(file, items)}\n```'
+    if folded := re.search(r'folded="([^"]*)"', options):
+        block = f'??? quote "{folded[1]}"\n\n{textwrap.indent(block, "    ")}'
+    return textwrap.indent(block, indent)
+
+
+def lines_of(body: str) -> list[str]:
+    return [line.strip() for line in body.splitlines() if line.strip()]
+
+
+def excerpt(file: str, items: list[str]) -> str:
+    """The lines of `file` that `items` name, as the site shows them."""
+    source = Source.wrapped(file)
+    definition = re.compile(r"[@#]|def |class |async ")
+    pieces: list[str] = []
+    for item in items:
+        lines = [source.lines[number - 1] for number in source.numbers(item)]
+        piece = re.sub(r"\n{3,}(?= )", "\n\n", "\n".join(lines).strip("\n"))
+        if pieces:
+            apart = definition.match(piece) or (definition.match(pieces[-1]) and piece[0] != " ")
+            pieces.append("\n\n\n" if apart else "\n\n")
+        pieces.append(piece)
+    return textwrap.dedent("".join(pieces))
+
+
+def shown(markdown: str) -> Iterator[tuple[str, int]]:
+    """The files and numbers of the lines that a page shows."""
+    for fence in FENCE.finditer(markdown):
+        file, *items = lines_of(fence[3])
+        for item in items:
+            for number in Source.read(file).numbers(item):
+                yield file, number
+
+
+def path_of(file: str) -> Path:
+    """`stage1/jvp.py` is the file of that name in the package `minijax_stage1`."""
+    stage, _, rest = file.partition("/")
+    return ROOT / "packages" / stage / "src" / f"minijax_{stage}" / rest
+
+
+@dataclass
+class Source:
+    """A file, and where its definitions are."""
+
+    file: str
+    text: str
+
+    @classmethod
+    @functools.cache
+    def read(cls, file: str) -> "Source":
+        """A file of a stage as it is."""
+        return cls(file, path_of(file).read_text(encoding="utf-8"))
+
+    @classmethod
+    @functools.cache
+    def wrapped(cls, file: str) -> "Source":
+        """A file of a stage as the site shows it."""
+        return cls(file, wrap(cls.read(file).text))
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @functools.cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    def numbers(self, item: str) -> list[int]:
+        """The numbers of the lines that an item names."""
+        if item == "imports":
+            return [n for node in self.tree.body if is_import(node) for n in self.span(node)]
+        if item.endswith(":"):
+            return self.head(item.removesuffix(":"))
+        if part := re.fullmatch(r'([\w.]+) (?:"(.*?)" )?\.\.(?: "(.*)")?', item):
+            return self.part(*part.groups())
+        first, _, last = item.partition(" .. ")
+        if last:
+            return list(range(self.top(first)[0], self.top(last)[-1] + 1))
+        return self.top(item)
+
+    def top(self, item: str) -> list[int]:
+        """The lines of a definition, or of the statements that begin with a text."""
+        if item.startswith('"'):
+            found = [node for node in self.tree.body if self.begins(node, item.strip('"'))]
+        else:
+            found = self.definitions(item)
+        if not found:
+            raise LookupError(f"{self.file} has no {item}")
+        return [n for node in found for n in self.span(node)]
+
+    def definitions(self, name: str) -> list[ast.stmt]:
+        """The statements that define a name: several where it is overloaded."""
+        owner, _, member = name.rpartition(".")
+        bodies = [node.body for node in self.definitions(owner)] if owner else [self.tree.body]
+        return [node for body in bodies for node in flat(body) if member in names_of(node)]
+
+    def begins(self, node: ast.stmt, text: str) -> bool:
+        return self.lines[node.lineno - 1].strip().startswith(text)
+
+    def head(self, name: str) -> list[int]:
+        """A class without its methods."""
+        (node,) = self.definitions(name)
+        methods = {n for each in node.body if isinstance(each, FUNCTION) for n in self.span(each)}
+        return [n for n in self.span(node) if n not in methods]
+
+    def part(self, name: str, first: str | None, last: str | None) -> list[int]:
+        """The statements of a function between two that begin with texts."""
+        node = self.definitions(name)[-1]
+        inner = [each for each in ast.walk(node) if isinstance(each, ast.stmt)]
+        inner = sorted((each for each in inner if each is not node), key=lambda each: each.lineno)
+        starts = self.span(node)[0] if first is None else self.find(inner, first, name).start
+        after = [each for each in inner if self.span(each).start >= starts]
+        stop = node.end_lineno + 1 if last is None else self.find(after, last, name).stop
+        return list(range(starts, stop))
+
+    def find(self, nodes: list[ast.stmt], text: str, name: str) -> range:
+        for node in nodes:
+            if self.begins(node, text):
+                return self.span(node)
+        raise LookupError(f"{self.file}: {name} has no statement that begins with {text!r}")
+
+    def span(self, node: ast.stmt) -> range:
+        """The lines of a statement, with its decorators and the comments above it."""
+        decorators = getattr(node, "decorator_list", [])
+        start = min([node.lineno, *(each.lineno for each in decorators)])
+        while start > 1 and self.lines[start - 2].lstrip().startswith("#"):
+            start -= 1
+        return range(start, node.end_lineno + 1)
+
+
+def flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, and those under an `if` at the top of a file or class."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from flat(node.body + node.orelse)
+        else:
+            yield node
+
+
+def names_of(node: ast.stmt) -> set[str]:
+    """What a statement defines."""
+    if isinstance(node, DEFINITION):
+        return {node.name}
+    if isinstance(node, ast.Assign):
+        found = [n for target in node.targets for n in ast.walk(target)]
+    elif isinstance(node, ast.AnnAssign):
+        found = [node.target]
+    else:
+        return set()
+    return {each.id for each in found if isinstance(each, ast.Name)}
+
+
+def is_import(node: ast.stmt) -> bool:
+    """Return True for imports, also those for types only, and for lists of public names."""
+    if isinstance(node, ast.If):
+        return all(is_import(each) for each in node.body)
+    return isinstance(node, ast.Import | ast.ImportFrom) or "__all__" in names_of(node)
+
+
+# To 80 columns
+
+
+def wrap(text: str) -> str:
+    """A program in 80 columns: the same statements, on more lines."""
+    text = re.sub(r" +# (type: ignore|noqa|fmt: skip)[^\n]*", "", text)
+    text = re.sub(r"^ *# (ruff:|mypy:|fmt:|--8<--) ?[^\n]*\n", "", text, flags=re.M)
+    text = comments_above(summaries(text))
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}", "-"]
+    text = subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
+    return "\n".join(fitted(text.splitlines())) + "\n"
+
+
+def summaries(text: str) -> str:
+    """A program whose docstrings are cut to their summaries."""
+    lines = text.splitlines(keepends=True)
+    definitions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, DEFINITION)]
+    for node in sorted(definitions, key=lambda each: -each.lineno):  # from the last to the first
+        if docstring := ast.get_docstring(node):
+            first = node.body[0]
+            margin = " " * first.col_offset
+            raw = lines[first.lineno - 1].lstrip().startswith("r")
+            summary = " ".join(docstring.partition("\n\n")[0].split())
+            if not raw:
+                summary = summary.replace("\\", "\\\\")
+            filled = textwrap.fill(
+                f'{"r" * raw}"""{summary}"""',
+                WIDTH,
+                initial_indent=margin,
+                subsequent_indent=margin,
+                break_on_hyphens=False,
+            )
+            lines[first.lineno - 1 : first.end_lineno] = [filled + "\n"]
+    return "".join(lines)
+
+
+def comments_above(text: str) -> str:
+    """A program whose comments stand above the lines that are too long with them."""
+    lines = text.splitlines()
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for token in reversed(tokens):
+        number, column = token.start
+        if token.type != tokenize.COMMENT:
+            continue
+        line = lines[number - 1]
+        if len(line) > WIDTH and line[:column].strip():
+            lines[number - 1 : number] = [margin_of(line) + token.string, line[:column].rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def margin_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+STRING = re.compile(r' *(f?)"((?:[^"\\]|\\.)*)"([,)]*)')
+
+
+def fitted(lines: list[str]) -> Iterator[str]:
+    """Lines with comments, and strings on lines of their own, on as many lines as they take."""
+    strings: list[re.Match[str]] = []  # the last lines, if Python joins them with the next
+    for line in lines:
+        string = STRING.fullmatch(line)
+        if strings and not (string and margin_of(line) == margin_of(strings[0][0])):
+            yield from joined(strings)
+            strings = []
+        if string:
+            strings.append(string)
+            if string[3]:
+                yield from joined(strings)
+                strings = []
+        elif len(line) > WIDTH and (comment := re.fullmatch("( *# )(.*)", line)):
+            start, words = comment.groups()
+            yield from textwrap.wrap(words, WIDTH, initial_indent=start, subsequent_indent=start)
+        else:
+            yield line
+    yield from joined(strings)
+
+
+def joined(strings: list[re.Match[str]]) -> Iterator[str]:
+    """Strings that Python joins, broken elsewhere if one of them is too long."""
+    if all(len(string[0]) <= WIDTH for string in strings):
+        yield from (string[0] for string in strings)
+        return
+    margin, end = margin_of(strings[0][0]), strings[-1][3]
+    words = [
+        (string[1], word)
+        for string in strings
+        for word in re.findall(r"(?:\{[^{}]*\}|\\n|[^ {\\])+ *| +|.", string[2])
+    ]
+    room = WIDTH - len(margin) - len('f""') - len(end)
+    pieces: list[tuple[str, str]] = []
+    for prefix, word in words:
+        before, piece = pieces[-1] if pieces else ("", "")
+        if not pieces or len(piece + word) > room or piece.endswith("\\n"):
+            pieces.append((prefix if "{" in word else "", word))
+        else:
+            pieces[-1] = (before or (prefix if "{" in word else ""), piece + word)
+    for number, (prefix, piece) in enumerate(pieces, 1):
+        yield f'{margin}{prefix}"{piece}"{end if number == len(pieces) else ""}'
