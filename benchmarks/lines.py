@@ -49,20 +49,27 @@ def is_list_of_names(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and "set_all" in ast.unparse(node).partition("(")[0]
 
 
-def count(file: Path) -> Count:
-    """Count one file."""
-    text = file.read_text(encoding="utf-8")
+def code_lines(text: str) -> set[int]:
+    """Return the numbers of the code lines of a program."""
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in BLANK and token.type != tokenize.ENDMARKER:
             code.update(range(token.start[0], token.end[0] + 1))
-    imports: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if ast.get_docstring(node, clean=False) is not None and first is not None:
                 code.difference_update(span(first))
-        elif isinstance(node, ast.Import | ast.ImportFrom) or is_list_of_names(node):
+    return code
+
+
+def count(file: Path) -> Count:
+    """Count one file."""
+    text = file.read_text(encoding="utf-8")
+    code = code_lines(text)
+    imports: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom) or is_list_of_names(node):
             imports.update(span(node))
     return Count(1, len(code), len(imports & code))
 

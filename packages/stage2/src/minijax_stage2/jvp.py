@@ -268,10 +268,8 @@ def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
     if kind == "cotangent":
         zeros = f"numpy.zeros({expected.shape}, float0)"
         return f"Integers have no cotangents: give {zeros}."
-    return (
-        "Integers have no tangents: "
-        "make the argument a float, or close over it."
-    )
+    remedy = "make the argument a float, or close over it"
+    return f"Integers have no tangents: {remedy}."
 
 
 # --8<-- [start:deriv]

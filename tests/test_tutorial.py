@@ -1,0 +1,78 @@
+"""The tutorial shows every code line of the stages, each in one place."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lines import code_lines
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs/hooks"))
+
+import source  # noqa: E402
+
+STAGES = ["stage1", "stage2", "stage3", "stage4"]
+TOLD: list[str] = []  # the stages whose chapters are whole
+PAGES = sorted((ROOT / "docs/learn").rglob("*.md"))
+
+
+def files_of(stage: str) -> list[str]:
+    package = source.path_of(f"{stage}/")
+    return [f"{stage}/{path.relative_to(package)}" for path in sorted(package.rglob("*.py"))]
+
+
+ALL_FILES = [file for stage in STAGES for file in files_of(stage)]
+
+
+@pytest.fixture(scope="module")
+def shown() -> Counter[tuple[str, int]]:
+    """How often each line of each file is shown."""
+    return Counter(line for page in PAGES for line in source.shown(page.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("file", [file for stage in TOLD for file in files_of(stage)])
+def test_tutorial_shows_every_code_line_once(file, shown):
+    read = source.Source.read(file)
+    code = sorted(code_lines(read.text))
+    missing = [n for n in code if not shown[file, n]]
+    repeated = [n for n in code if shown[file, n] > 1]
+    assert not missing, report(read, missing, f"{len(missing)} of {len(code)} lines are not shown")
+    assert not repeated, report(read, repeated, f"{len(repeated)} lines are shown twice")
+
+
+def report(read: source.Source, numbers: list[int], what: str) -> str:
+    lines = "\n".join(f"{n:4} {read.lines[n - 1]}" for n in numbers)
+    return f"{read.file}: {what}\n{lines}"
+
+
+@pytest.mark.parametrize("file", ALL_FILES)
+def test_shown_lines_fit(file):
+    """The module's docstring is not shown."""
+    wrapped = source.Source.wrapped(file)
+    first = wrapped.tree.body[0].end_lineno if wrapped.tree.body else 0
+    assert [line for line in wrapped.lines[first:] if len(line) > source.WIDTH] == []
+
+
+@pytest.mark.parametrize("file", ALL_FILES)
+def test_shown_program_is_the_real_one(file):
+    assert bare(source.Source.wrapped(file).tree) == bare(source.Source.read(file).tree)
+
+
+def bare(tree: source.ast.Module) -> str:
+    """A program without its docstrings."""
+    ast = source.ast
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | source.DEFINITION) and ast.get_docstring(node):
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_pieces_are_short(page):
+    """At most forty lines, as wrapped, unless the block is folded."""
+    for fence in source.FENCE.finditer(page.read_text("utf-8")):
+        file, *items = source.lines_of(fence[3])
+        code = source.excerpt(file, items)
+        assert "folded" in fence[2] or len(code.splitlines()) <= 40, f"{file}: {items}"
