@@ -257,7 +257,8 @@ def types(session: nox.Session) -> None:
 @nox.session(reuse_venv=True)
 def docs(session: nox.Session) -> None:
     """Builds the site, running its examples; `-- serve` shows it while you write."""
-    install(session, LIBRARY, *group("docs"))
+    npm = () if shutil.which("npm") else group("npm")
+    install(session, LIBRARY, *group("docs"), *npm)
     args = session.posargs or ("build", "--strict")
     session.run("mkdocs", *args, env={"NO_MKDOCS_2_WARNING": "1"})
 
