@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Any
 
-PROGRAM = re.compile(r'^```python exec=[^\n]*session="(\w+)"[^\n]*\n(.*?)^```', re.M | re.S)
+PROGRAM = re.compile(r'^```python exec=[^\n]*session="([\w-]+)"[^\n]*\n(.*?)^```', re.M | re.S)
 numbers: Counter[str] = Counter()
 
 

@@ -7,7 +7,6 @@ alongside the program could do.
 from minijax_stage1.jaxpr import Equation, Jaxpr, Var
 
 
-# --8<-- [start:dce]
 def eliminate_dead_code(jaxpr: Jaxpr) -> Jaxpr:
     """The same function without equations whose results are unused.
 
@@ -27,6 +26,3 @@ def eliminate_dead_code(jaxpr: Jaxpr) -> Jaxpr:
             needed.update(arg for arg in equation.args if isinstance(arg, Var))
             kept.append(equation)
     return Jaxpr(jaxpr.parameters, tuple(reversed(kept)), jaxpr.return_val)
-
-
-# --8<-- [end:dce]

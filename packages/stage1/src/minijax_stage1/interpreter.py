@@ -14,7 +14,6 @@ from minijax_stage1.errors import UnexpectedTracerError
 from minijax_stage1.source import Source, name_of, on_behalf_of, user_source
 
 
-# --8<-- [start:op]
 class Op(Enum):
     """The primitive operations. In this stage the set is closed."""
 
@@ -22,10 +21,6 @@ class Op(Enum):
     mul = auto()
 
 
-# --8<-- [end:op]
-
-
-# --8<-- [start:interpreter]
 class Interpreter:
     """A meaning for every primitive.
 
@@ -48,8 +43,6 @@ class Interpreter:
     def __str__(self) -> str:
         return f"{self.transformation} of `{self.function_name}`"
 
-    # --8<-- [end:interpreter]
-
     @contextmanager
     def run(self) -> Iterator[None]:
         """Make this interpreter current for a block, and end it afterwards."""
@@ -67,7 +60,6 @@ class Interpreter:
         return ancestor is self
 
 
-# --8<-- [start:boxed]
 class Boxed:
     """A value that only its own interpreter can unbox. To every other one it is a constant."""
 
@@ -76,8 +68,6 @@ class Boxed:
     def __init__(self, interpreter: Interpreter):
         self.interpreter = interpreter
         self.source = user_source()
-
-    # --8<-- [end:boxed]
 
     def __add__(self, other: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} has no operators: for x + y, write add(x, y)")
@@ -99,7 +89,6 @@ def leaked_value_error(value: Any, interpreter: Interpreter, source: Source | No
     )
 
 
-# --8<-- [start:eval]
 class EvalInterpreter(Interpreter):
     """Ordinary evaluation on floats and ints, at the bottom of every stack."""
 
@@ -115,9 +104,6 @@ class EvalInterpreter(Interpreter):
                 return x + y  # type: ignore[no-any-return]
             case Op.mul:
                 return x * y  # type: ignore[no-any-return]
-
-
-# --8<-- [end:eval]
 
 
 def check_number(x: Any, role: str) -> None:
@@ -139,7 +125,6 @@ def require_number(x: Any, role: str) -> None:
     check_number(x, role)
 
 
-# --8<-- [start:current]
 _current: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
 
 
@@ -188,9 +173,6 @@ def add(x: Any, y: Any) -> Any:
 def mul(x: Any, y: Any) -> Any:
     """`x * y`, as the current interpreter understands it."""
     return current_interpreter().interpret_op(Op.mul, (x, y))
-
-
-# --8<-- [end:current]
 
 
 evaluator = EvalInterpreter()

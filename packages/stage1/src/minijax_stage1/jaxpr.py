@@ -12,7 +12,6 @@ from typing import Any
 from minijax_stage1.interpreter import Op, current_interpreter, require_number
 
 
-# --8<-- [start:jaxpr]
 class Var:
     """A variable: nothing but itself."""
 
@@ -54,10 +53,6 @@ class Jaxpr:
         return "\n".join(lines)
 
 
-# --8<-- [end:jaxpr]
-
-
-# --8<-- [start:eval]
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
     """Run `jaxpr` on `args` under the current interpreter.
 
@@ -84,6 +79,3 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
     result = read(jaxpr.return_val)
     require_number(result, "result of eval_jaxpr")  # it may be a value from outside that has ended
     return result
-
-
-# --8<-- [end:eval]

@@ -14,7 +14,6 @@ from minijax_stage1.interpreter import (
 )
 
 
-# --8<-- [start:dual]
 class DualNumber(Boxed):
     """A primal and its tangent: the value, and how fast it changes."""
 
@@ -29,10 +28,6 @@ class DualNumber(Boxed):
         return f"DualNumber(primal={self.primal!r}, tangent={self.tangent!r})"
 
 
-# --8<-- [end:dual]
-
-
-# --8<-- [start:interpreter]
 class JVPInterpreter(Interpreter):
     """Computes with dual numbers. Other values are constants, with tangent zero."""
 
@@ -59,10 +54,6 @@ class JVPInterpreter(Interpreter):
         return self.dual(x, 0.0)
 
 
-# --8<-- [end:interpreter]
-
-
-# --8<-- [start:jvp]
 def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
     """Evaluate `f` and its derivative along a direction, in one pass.
 
@@ -109,6 +100,3 @@ def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
     for _ in range(n):
         f = deriv(f)
     return f(x)
-
-
-# --8<-- [end:jvp]

@@ -7,7 +7,6 @@ from minijax_stage1.interpreter import Boxed, Interpreter, Op, check_number
 from minijax_stage1.jaxpr import Atom, Equation, Jaxpr, Var
 
 
-# --8<-- [start:staged]
 class StagedValue(Boxed):
     """A value that is not known yet: the variable that will hold it."""
 
@@ -21,10 +20,6 @@ class StagedValue(Boxed):
         return f"StagedValue(made at {self.source})"
 
 
-# --8<-- [end:staged]
-
-
-# --8<-- [start:interpreter]
 class StagingInterpreter(Interpreter):
     """Computes nothing: writes an equation for every operation."""
 
@@ -52,10 +47,6 @@ class StagingInterpreter(Interpreter):
         return x
 
 
-# --8<-- [end:interpreter]
-
-
-# --8<-- [start:build]
 def build_jaxpr(f: Callable[..., Any], num_args: int) -> Jaxpr:
     """Stage `f`, a function of `num_args` numbers, to a jaxpr.
 
@@ -78,6 +69,3 @@ def build_jaxpr(f: Callable[..., Any], num_args: int) -> Jaxpr:
         result = f(*(StagedValue(interpreter, var) for var in parameters))
     return_val = interpreter.to_atom(result, f"result of `{interpreter.function_name}`")
     return Jaxpr(parameters, tuple(interpreter.equations), return_val)
-
-
-# --8<-- [end:build]
