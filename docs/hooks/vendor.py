@@ -40,7 +40,10 @@ PACKAGES = {
         "5.3.0",
         ["LICENSE", "files/jetbrains-mono-latin-wght-*.woff2"],
     ),
-    "katex": ("0.19.1", ["LICENSE", "dist/katex.min.css", "dist/katex.min.js", "dist/fonts/*.woff2"]),
+    "katex": (
+        "0.19.1",
+        ["LICENSE", "dist/katex.min.css", "dist/katex.min.js", "dist/fonts/*.woff2"],
+    ),
 }
 
 
