@@ -12,7 +12,7 @@ Each line after the first is one of
 
 - `imports`: the imports and the list of public names;
 - `name`, `Class.method`: a definition;
-- `Class:`: the class line, and what the class holds except its methods;
+- `Class:`: the class line, and what the class holds before its methods;
 - `"text"`: the statements at the top of the file that begin with the text;
 - `A .. B`: the statements at the top of the file from one of the above to another;
 - `name "text" .. "text"`: the statements of a long function from one that begins with the
@@ -155,10 +155,10 @@ class Source:
         return self.lines[node.lineno - 1].strip().startswith(text)
 
     def head(self, name: str) -> list[int]:
-        """A class without its methods."""
+        """A class as far as its first method."""
         (node,) = self.definitions(name)
-        methods = {n for each in node.body if isinstance(each, FUNCTION) for n in self.span(each)}
-        return [n for n in self.span(node) if n not in methods]
+        methods = [self.span(each).start for each in node.body if isinstance(each, FUNCTION)]
+        return [n for n in self.span(node) if not methods or n < methods[0]]
 
     def part(self, name: str, first: str | None, last: str | None) -> list[int]:
         """The statements of a function between two that begin with texts."""
