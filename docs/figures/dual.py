@@ -37,6 +37,6 @@ def svg() -> str:
     before = drawing.box(400, 50, 190, 44, "x = 2 + 1 ε", "plain")
     after = drawing.box(400, 160, 190, 44, "f(x) = 1.6 + 1.2 ε", "plain")
     drawing.arrow(before.bottom, after.top, label="f")
-    drawing.text((458, 222), "point", "small strong")
-    drawing.text((545, 222), "slope", "small stage-1")
+    drawing.text((488, 222), "point", "small strong")
+    drawing.text((542, 222), "slope", "small stage-1")
     return drawing.svg()
