@@ -26,6 +26,25 @@ DOCS = Path(__file__).parents[1]
 LOCK = DOCS / "vendor.lock"
 CACHE = DOCS / ".vendor"
 
+# The editor of live cells, and the modules that it imports: version, file of the module.
+EDITOR = {
+    "@codemirror/autocomplete": ("6.20.4", "dist/index.js"),
+    "@codemirror/commands": ("6.11.1", "dist/index.js"),
+    "@codemirror/lang-python": ("6.2.1", "dist/index.js"),
+    "@codemirror/language": ("6.13.1", "dist/index.js"),
+    "@codemirror/state": ("6.7.6", "dist/index.js"),
+    "@codemirror/streamparser": ("6.0.0", "dist/index.js"),
+    "@codemirror/view": ("6.43.15", "dist/index.js"),
+    "@lezer/common": ("1.5.5", "dist/index.js"),
+    "@lezer/highlight": ("1.2.5", "dist/index.js"),
+    "@lezer/lr": ("1.4.12", "dist/index.js"),
+    "@lezer/python": ("1.1.19", "dist/index.js"),
+    "@marijn/find-cluster-break": ("1.0.4", "src/index.js"),
+    "crelt": ("1.0.7", "index.js"),
+    "style-mod": ("4.1.4", "src/style-mod.js"),
+    "w3c-keyname": ("2.2.8", "index.js"),
+}
+
 # The version of each package, and the patterns of the files that the site serves.
 PACKAGES = {
     "@fontsource-variable/source-sans-3": (
@@ -44,22 +63,7 @@ PACKAGES = {
         "0.19.1",
         ["LICENSE", "dist/katex.min.css", "dist/katex.min.js", "dist/fonts/*.woff2"],
     ),
-    # The editor of live cells, and the modules that it imports.
-    "@codemirror/autocomplete": ("6.20.4", ["LICENSE", "dist/index.js"]),
-    "@codemirror/commands": ("6.11.1", ["LICENSE", "dist/index.js"]),
-    "@codemirror/lang-python": ("6.2.1", ["LICENSE", "dist/index.js"]),
-    "@codemirror/language": ("6.13.1", ["LICENSE", "dist/index.js"]),
-    "@codemirror/state": ("6.7.6", ["LICENSE", "dist/index.js"]),
-    "@codemirror/streamparser": ("6.0.0", ["LICENSE", "dist/index.js"]),
-    "@codemirror/view": ("6.43.15", ["LICENSE", "dist/index.js"]),
-    "@lezer/common": ("1.5.5", ["LICENSE", "dist/index.js"]),
-    "@lezer/highlight": ("1.2.5", ["LICENSE", "dist/index.js"]),
-    "@lezer/lr": ("1.4.12", ["LICENSE", "dist/index.js"]),
-    "@lezer/python": ("1.1.19", ["LICENSE", "dist/index.js"]),
-    "@marijn/find-cluster-break": ("1.0.4", ["LICENSE", "src/index.js"]),
-    "crelt": ("1.0.7", ["LICENSE", "index.js"]),
-    "style-mod": ("4.1.4", ["LICENSE", "src/style-mod.js"]),
-    "w3c-keyname": ("2.2.8", ["LICENSE", "index.js"]),
+    **{name: (version, ["LICENSE", module]) for name, (version, module) in EDITOR.items()},
     # Python for live cells.
     "pyodide": (
         "314.0.7",

@@ -1,0 +1,81 @@
+"""mkdocs hook: live cells, blocks of the first stage that the reader can edit and run.
+
+They run in the browser's own Python, Pyodide, which docs/assets/cells/ loads when it is first
+needed, with the files that this hook puts beside it: the first stage, and the runner of cells.
+Without JavaScript they are blocks like all others.
+"""
+
+import html
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import vendor
+from blocks import Block, with_blocks
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "packages/stage1/src/minijax_stage1"
+RUNNER = ROOT / "docs/assets/cells/cell_runner.py"
+
+
+def is_live(block: Block) -> bool:
+    return block.session.startswith("stage1")
+
+
+def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
+    def render(block: Block) -> str | None:
+        if block.kind != "exec" or not is_live(block):
+            return None
+        if not block.is_shown:
+            raise PluginError(
+                f"{page.file.src_uri}: block {block.number} of {block.session} is hidden, so the "
+                "live cells below it would miss what it defines. Show its source."
+            )
+        name = html.escape(f"<code block: session {block.session}; n{block.number}>")
+        prints = "html" if block.prints_html else "text"
+        element = f'<div class="cell" data-name="{name}" data-prints="{prints}" markdown="1">'
+        text = textwrap.dedent(block.fence[0])
+        return textwrap.indent(f"{element}\n\n{text}\n\n</div>", block.indent)
+
+    return with_blocks(markdown, render)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    content = json.dumps(python_files())
+    files.append(File.generated(config, "assets/cells/python.json", content=content))
+    return files
+
+
+def python_files() -> dict[str, str]:
+    """The files of the Python that runs live cells: path, text."""
+    package = {
+        f"{PACKAGE.name}/{path.relative_to(PACKAGE).as_posix()}": path.read_text("utf-8")
+        for path in sorted(PACKAGE.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    return {**package, RUNNER.name: RUNNER.read_text("utf-8")}
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Let the pages with cells load what makes them live, and no others."""
+    if 'class="cell"' not in output and 'class="exercise cell"' not in output:
+        return output
+
+    def url(asset: str) -> str:
+        path = get_relative_url(f"assets/{asset}", page.url)
+        return path if path.startswith(".") else f"./{path}"
+
+    # The modules of the editor import each other by the names of their packages.
+    imports = {name: url(f"vendor/{name}/{module}") for name, (_, module) in vendor.EDITOR.items()}
+    head = (
+        f'<link rel="stylesheet" href="{url("cells/cells.css")}">'
+        f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
+        f'<script type="module" src="{url("cells/cells.js")}"></script>'
+    )
+    return output.replace("</head>", f"{head}</head>", 1)
