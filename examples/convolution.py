@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bars import bar
 
 import minijax.numpy as jnp
 from minijax import jit, lax, nn, random, tree, value_and_grad, vmap
@@ -128,13 +129,16 @@ def train(key, images, labels, epochs):
 
     state = optimizer.init_fn(init_parameters(init_key))
     losses, seconds = [], []
-    for epoch in range(epochs):
-        order = np.asarray(random.permutation(random.fold_in(order_key, epoch), len(images)))
-        for batch in order[: steps_per_epoch * BATCH_SIZE].reshape(steps_per_epoch, BATCH_SIZE):
-            start = time.perf_counter()
-            state, value = update(len(losses), state, images[batch], labels[batch])
-            losses.append(float(value))
-            seconds.append(time.perf_counter() - start)
+    with bar(epochs) as advance:
+        for epoch in range(epochs):
+            order = np.asarray(random.permutation(random.fold_in(order_key, epoch), len(images)))
+            whole_batches = order[: steps_per_epoch * BATCH_SIZE]
+            for batch in whole_batches.reshape(steps_per_epoch, BATCH_SIZE):
+                start = time.perf_counter()
+                state, value = update(len(losses), state, images[batch], labels[batch])
+                losses.append(float(value))
+                seconds.append(time.perf_counter() - start)
+            advance(f"loss {losses[-1]:.4f}")
     return optimizer.params_fn(state), losses, seconds
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from rich.progress import track
+from bars import bar
+from reading import read_aloud
 
 import minijax.numpy as jnp
-from minijax import block_until_ready, grad, jit, jvp, make_jaxpr, nn, value_and_grad, vmap
+from minijax import block_until_ready, grad, jit, make_jaxpr, nn, value_and_grad, vmap
 from minijax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
@@ -97,11 +98,14 @@ optimizer = optimizers.momentum(LEARNING_RATE, MOMENTUM)
 update = jit(optimizer.update_fn)
 
 
-def train(rng, parameters, images, labels, epochs):
-    """Returns the trained parameters, the loss of every step, and the seconds that each took."""
+def train(rng, parameters, images, labels, epochs, after_epoch):
+    """Returns the trained parameters, the loss of every step, and the seconds that each took.
+
+    After every epoch it calls `after_epoch(parameters, loss)`.
+    """
     state = optimizer.init_fn(parameters)
     losses, seconds = [], []
-    for _ in track(range(epochs), description="training"):
+    for _ in range(epochs):
         for batch in batches(rng, images, labels):
             start = time.perf_counter()
             value, gradient = loss_and_gradient(optimizer.params_fn(state), *batch)
@@ -109,43 +113,68 @@ def train(rng, parameters, images, labels, epochs):
             block_until_ready(state)
             losses.append(float(value))
             seconds.append(time.perf_counter() - start)
+        after_epoch(optimizer.params_fn(state), losses[-1])
     return optimizer.params_fn(state), losses, seconds
+
+
+def accuracy(parameters, images, labels):
+    """The part of the images that is read rightly."""
+    return float(np.mean(np.asarray(predict_all(parameters, images)) == labels))
 
 
 # What is shown
 
 
-def show_transformations():
-    """Prints a small function as the program that `jit` sees, and what becomes of it."""
+def show_gradient(parameters, images, labels):
+    """Prints the program that `grad` makes of the loss, and says each step in words."""
+    batch = images[:BATCH_SIZE], labels[:BATCH_SIZE]
+    program = make_jaxpr(grad(loss))(parameters, *batch)
+    names = ["bias 1", "weights 1", "bias 2", "weights 2", "images", "labels"]
+    print(f"The gradient of the loss, as jit sees it, with the lines of {Path(__file__).name}:\n")
+    print(*read_aloud(program, names), sep="\n", end="\n\n")
 
-    def f(x):
-        return jnp.tanh(x) * x
 
-    print("f(x) = tanh(x) * x, as a program, and the programs that jvp and grad make of it:\n")
-    print("f      ", make_jaxpr(f)(1.0))
-    print("jvp(f) ", make_jaxpr(lambda x, t: jvp(f, (x,), (t,)))(1.0, 1.0))
-    print("grad(f)", make_jaxpr(grad(f))(1.0), "\n")
+def show_compilations(functions):
+    """Prints how often each function was compiled, and why."""
+    counts = ", ".join(f"{name} {f._cache_size()}" for name, f in functions.items())
+    print(f"compilations   {counts}")
+    print("               A function is compiled when its arguments have new types; those of a")
+    print("               batch are the same in every step, so each was compiled once.")
 
 
 def draw(path, losses, images, labels, predictions):
-    """Writes a picture: the loss of every step, and some images with what was read in them."""
+    """Writes a picture: the loss of every step, and what was read in some images."""
     matplotlib.use("Agg")  # draws without a screen
     from matplotlib import pyplot as plt
 
-    figure = plt.figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subfigures(1, 2)
+    figure = plt.figure(figsize=(12, 4.5), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=[2, 3])
     axes = left.subplots()
     axes.semilogy(losses)
     axes.set(title="learning", xlabel="step", ylabel="loss")
-    right.suptitle("test images and what was read in them, mistakes first")
-    order = np.argsort(predictions == labels, kind="stable")
-    for axes, i in zip(right.subplots(3, 8).flat, order, strict=False):
-        axes.imshow(images[i].reshape(8, 8), cmap="gray_r")
-        is_mistake = predictions[i] != labels[i]
-        axes.set_title(predictions[i], color="red" if is_mistake else "black")
-        axes.axis("off")
+    is_right = predictions == labels
+    above, below = right.subfigures(2, 1)
+    for part, chosen, title, color in (
+        (above, np.flatnonzero(is_right), "read rightly", "black"),
+        (below, np.flatnonzero(~is_right), "mistakes: what was read, and what it is", "red"),
+    ):
+        part.suptitle(title)
+        for axes, i in zip(part.subplots(1, 8), chosen, strict=False):
+            axes.imshow(images[i].reshape(8, 8), cmap="gray_r")
+            read = f"{predictions[i]}" if is_right[i] else f"{predictions[i]}, not {labels[i]}"
+            axes.set_title(read, color=color, fontsize=9)
+        for axes in part.axes:
+            axes.axis("off")
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)
+
+
+NEXT = """
+What to do now:
+  ./noxw -s docs -- serve        opens the tutorial, which builds all of this from nothing
+  ./noxw -s study -- stage1      lets you write the interpreters yourself
+  python -m minijax explain examples/digits.py:predict   shows what becomes of a function
+"""
 
 
 def main():
@@ -156,25 +185,35 @@ def main():
     options = parser.parse_args()
     epochs = 15 if options.quick else options.epochs
 
-    show_transformations()
     rng = np.random.default_rng(options.seed)
     (train_images, train_labels), (test_images, test_labels) = load_digits(rng)
-    parameters, losses, seconds = train(
-        rng, init_parameters(rng), train_images, train_labels, epochs
-    )
-    predictions = np.asarray(predict_all(parameters, test_images))
-    accuracy = np.mean(predictions == test_labels)
-    compilations = sum(f._cache_size() for f in (loss_and_gradient, update, predict_all))
+    parameters = init_parameters(rng)
+    show_gradient(parameters, train_images, train_labels)
+    with bar(epochs) as advance_bar:
+
+        def advance(parameters, last_loss):
+            reached = accuracy(parameters, test_images, test_labels)
+            advance_bar(f"loss {last_loss:.4f}, test accuracy {reached:.4f}")
+
+        parameters, losses, seconds = train(
+            rng, parameters, train_images, train_labels, epochs, advance
+        )
+    reached = accuracy(parameters, test_images, test_labels)
     picture = HERE / "output" / "digits.png"
-    draw(picture, losses, test_images, test_labels, predictions)
+    draw(
+        picture, losses, test_images, test_labels, np.asarray(predict_all(parameters, test_images))
+    )
 
     print(f"seed           {options.seed}")
     print(f"training       {len(losses)} steps, {1e3 * np.median(seconds):.2f} ms each")
-    print(f"compilations   {compilations}")
-    print(f"test accuracy  {accuracy:.4f} of {len(test_labels)} images")
+    show_compilations(
+        {"loss_and_gradient": loss_and_gradient, "update": update, "predict_all": predict_all}
+    )
+    print(f"test accuracy  {reached:.4f} of {len(test_labels)} images")
     print(f"picture        {picture}")
-    if accuracy < WANTED_ACCURACY:
+    if reached < WANTED_ACCURACY:
         sys.exit(f"The accuracy should be at least {WANTED_ACCURACY}.")
+    print(NEXT, end="")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from functools import partial
 os.environ.setdefault("MINIJAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np
+from bars import bar
 from transformer import SIZES, init_parameters, load_text, loss, windows
 
 import minijax.numpy as jnp
@@ -136,14 +137,16 @@ def train(mesh, options, text, letters, directory=None):
         if directory is not None and (done := checkpoints.latest_step(directory)):
             state = checkpoints.restore(directory, like={**state, "losses": np.zeros(done)})
         losses, seconds = [*state["losses"]], []
-        for i in range(len(losses), options.steps):
-            start = time.perf_counter()
-            state["model"], value = update(jnp.int32(i), state["model"], text)
-            losses.append(float(value))
-            seconds.append(time.perf_counter() - start)
-            if directory is not None and (i + 1) % options.save_every == 0:
-                saved = {**state, "losses": np.array(losses)}
-                checkpoints.save(directory, i + 1, saved, keep_last=2)
+        with bar(options.steps - len(losses), is_shown=process_index() == 0) as advance:
+            for i in range(len(losses), options.steps):
+                start = time.perf_counter()
+                state["model"], value = update(jnp.int32(i), state["model"], text)
+                losses.append(float(value))
+                seconds.append(time.perf_counter() - start)
+                advance(f"loss {losses[-1]:.4f}")
+                if directory is not None and (i + 1) % options.save_every == 0:
+                    saved = {**state, "losses": np.array(losses)}
+                    checkpoints.save(directory, i + 1, saved, keep_last=2)
     return np.array(losses), seconds, state["model"]
 
 

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bars import bar
 
 import minijax.numpy as jnp
 from minijax import jit, lax, nn, random, tree, value_and_grad, vmap
@@ -155,13 +156,13 @@ def train(key, parameters, text, steps, heads):
         return optimizer.update_fn(i, gradient, state), value
 
     state, seconds = optimizer.init_fn(parameters), []
-    for i in range(steps):
-        start = time.perf_counter()
-        state, value = update(i, state, text)
-        value = float(value)
-        seconds.append(time.perf_counter() - start)
-        if i % (steps // 5) == 0:
-            print(f"step {i:5d}     surprise {value:.3f}", flush=True)
+    with bar(steps) as advance:
+        for i in range(steps):
+            start = time.perf_counter()
+            state, value = update(i, state, text)
+            value = float(value)
+            seconds.append(time.perf_counter() - start)
+            advance(f"surprise {value:.3f}")
     return optimizer.params_fn(state), seconds
 
 
