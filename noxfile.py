@@ -1,12 +1,25 @@
-"""Everything that can be run here; `nox -l` is the table of contents.
+"""What can be run here. New? Begin with `demo`; then `docs -- serve` opens the tutorial.
 
-STAGES describes the packages once, in order; the sessions are made from it. Versions stand
-in pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
+To begin     demo, docs, examples
+Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer
+Sources      lint, format, types, lines
+Speed        bench
+Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers
+Publishing   build, wheels
+
+A session makes its environment once, and then runs without a network; `--reuse-venv=no` makes it
+anew, with the newest versions of what it needs.
 """
 
+# STAGES describes the packages once, in order; the sessions are made from it. Versions stand in
+# pyproject.toml (`[dependency-groups]`) and in packages/*/pyproject.toml.
+
 import datetime
+import functools
+import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +29,7 @@ from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"  # the first that is there
+nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests", "docs"]
 
 # What is run here leaves its user's compile cache alone.
@@ -86,13 +100,78 @@ def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
     """
     extra = "[cuda13]" if is_on_gpu(session) else ""
     names = [each.name + (extra if each is LIBRARY else "") for each in up_to(stage)]
-    session.install(*[arg for name in names for arg in ("-e", f"packages/{name}")], *requirements)
+    install_once(session, *[a for name in names for a in ("-e", f"packages/{name}")], *requirements)
+
+
+def install_once(session: nox.Session, *arguments: str) -> None:
+    """Installs what is not in the session's environment yet; if it is, no network is needed."""
+    made_of = [Path("VERSION"), *sorted(Path("packages").glob("*/pyproject.toml"))]
+    text = "\n".join([*arguments, *(path.read_text(encoding="utf-8") for path in made_of)])
+    wanted = hashlib.sha256(text.encode()).hexdigest()
+    noted = Path(session.virtualenv.location) / f"installed-{wanted}"
+    if noted.exists():
+        return
+    require_network(session)
+    session.install(*arguments)
+    noted.touch()
+
+
+@functools.cache
+def index_answers() -> bool:
+    """Whether pip reaches the package index, or whatever its configuration names in its place."""
+    options = "--dry-run --quiet --quiet --no-deps --ignore-installed --no-cache-dir --retries=0"
+    command = [sys.executable, "-m", "pip", "install", *options.split(), "--timeout=4", "hatchling"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    return found.returncode == 0 or "No module named pip" in found.stderr
+
+
+def require_network(session: nox.Session) -> None:
+    if not index_answers():
+        session.error(
+            "no network: pip does not reach its package index, from which this session takes what "
+            "it needs the first time that it runs. Sessions that ran before run without."
+        )
 
 
 def pytest(session: nox.Session, path: str, *options: str) -> None:
     """Runs pytest with the arguments after `--`; a path among them replaces the session's own."""
     chosen = any("/" in arg and Path(arg.partition("::")[0]).exists() for arg in session.posargs)
     session.run("pytest", *options, *(() if chosen else (path,)), *session.posargs)
+
+
+# To begin
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Trains a small network on handwritten digits; `-- --help` lists its options."""
+    install(session, LIBRARY, *group("demo"))
+    session.run("python", "examples/digits.py", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Builds the site, running its examples; `-- serve` shows it while you write."""
+    npm = () if shutil.which("npm") else group("npm")
+    install(session, LIBRARY, *group("docs"), *npm)
+    args = session.posargs or ("build", "--strict")
+    session.run("mkdocs", *args, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+EXAMPLES = (
+    "convolution", "transformer", "sharded_transformer", "gaussian_process", "predators",
+    "intervals", "taylor", "layouts",
+)  # fmt: skip
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Runs the longer examples; `-- transformer` runs one, `-- --quick` takes seconds for each."""
+    install(session, LIBRARY, *group("demo"))
+    chosen = [name for name in session.posargs if name in EXAMPLES]
+    options = [arg for arg in session.posargs if arg not in EXAMPLES]
+    for name in chosen or EXAMPLES:
+        session.run("python", f"examples/{name}.py", *options)
 
 
 # Tests
@@ -158,7 +237,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     """Compiles programs for GPUs, of which none need be there, nor a driver."""
     # The plugin without NVIDIA's libraries, which only run programs.
     install(session, LIBRARY, *group("crossing"))
-    session.install("--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
+    install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
     files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
     pytest(session, *files, "--numprocesses=auto")
 
@@ -186,7 +265,7 @@ def tests(session: nox.Session) -> None:
     """Runs all of the tests above; `-- --device gpu` on a GPU."""
 
 
-@nox.session(python="3.11")
+@nox.session(python="3.11", reuse_venv=False)
 def minimums(session: nox.Session) -> None:
     """Tests every package on the oldest Python, with the lowest numpy and jaxlib it declares."""
     install(session, LIBRARY, *group("long-test"), *lowest_versions())
@@ -194,7 +273,7 @@ def minimums(session: nox.Session) -> None:
         run_tests_of(session, stage)
 
 
-@nox.session(python="3.13")
+@nox.session(python="3.13", reuse_venv=False)
 def newest(session: nox.Session) -> None:
     """Tests every package on the newest Python, with the newest numpy and jaxlib."""
     install(session, LIBRARY, *group("long-test"))
@@ -220,20 +299,20 @@ def lowest_versions() -> list[str]:
 # The sources
 
 
-@nox.session(reuse_venv=True)
+@nox.session
 def lint(session: nox.Session) -> None:
     """Checks the sources with ruff, rules and format, and the layers of their imports."""
-    session.install(*group("lint"))
+    install_once(session, *group("lint"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     sources = os.pathsep.join(str(path) for path in sorted(Path("packages").glob("*/src")))
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})
 
 
-@nox.session(name="format", reuse_venv=True)
+@nox.session(name="format")
 def format_(session: nox.Session) -> None:
     """Rewrites the sources the way lint wants them, as far as ruff can."""
-    session.install(*group("lint"))
+    install_once(session, *group("lint"))
     session.run("ruff", "check", "--fix-only")
     session.run("ruff", "format")
 
@@ -244,49 +323,17 @@ def lines(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "benchmarks.lines", *session.posargs)
 
 
-@nox.session(reuse_venv=True)
+@nox.session
 def types(session: nox.Session) -> None:
     """Checks the types with mypy, strictly."""
     install(session, LIBRARY, *group("types"))
     session.run("mypy", *session.posargs)
 
 
-# To look at
+# Speed
 
 
-@nox.session(reuse_venv=True)
-def docs(session: nox.Session) -> None:
-    """Builds the site, running its examples; `-- serve` shows it while you write."""
-    npm = () if shutil.which("npm") else group("npm")
-    install(session, LIBRARY, *group("docs"), *npm)
-    args = session.posargs or ("build", "--strict")
-    session.run("mkdocs", *args, env={"NO_MKDOCS_2_WARNING": "1"})
-
-
-@nox.session(reuse_venv=True)
-def demo(session: nox.Session) -> None:
-    """Trains a small network on handwritten digits; `-- --help` lists its options."""
-    install(session, LIBRARY, *group("demo"))
-    session.run("python", "examples/digits.py", *session.posargs)
-
-
-EXAMPLES = (
-    "convolution", "transformer", "sharded_transformer", "gaussian_process", "predators",
-    "intervals", "taylor", "layouts",
-)  # fmt: skip
-
-
-@nox.session(reuse_venv=True)
-def examples(session: nox.Session) -> None:
-    """Runs the longer examples; `-- transformer` runs one, `-- --quick` takes seconds for each."""
-    install(session, LIBRARY, *group("demo"))
-    chosen = [name for name in session.posargs if name in EXAMPLES]
-    options = [arg for arg in session.posargs if arg not in EXAMPLES]
-    for name in chosen or EXAMPLES:
-        session.run("python", f"examples/{name}.py", *options)
-
-
-@nox.session(reuse_venv=True)
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measures minijax and JAX side by side."""
     install(session, LIBRARY, *group("bench"))
@@ -296,35 +343,35 @@ def bench(session: nox.Session) -> None:
 # Nets
 
 
-@nox.session(reuse_venv=True)
+@nox.session
 def soak(session: nox.Session) -> None:
     """Takes thousands of steps in one process, beside JAX; `-- --quick` takes a hundredth."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.soak", *session.posargs)
 
 
-@nox.session(name="bad-input", reuse_venv=True)
+@nox.session(name="bad-input")
 def bad_input(session: nox.Session) -> None:
     """Tries bad arguments of all public functions; `-- numpy.pad` those of one."""
     install(session, LIBRARY, *group("crossing"))
     session.run("python", "-m", "nets.bad_input", *session.posargs)
 
 
-@nox.session(reuse_venv=True)
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.fuzz", *session.posargs)
 
 
-@nox.session(name="result-types", reuse_venv=True)
+@nox.session(name="result-types")
 def result_types(session: nox.Session) -> None:
     """Compares the types that all functions give of weak and strong arguments with JAX's."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.result_types", *session.posargs)
 
 
-@nox.session(reuse_venv=True)
+@nox.session
 def ulps(session: nox.Session) -> None:
     """Measures how exact each elementwise function is, and JAX's; `-- --help` lists its options."""
     install(session, LIBRARY, *group("ulps"))
@@ -334,7 +381,7 @@ def ulps(session: nox.Session) -> None:
 # What is published
 
 
-@nox.session
+@nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
     """Builds every package into dist/: an sdist, and a wheel from that sdist."""
     session.install(*group("build"))
@@ -359,7 +406,7 @@ def wheel_of(stage: Stage) -> str:
             session.run("python", "-c", smoke_test(stage))
 
     run.__doc__ = f"Installs the wheel of {stage.dist} into an empty environment and tries it."
-    nox.session(name=name, requires=["build"])(run)
+    nox.session(name=name, reuse_venv=False, requires=["build"])(run)
     return name
 
 
