@@ -43,6 +43,7 @@ from minijax.custom_derivatives import (
     custom_vjp,
 )
 from minijax.errors.explain_error import explain_error
+from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
 from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
@@ -119,8 +120,8 @@ __all__ = [
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr",
     "make_mesh", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
     "numpy_rank_promotion", "ops", "pmap", "print_environment_info", "process_count",
-    "process_index", "process_indices", "pure_callback", "random", "remat", "scipy", "set_mesh",
-    "shard_map", "sharding", "stages", "test_util", "threefry_partitionable", "tree",
+    "process_index", "process_indices", "pure_callback", "random", "record", "remat", "scipy",
+    "set_mesh", "shard_map", "sharding", "stages", "test_util", "threefry_partitionable", "tree",
     "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 

@@ -10,6 +10,8 @@ from minijax_stage1.errors import *
 from minijax_stage1.interpreter import *
 from minijax_stage1.jaxpr import *
 from minijax_stage1.jvp import *
+from minijax_stage1.recorder import record
+from minijax_stage1.recording import Recording
 from minijax_stage1.staging import *
 
 __all__ = [
@@ -24,6 +26,10 @@ __all__ = [
     "Equation", "Jaxpr", "Var", "eval_jaxpr",
     # jvp
     "DualNumber", "JVPInterpreter", "deriv", "jvp", "nth_order_derivative",
+    # recorder
+    "record",
+    # recording
+    "Recording",
     # staging
     "StagedValue", "StagingInterpreter", "build_jaxpr",
 ]  # fmt: skip

@@ -8,8 +8,11 @@ transformations: `jvp` and `vmap`. Needs numpy.
 import numpy as _np
 
 from minijax_stage1.errors import UnexpectedTracerError
+from minijax_stage1.recorder import record
+from minijax_stage1.recording import Recording
 from minijax_stage1.source import hide_frames_of
 from minijax_stage2 import jvp_rules as _jvp_rules
+from minijax_stage2 import recorder as _recorder
 from minijax_stage2 import vmap_rules as _vmap_rules
 from minijax_stage2.errors import *
 from minijax_stage2.functions import *
@@ -38,6 +41,8 @@ __all__ = [
     "defjvp", "deflinear", "defzero", "deriv", "jvp", "jvp_rules",
     # promotion
     "broadcast_to", "promote", "result_type",
+    # recorder
+    "Recording", "record",
     # shaped_array
     "ShapedArray", "float0", "typeof",
     # tangent

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 LINE_WIDTH = 80
 
 
-def _all_names() -> Iterator[str]:
+def all_names() -> Iterator[str]:
     """a, b, ..., z, ba, bb, ...: as JAX does, numbers in base 26 whose digit 0 is a."""
     yield from string.ascii_lowercase
-    for leading in _all_names():
+    for leading in all_names():
         if leading != "a":
             yield from (leading + letter for letter in string.ascii_lowercase)
 
@@ -25,7 +25,7 @@ class Names(dict["Var", str]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.free = _all_names()
+        self.free = all_names()
 
     def __missing__(self, var: "Var") -> str:
         self[var] = name = next(self.free)

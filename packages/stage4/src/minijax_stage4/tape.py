@@ -39,6 +39,9 @@ class Node:
         self.number = number
         self.pull_backs = pull_backs
 
+    def __repr__(self) -> str:
+        return f"Node({self.number})"
+
 
 class TapeTracer(PrimalTracer):
     """A value with its node."""
@@ -56,6 +59,7 @@ class TapeTrace(Trace):
     """Evaluates, and records on a tape how each result depends on its operands."""
 
     transformation = "vjp on a tape"
+    rules = vjp_rules
 
     def __init__(self, f: Any = None):
         super().__init__(f)

@@ -1,0 +1,1 @@
+"""Ways to watch programs: recordings, explanations, and execution step by step."""

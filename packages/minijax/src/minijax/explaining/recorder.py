@@ -1,0 +1,38 @@
+"""The recorder of the stages, for the evaluation of this library."""
+
+from typing import Any
+
+from minijax.errors.tracebacks import hide_frames
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.evaluation import DeviceTrace, library_evaluation
+from minijax.runtime.jit import JittedFunction
+from minijax.runtime.operation import Operation
+from minijax.settings.number_types import types_in_function
+from minijax_stage1.interpreter import is_evaluating
+from minijax_stage1.recorder import is_recorded, record, watched
+from minijax_stage2.recorder import rules_of_class
+from minijax_stage3 import lowering_rules
+
+__all__ = ["record"]
+
+rules_of_class[DeviceTrace] = lowering_rules  # XLA evaluates what they write
+
+_call = JittedFunction.__call__
+
+
+def _call_recorded(function: JittedFunction, *args: Any, **kwargs: Any) -> Any:
+    """Call a jitted function as one operation, and a function of arrays as those it consists of."""
+    if not (is_recorded() and is_evaluating()):
+        return _call(function, *args, **kwargs)
+    try:
+        if not isinstance(function, Operation):
+            with library_evaluation():
+                return tree_to_arrays(function._bind(args, kwargs))
+        with library_evaluation(types_in_function()):
+            return tree_to_arrays(function._fun(*args, **kwargs))
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+watched[JittedFunction] = {"__call__": _call_recorded}

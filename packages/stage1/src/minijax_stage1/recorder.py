@@ -1,0 +1,263 @@
+"""A recorder: each operation of a program, which interpreter handled it, and by which rule.
+
+While a recording is on, an interpreter that is asked for its `interpret_op` returns one that writes
+down its calls. Otherwise nothing differs: a recorder that is off costs nothing.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial, singledispatch
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from minijax_stage1.interpreter import Boxed, Interpreter, evaluator
+from minijax_stage1.recording import Level, Recording, Rule, Shown, Step
+from minijax_stage1.source import Source, user_source
+from minijax_stage1.staging import StagedValue
+
+
+@contextmanager
+def record(max_steps: int = 10_000) -> Iterator[Recording]:
+    """A context that records the operations that run in it, in this thread.
+
+    Arguments:
+        max_steps: the number of steps to record; further ones are only counted.
+
+    Returns:
+        The recording, which grows. Print it, read its `steps`, or step through it on a page:
+        notebooks show one, `save` writes one to a file.
+
+    Raises:
+        TypeError: `max_steps` is not an int.
+
+    >>> from minijax_stage1 import deriv, mul
+    >>> with record() as recording:
+    ...     slope = deriv(lambda x: mul(x, x))(3.0)
+    >>> [(step.primitive, step.depth, step.interpreter) for step in recording.steps[:2]]
+    [('mul', 0, 'jvp of `<lambda>`'), ('mul', 1, 'evaluation')]
+    >>> recording.steps[0].outcome
+    'DualNumber(primal=9.0, tangent=6.0)'
+    """
+    if not isinstance(max_steps, int):
+        raise TypeError(f"record: max_steps must be an int, found {max_steps!r}; write record()")
+    recording = Recording(max_steps)
+    frames = _frames.get()
+    _recordings_that_run(+1)
+    _frames.set((*frames, _Frame(recording)))
+    try:
+        yield recording
+    finally:
+        _frames.set(frames)
+        _recordings_that_run(-1)
+        recording.end()
+
+
+class _Frame(NamedTuple):
+    """A recording, and the interpreters whose rules are running, innermost last."""
+
+    recording: Recording
+    handlers: tuple[Interpreter, ...] = ()
+
+
+_frames: ContextVar[tuple[_Frame, ...]] = ContextVar("frames_of_recordings", default=())
+_number_of_recordings = 0
+_lock = Lock()
+
+
+def _recordings_that_run(change: int) -> None:
+    """Count the recordings of all threads; while there are any, `watched` is replaced."""
+    global _number_of_recordings
+    with _lock:
+        was_on = _number_of_recordings > 0
+        _number_of_recordings += change
+        if was_on == (_number_of_recordings > 0):
+            return
+        for cls, replacements in watched.items():
+            for name, replacement in replacements.items():
+                replacements[name] = vars(cls).get(name)  # for the next time
+                if replacement is None:
+                    delattr(cls, name)
+                else:
+                    setattr(cls, name, replacement)
+
+
+def is_recorded() -> bool:
+    """Return True if this thread is within a recording."""
+    return bool(_frames.get())
+
+
+def _watched(interpreter: Interpreter, name: str) -> Any:
+    attribute = object.__getattribute__(interpreter, name)
+    if name in ("interpret_op", "process") and is_recorded():  # stage 2's name is `process`
+        return partial(_recorded, interpreter, attribute)
+    return attribute
+
+
+# By class, the methods that are others while there are recordings.
+watched: dict[type, dict[str, Any]] = {Interpreter: {"__getattribute__": _watched}}
+
+
+def _recorded(
+    interpreter: Interpreter, method: Callable[..., Any], op: Any, args: Any, *params: Any
+) -> Any:
+    """Call `method`, by which `interpreter` interprets operations, and write that down."""
+    before = _frames.get()
+    frames = [frame for frame in before if not frame.recording.has_ended]
+    _frames.set(())  # showing values is not recorded
+    try:
+        steps = [_begin(frame, interpreter, method, op, args, *params) for frame in frames]
+        _frames.set(tuple(_Frame(r, (*handlers, interpreter)) for r, handlers in frames))
+        try:
+            result = method(op, args, *params)
+        except BaseException as error:
+            for begun in filter(None, steps):
+                begun.error = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise
+        _frames.set(())
+        outs = result if isinstance(result, list) else [result]
+        for (recording, _), step in zip(frames, steps, strict=True):
+            if step is not None:
+                step.results = tuple(shown(out, recording) for out in outs)
+                if _is_left_to_parent(interpreter, args, step, recording.steps):
+                    step.rule = None
+        return result
+    finally:
+        _frames.set(before)
+
+
+def _begin(
+    frame: _Frame,
+    interpreter: Interpreter,
+    method: Callable[..., Any],
+    op: Any,
+    args: Any,
+    params: Any = None,
+) -> Step | None:
+    recording, handlers = frame
+    if len(recording.steps) >= recording.max_steps:
+        recording.left_out += 1
+        return None
+    stack = stack_of(interpreter)
+    level = len(stack) - 1
+    stack += [waiting for waiting in dict.fromkeys(handlers[::-1]) if waiting not in stack]
+    source = user_source()
+    step = Step(
+        primitive=op.name,
+        args=tuple(shown(x, recording) for x in args),
+        params={name: shortened(value) for name, value in (params or {}).items()},
+        depth=len(handlers),
+        stack=tuple(map(Level, map(_label, stack), recording.color(stack))),
+        level=level,
+        rule=rule_of(interpreter, method, op, args),
+        place="" if source is None else place_of(source),
+        line="" if source is None else source.text,
+    )
+    recording.steps.append(step)
+    return step
+
+
+def place_of(source: Source) -> str:
+    """The file and line of a place; the line only if it is not in a file."""
+    if source.file.startswith("<"):
+        return f"line {source.line}"
+    return f"{Path(source.file).name}:{source.line}"
+
+
+def _is_left_to_parent(interpreter: Interpreter, args: Any, step: Step, steps: list[Step]) -> bool:
+    """Return True if a step does nothing but apply the same operation in the parent."""
+    begin = next(i for i in range(len(steps) - 1, -1, -1) if steps[i] is step)
+    inside = [each.primitive for each in steps[begin + 1 :] if each.depth == step.depth + 1]
+    is_own = any(isinstance(x, Boxed) and x.interpreter is interpreter for x in args)
+    return inside == [step.primitive] and not is_own
+
+
+def _label(interpreter: Interpreter) -> str:
+    is_known = interpreter.function_name != "<unknown>"
+    return str(interpreter) if is_known else interpreter.transformation
+
+
+def stack_of(interpreter: Interpreter) -> list[Interpreter]:
+    """An interpreter and all below it, evaluation first."""
+    stack = [interpreter]
+    while not stack[-1].evaluates:
+        stack.append(stack[-1].parent or bottom_of(stack[-1]))
+    return stack[::-1]
+
+
+@singledispatch
+def bottom_of(interpreter: Interpreter) -> Interpreter:
+    """The evaluation that an interpreter without a parent runs on."""
+    return evaluator
+
+
+def shown(x: Any, recording: Recording) -> Shown:
+    """`x` as a reader sees it."""
+    try:
+        return show(x, recording)
+    except Exception:  # from a user's class
+        return Shown(f"<{type(x).__name__}>")
+
+
+@singledispatch
+def show(x: Any, recording: Recording) -> Shown:
+    """Show a value, by its class; later stages add theirs."""
+    return Shown(shortened(x))
+
+
+@show.register
+def _(x: Boxed, recording: Recording) -> Shown:
+    slots = [name for cls in reversed(type(x).__mro__) for name in vars(cls).get("__slots__", ())]
+    parts = [name for name in slots if not hasattr(Boxed, name)]
+    return boxed(
+        x, recording, parts=tuple((name, shown(getattr(x, name), recording)) for name in parts)
+    )
+
+
+@show.register
+def _(x: StagedValue, recording: Recording) -> Shown:
+    name = recording.name_of(x.var, x.interpreter, (f"v_{number}" for number in count(1)))
+    return boxed(x, recording, name)
+
+
+def boxed(x: Boxed, recording: Recording, text: str = "", parts: Any = ()) -> Shown:
+    """A box in the color of the interpreter that owns it."""
+    *_, color = recording.color(stack_of(x.interpreter))
+    return Shown(text, type(x).__name__, color, parts)
+
+
+def shortened(x: Any, length: int = 60) -> str:
+    """The text of a value, on one line, cut to `length`."""
+    text = " ".join(repr(x).split())
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+@singledispatch
+def rule_of(interpreter: Interpreter, method: Callable[..., Any], op: Any, args: Any) -> Rule:
+    """The rule by which an interpreter handles an operation: a case of its method."""
+    function = getattr(method, "__func__", method)
+    return Rule(function.__qualname__, case_of(function, str(op)))
+
+
+@cache
+def case_of(function: Callable[..., Any], pattern: str) -> str:
+    """The case for `pattern` in the source of a function; all of it if there is none."""
+    text = source_of(function)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.match_case) and ast.unparse(node.pattern) == pattern:
+            lines = text.splitlines()[node.pattern.lineno - 1 : node.body[-1].end_lineno]
+            return textwrap.dedent("\n".join(lines))
+    return text
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """The source of a function, without indentation; nothing if it has no source."""
+    try:
+        return textwrap.dedent(inspect.getsource(function)).rstrip()
+    except (OSError, TypeError):
+        return ""

@@ -1,0 +1,83 @@
+"""Steppers: recorded steps as a part of a page, which shows them one by one.
+
+`stepper.html` is what draws them: a custom element, so that a page may have several, each in the
+colors of the page. It reads the steps from an attribute, and makes no request.
+"""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minijax_stage1.recording import Shown, Step
+
+_ASSETS = Path(__file__).with_name("stepper.html")
+
+
+class _Numbered(dict[Any, int]):
+    """Assigns numbers to things: those that many steps share are written once."""
+
+    def __missing__(self, thing: Any) -> int:
+        self[thing] = number = len(self)
+        return number
+
+
+def stepper(steps: "Sequence[Step]", left_out: int, fallback: str) -> str:
+    """The stepper of recorded steps; `fallback` is for readers without scripts."""
+    stacks, rules, lines = _Numbered(), _Numbered(), _Numbered()
+    recorded = {
+        "steps": [
+            {
+                "primitive": step.primitive,
+                "args": [_value(x) for x in step.args],
+                "params": step.params,
+                "depth": step.depth,
+                "stack": stacks[step.stack],
+                "level": step.level,
+                "rule": None if step.rule is None else rules[step.rule],
+                "line": lines[step.place, step.line],
+                "results": [_value(x) for x in step.results],
+                "error": step.error,
+            }
+            for step in steps
+        ],
+        "stacks": [*stacks],
+        "rules": [*rules],
+        "lines": [*lines],
+        "left_out": left_out,
+    }
+    return element("minijax-stepper", recorded, fallback, _ASSETS)
+
+
+def _value(x: "Shown") -> Any:
+    if x.color is None:
+        return x.text
+    return [x.kind, x.color, [[name, _value(part)] for name, part in x.parts] or x.text]
+
+
+def element(name: str, recorded: Any, fallback: str, assets: Path) -> str:
+    """A custom element with its data, and with the assets that define it."""
+    data = html.escape(json.dumps(recorded, separators=(",", ":")), quote=False)
+    data = data.replace("'", "&#x27;")  # and " need not be escaped, which JSON is full of
+    text = html.escape("\n".join(fallback.splitlines()[:200]))
+    definition = assets.read_text(encoding="utf-8").strip()
+    drawn = f"<{name} data-recorded='{data}'><pre>{text}</pre></{name}>"
+    return f"<div>{drawn}\n{definition}\n</div>"  # Markdown knows what a div is
+
+
+def page(title: str, body: str) -> str:
+    """A whole page."""
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{html.escape(title)}</title>
+<style>
+  body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64em; margin: 2em auto; padding: 0 1em }}
+</style>
+<h1>{html.escape(title)}</h1>
+{body}</html>
+"""

@@ -1,0 +1,123 @@
+"""The recorder of stage 1, for traces: their rules stand in tables, their values are arrays."""
+
+import ast
+import linecache
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from minijax_stage1.interpreter import Interpreter
+from minijax_stage1.recorder import bottom_of, rule_of, show, source_of
+from minijax_stage1.recording import Recording, Rule, Shown
+from minijax_stage2.jvp import JVPTrace, jvp_rules
+from minijax_stage2.shaped_array import typeof
+from minijax_stage2.trace import EvalTrace, Rules, Trace, eval_trace, impl_rules
+from minijax_stage2.vmap import BatchTrace, vmap_rules
+
+# The rules by which a trace handles primitives, or by which values of a class are evaluated.
+rules_of_class: dict[type, Rules] = {
+    EvalTrace: impl_rules,
+    JVPTrace: jvp_rules,
+    BatchTrace: vmap_rules,
+}
+
+
+@bottom_of.register
+def _(trace: Trace) -> Interpreter:
+    return eval_trace
+
+
+@rule_of.register
+def _(trace: Trace, method: Callable[..., Any], primitive: Any, args: Any) -> Rule:
+    table = _table(trace, primitive, args)
+    rule = None if table is None else table.get(primitive)
+    if table is None or rule is None:  # it handles this primitive without a rule
+        function = getattr(method, "__func__", method)
+        return Rule(function.__qualname__, source_of(function))
+    return Rule(f"{table.table}[{primitive}_p]", statement_of(rule, str(primitive)))
+
+
+def _table(trace: Trace, primitive: Any, args: Any) -> Rules | None:
+    classes = list(type(trace).__mro__)
+    if trace.evaluates:
+        if primitive.higher_order:
+            return impl_rules
+        classes = [cls for x in args for cls in type(x).__mro__] + classes
+    own = getattr(trace, "rules", None)
+    return next((rules_of_class[cls] for cls in classes if cls in rules_of_class), own)
+
+
+@cache
+def statement_of(rule: Any, primitive: str) -> str:
+    """The source of the statement that declares a rule, as far as it can be found."""
+    functions = [*_functions_in(rule)]
+    for function in functions:  # that are part of a statement, such as a call of `defjvp`
+        code = function.__code__
+        for node, text in _statements(code.co_filename):
+            is_factory = isinstance(node, ast.FunctionDef) and node.name != function.__name__
+            if not is_factory and code.co_firstlineno in _lines(node):
+                return text
+    for function in functions:  # made by a function that a statement calls
+        factory = function.__qualname__.partition(".")[0]
+        for file in _files_of_package(function.__module__.partition(".")[0]):
+            for node, text in _statements(file, f"{primitive}_p"):
+                words = {*re.findall(r"\w+", text)}
+                if isinstance(node, ast.Expr | ast.Assign) and {f"{primitive}_p", factory} <= words:
+                    return text
+    return source_of(functions[0]) if functions else ""
+
+
+def _functions_in(rule: Any) -> Iterator[FunctionType]:
+    """A function, and those that it was made of."""
+    if isinstance(rule, FunctionType):
+        yield rule
+        for cell in rule.__closure__ or ():
+            contents = cell.cell_contents
+            for each in contents if isinstance(contents, tuple) else (contents,):
+                if isinstance(each, FunctionType):
+                    yield each
+
+
+def _files_of_package(package: str) -> list[str]:
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == package]
+    return [file for module in modules if (file := getattr(module, "__file__", None))]
+
+
+@cache
+def _statements(file: str, word: str = "") -> list[tuple[ast.stmt, str]]:
+    """The statements of a file, with their texts; none if it does not contain `word`."""
+    lines = linecache.getlines(file)
+    if not any(word in line for line in lines):
+        return []
+    try:
+        body = ast.parse("".join(lines)).body
+    except SyntaxError:  # not a file of Python
+        return []
+    return [(node, "".join(lines[number - 1] for number in _lines(node)).rstrip()) for node in body]
+
+
+def _lines(node: ast.stmt) -> range:
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    return range(first, (node.end_lineno or first) + 1)
+
+
+@show.register
+def _(x: np.ndarray | np.generic, recording: Recording) -> Shown:
+    return Shown(shown_array(x))
+
+
+def shown_array(x: Any) -> str:
+    """The numbers of a small array; the type of any other."""
+    try:
+        numbers = np.asarray(x) if x.size <= 8 else None
+    except (TypeError, RuntimeError):  # it has none, or no longer
+        numbers = None
+    if numbers is None:
+        return str(typeof(x))
+    text = " ".join(np.array2string(numbers, precision=4, floatmode="maxprec").split())
+    return text.replace("[ ", "[").replace(" ]", "]")

@@ -1,0 +1,26 @@
+"""The recorder of stage 1, for programs that are staged, and for arrays on the device."""
+
+from minijax_stage1.recorder import boxed, show
+from minijax_stage1.recording import Recording, Shown
+from minijax_stage2.recorder import rules_of_class, shown_array
+from minijax_stage3.abstract_eval import abstract_eval_rules
+from minijax_stage3.array import Array
+from minijax_stage3.lowering import lowering_rules
+from minijax_stage3.printing import all_names
+from minijax_stage3.staging import JaxprTrace, JaxprTracer
+
+rules_of_class[JaxprTrace] = abstract_eval_rules
+rules_of_class[Array] = lowering_rules  # XLA evaluates what they write
+
+
+@show.register
+def _(x: JaxprTracer, recording: Recording) -> Shown:
+    trace = x.interpreter
+    arguments = trace.invars if isinstance(trace, JaxprTrace) else []
+    *_, name = (recording.name_of(var, trace, all_names()) for var in (*arguments, x.variable))
+    return boxed(x, recording, f"{name}:{x.aval}")
+
+
+@show.register
+def _(x: Array, recording: Recording) -> Shown:
+    return Shown(shown_array(x))
