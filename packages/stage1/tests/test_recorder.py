@@ -92,7 +92,7 @@ def test_the_rule_is_the_case_of_the_operation():
     assert steps[0].rule.text.splitlines()[0] == "case Op.add:"
     assert steps[3].rule.text.splitlines()[0] == "case Op.mul:"
     assert "tangent, y.primal" in steps[3].rule.text
-    assert steps[1].rule.text == "case Op.add:\n    return x + y  # type: ignore[no-any-return]"
+    assert steps[1].rule.text == "case Op.add:\n    return x + y"
 
 
 def test_an_interpreter_without_cases_shows_all_of_its_method():
@@ -181,7 +181,7 @@ def test_a_recording_ends_after_its_number_of_steps_and_says_so():
     assert len(recording.steps) == 5
     everything = recorded(nth_order_derivative, 3, foo, 2.0)
     assert recording.left_out == len(everything.steps) - 5
-    assert f"and {recording.left_out} more steps" in str(recording)
+    assert f"and {recording.left_out} more: " in str(recording)
     assert data_of(recording)["left_out"] == recording.left_out
 
 

@@ -6,6 +6,7 @@ down its calls. Otherwise nothing differs: a recorder that is off costs nothing.
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -211,7 +212,7 @@ def show(x: Any, recording: Recording) -> Shown:
 
 
 @show.register
-def _(x: Boxed, recording: Recording) -> Shown:
+def _show_boxed(x: Boxed, recording: Recording) -> Shown:
     slots = [name for cls in reversed(type(x).__mro__) for name in vars(cls).get("__slots__", ())]
     parts = [name for name in slots if not hasattr(Boxed, name)]
     return boxed(
@@ -220,7 +221,7 @@ def _(x: Boxed, recording: Recording) -> Shown:
 
 
 @show.register
-def _(x: StagedValue, recording: Recording) -> Shown:
+def _show_staged(x: StagedValue, recording: Recording) -> Shown:
     name = recording.name_of(x.var, x.interpreter, (f"v_{number}" for number in count(1)))
     return boxed(x, recording, name)
 
@@ -258,6 +259,11 @@ def case_of(function: Callable[..., Any], pattern: str) -> str:
 def source_of(function: Callable[..., Any]) -> str:
     """The source of a function, without indentation; nothing if it has no source."""
     try:
-        return textwrap.dedent(inspect.getsource(function)).rstrip()
+        return for_readers(inspect.getsource(function))
     except (OSError, TypeError):
         return ""
+
+
+def for_readers(text: str) -> str:
+    """Source without indentation, and without what it says to type checkers."""
+    return textwrap.dedent(re.sub(r"  #\s*type:.*", "", text)).rstrip()

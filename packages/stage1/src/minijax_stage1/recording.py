@@ -139,7 +139,8 @@ class Recording:
             if step.depth == 0 and step.place != place:
                 place = step.place
                 lines.append(f"{place}  {step.line}".rstrip())
-            line = f"{number:4}  {step.interpreter:{width}}  {'  ' * step.depth}{step}"
+            indent = "  " * step.depth
+            line = f"{number:4}  {step.interpreter:{width}}  {indent}{step}"
             if number < len(self.steps) and self.steps[number].depth > step.depth:
                 unfinished.append(step)
             else:
@@ -147,7 +148,7 @@ class Recording:
             lines.append(line)
         finish(0)
         if self.left_out:
-            lines.append(f"and {self.left_out} more steps: record(max_steps=...) takes more")
+            lines.append(f"and {self.left_out} more: record(max_steps=...)")
         return "\n".join(lines) or "no steps"
 
     def __repr__(self) -> str:
@@ -157,7 +158,8 @@ class Recording:
         """A stepper through the recording, as a part of a page."""
         return stepper(self.steps, self.left_out, fallback=str(self))
 
-    _repr_html_ = to_html
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     def save(self, path: Any) -> None:
         """Write a page with the stepper to a file."""

@@ -76,7 +76,8 @@ def page(title: str, body: str) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{html.escape(title)}</title>
 <style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64em; margin: 2em auto; padding: 0 1em }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64em }}
+  body {{ margin: 2em auto; padding: 0 1em }}
 </style>
 <h1>{html.escape(title)}</h1>
 {body}</html>

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1.interpreter import Interpreter
-from minijax_stage1.recorder import bottom_of, rule_of, show, source_of
+from minijax_stage1.recorder import bottom_of, for_readers, rule_of, show, source_of
 from minijax_stage1.recording import Recording, Rule, Shown
 from minijax_stage2.jvp import JVPTrace, jvp_rules
 from minijax_stage2.shaped_array import typeof
@@ -28,12 +28,12 @@ rules_of_class: dict[type, Rules] = {
 
 
 @bottom_of.register
-def _(trace: Trace) -> Interpreter:
+def _bottom_of_traces(trace: Trace) -> Interpreter:
     return eval_trace
 
 
 @rule_of.register
-def _(trace: Trace, method: Callable[..., Any], primitive: Any, args: Any) -> Rule:
+def _rule_in_table(trace: Trace, method: Callable[..., Any], primitive: Any, args: Any) -> Rule:
     table = _table(trace, primitive, args)
     rule = None if table is None else table.get(primitive)
     if table is None or rule is None:  # it handles this primitive without a rule
@@ -98,7 +98,8 @@ def _statements(file: str, word: str = "") -> list[tuple[ast.stmt, str]]:
         body = ast.parse("".join(lines)).body
     except SyntaxError:  # not a file of Python
         return []
-    return [(node, "".join(lines[number - 1] for number in _lines(node)).rstrip()) for node in body]
+    texts = ["".join(lines[number - 1] for number in _lines(node)) for node in body]
+    return [*zip(body, map(for_readers, texts), strict=True)]
 
 
 def _lines(node: ast.stmt) -> range:
@@ -107,7 +108,7 @@ def _lines(node: ast.stmt) -> range:
 
 
 @show.register
-def _(x: np.ndarray | np.generic, recording: Recording) -> Shown:
+def _show_array(x: np.ndarray | np.generic, recording: Recording) -> Shown:
     return Shown(shown_array(x))
 
 

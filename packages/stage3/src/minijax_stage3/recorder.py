@@ -14,7 +14,7 @@ rules_of_class[Array] = lowering_rules  # XLA evaluates what they write
 
 
 @show.register
-def _(x: JaxprTracer, recording: Recording) -> Shown:
+def _show_staged(x: JaxprTracer, recording: Recording) -> Shown:
     trace = x.interpreter
     arguments = trace.invars if isinstance(trace, JaxprTrace) else []
     *_, name = (recording.name_of(var, trace, all_names()) for var in (*arguments, x.variable))
@@ -22,5 +22,5 @@ def _(x: JaxprTracer, recording: Recording) -> Shown:
 
 
 @show.register
-def _(x: Array, recording: Recording) -> Shown:
+def _show_array(x: Array, recording: Recording) -> Shown:
     return Shown(shown_array(x))
