@@ -49,17 +49,16 @@ def test_evaluation_is_one_step_for_each_operation():
 def test_a_rule_applies_operations_of_its_own():
     recording = recorded(slope, 2.0)
     assert str(recording).splitlines()[1:] == [
-        "   1  jvp of `foo`  add(DualNumber(primal=2.0, tangent=1.0), 3.0)",
+        "   1  jvp of `foo`  add(DualNumber(2.0, 1.0), 3.0)",
         "   2  evaluation      add(2.0, 3.0) = 5.0",
         "   3  evaluation      add(1.0, 0.0) = 1.0",
-        "                    = DualNumber(primal=5.0, tangent=1.0)",
-        "   4  jvp of `foo`  mul(DualNumber(primal=2.0, tangent=1.0), "
-        "DualNumber(primal=5.0, tangent=1.0))",
+        "                    = DualNumber(5.0, 1.0)",
+        "   4  jvp of `foo`  mul(DualNumber(2.0, 1.0), DualNumber(5.0, 1.0))",
         "   5  evaluation      mul(2.0, 5.0) = 10.0",
         "   6  evaluation      mul(1.0, 5.0) = 5.0",
         "   7  evaluation      mul(2.0, 1.0) = 2.0",
         "   8  evaluation      add(5.0, 2.0) = 7.0",
-        "                    = DualNumber(primal=10.0, tangent=7.0)",
+        "                    = DualNumber(10.0, 7.0)",
     ]
 
 

@@ -43,7 +43,7 @@ def record(max_steps: int = 10_000) -> Iterator[Recording]:
     >>> [(step.primitive, step.depth, step.interpreter) for step in recording.steps[:2]]
     [('mul', 0, 'jvp of `<lambda>`'), ('mul', 1, 'evaluation')]
     >>> recording.steps[0].outcome
-    'DualNumber(primal=9.0, tangent=6.0)'
+    'DualNumber(9.0, 6.0)'
     """
     if not isinstance(max_steps, int):
         raise TypeError(f"record: max_steps must be an int, found {max_steps!r}; write record()")

@@ -19,7 +19,7 @@ class Shown:
     parts: tuple[tuple[str, "Shown"], ...] = ()
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name}={value}" for name, value in self.parts)
+        parts = ", ".join(str(value) for _, value in self.parts)
         return f"{self.kind}({parts})" if parts else self.text
 
 
