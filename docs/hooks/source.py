@@ -152,7 +152,9 @@ class Source:
         return [node for body in bodies for node in flat(body) if member in names_of(node)]
 
     def begins(self, node: ast.stmt, text: str) -> bool:
-        return self.lines[node.lineno - 1].strip().startswith(text)
+        """Return True if a statement begins with a text, wherever its lines are broken."""
+        first = self.lines[node.lineno - 1 : min(node.lineno + 3, node.end_lineno)]
+        return without_spaces("".join(first)).startswith(without_spaces(text))
 
     def head(self, name: str) -> list[int]:
         """A class as far as its first method."""
@@ -183,6 +185,10 @@ class Source:
         while start > 1 and self.lines[start - 2].lstrip().startswith("#"):
             start -= 1
         return range(start, node.end_lineno + 1)
+
+
+def without_spaces(text: str) -> str:
+    return "".join(text.split())
 
 
 def flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
