@@ -48,7 +48,8 @@ def stepper(steps: "Sequence[Step]", left_out: int, fallback: str) -> str:
         "lines": [*lines],
         "left_out": left_out,
     }
-    return element("minijax-stepper", recorded, fallback, _ASSETS)
+    text = html.escape("\n".join(fallback.splitlines()[:200]))
+    return element("minijax-stepper", f"<pre>{text}</pre>", _ASSETS, recorded)
 
 
 def _value(x: "Shown") -> Any:
@@ -57,13 +58,15 @@ def _value(x: "Shown") -> Any:
     return [x.kind, x.color, [[name, _value(part)] for name, part in x.parts] or x.text]
 
 
-def element(name: str, recorded: Any, fallback: str, assets: Path) -> str:
+def element(name: str, content: str, assets: Path, data: Any = None) -> str:
     """A custom element with its data, and with the assets that define it."""
-    data = html.escape(json.dumps(recorded, separators=(",", ":")), quote=False)
-    data = data.replace("'", "&#x27;")  # and " need not be escaped, which JSON is full of
-    text = html.escape("\n".join(fallback.splitlines()[:200]))
+    attribute = ""
+    if data is not None:
+        text = json.dumps(data, separators=(",", ":"))
+        text = html.escape(text, quote=False).replace("'", "&#x27;")
+        attribute = f" data-recorded='{text}'"  # in which " is itself
     definition = assets.read_text(encoding="utf-8").strip()
-    drawn = f"<{name} data-recorded='{data}'><pre>{text}</pre></{name}>"
+    drawn = f"<{name}{attribute}>{content}</{name}>"
     return f"<div>{drawn}\n{definition}\n</div>"  # Markdown knows what a div is
 
 

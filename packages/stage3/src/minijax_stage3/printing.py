@@ -32,59 +32,99 @@ class Names(dict["Var", str]):
         return name
 
 
+class Printer:
+    """Writes jaxprs as lines of text.
+
+    A subclass may mark words, if it knows how wide a line of marked words is.
+    """
+
+    def __init__(self) -> None:
+        self.names = Names()
+
+    def word(self, text: str, kind: str) -> str:
+        """A word of the notation; `kind` is "keyword", "primitive", "type" or "literal"."""
+        return text
+
+    def variable(self, var: "Var", eqn: "JaxprEqn | None", is_bound: bool) -> str:
+        """The name of a variable, where it is bound, by an equation or not, or where it is used."""
+        return self.names[var]
+
+    def width(self, line: str) -> int:
+        return len(line)
+
+    def jaxpr_lines(self, jaxpr: "Jaxpr") -> list[str]:
+        consts = self._binders(jaxpr.constvars)
+        args = self._binders(jaxpr.invars)
+        used = {id(x) for eqn in jaxpr.eqns for x in eqn.invars}
+        used |= {id(x) for x in jaxpr.outvars}
+        blocks = [self.eqn_lines(eqn, used) for eqn in jaxpr.eqns]
+        outs = _tuple([self._atom(atom) for atom in jaxpr.outvars])
+        head = f"{{ {self.word('lambda', 'keyword')} {consts}; {args}. "
+        head += self.word("let", "keyword")
+        tail = f"{self.word('in', 'keyword')} {outs} }}"
+        if all(len(block) == 1 for block in blocks):
+            line = f"{head} {'; '.join(block[0] for block in blocks)} {tail}"
+            if self.width(line) <= LINE_WIDTH:
+                return [line]
+        body = [f"    {line}" for block in blocks for line in block]
+        return [head, *body, f"  {tail}"]
+
+    def eqn_lines(self, eqn: "JaxprEqn", used: set[int] | None = None) -> list[str]:
+        """The lines of an equation; results that are not among those `used` have no names."""
+        operands = "".join(f" {self._atom(atom)}" for atom in eqn.invars)
+        outs = " ".join(
+            self._bound(var, eqn) if used is None or id(var) in used else f"_:{self._type(var)}"
+            for var in eqn.outvars
+        )
+        programs_last = sorted(
+            eqn.params.items(), key=lambda item: (_holds_jaxprs(item[1]), item[0])
+        )
+        params = [self._param_lines(key, value) for key, value in programs_last]
+        primitive = self.word(str(eqn.primitive), "primitive")
+        head = f"{outs} = {primitive}" if outs else primitive
+        if not params:
+            return [head + operands]
+        line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"
+        is_short = self.width(line) <= LINE_WIDTH
+        if is_short and all(len(lines) == 1 for lines in params):
+            return [line]
+        body = [f"  {line}" for lines in params for line in lines]
+        return [f"{head}[", *body, f"]{operands}"]
+
+    def _param_lines(self, key: str, value: Any) -> list[str]:
+        if _is_jaxpr(value):
+            first, *rest = self.jaxpr_lines(value)
+            return [f"{key}={first}", *rest]
+        if _holds_jaxprs(value):
+            inner = [f"  {line}" for x in value for line in self.jaxpr_lines(x)]
+            return [f"{key}=(", *inner, ")"]
+        if isinstance(value, np.dtype):
+            return [f"{key}={value.name}"]
+        return [f"{key}={value}"]
+
+    def _binders(self, variables: Sequence["Var"]) -> str:
+        return " ".join(self._bound(var, None) for var in variables)
+
+    def _bound(self, var: "Var", eqn: "JaxprEqn | None") -> str:
+        return f"{self.variable(var, eqn, True)}:{self._type(var)}"
+
+    def _atom(self, atom: "Atom") -> str:
+        if hasattr(atom, "val"):
+            return f"{self.word(str(atom.val), 'literal')}:{self._type(atom)}"
+        return self.variable(atom, None, False)
+
+    def _type(self, atom: "Atom") -> str:
+        return self.word(str(atom.aval), "type")
+
+
 def jaxpr_to_str(jaxpr: "Jaxpr") -> str:
     """`jaxpr` as text."""
-    return "\n".join(_jaxpr_lines(jaxpr, Names()))
+    return "\n".join(Printer().jaxpr_lines(jaxpr))
 
 
 def eqn_to_str(eqn: "JaxprEqn") -> str:
     """One equation as text, with its own variable names."""
-    return "\n".join(_eqn_lines(eqn, Names(), used=None))
-
-
-def _jaxpr_lines(jaxpr: "Jaxpr", names: Names) -> list[str]:
-    consts = _binders(jaxpr.constvars, names)
-    args = _binders(jaxpr.invars, names)
-    used = {id(x) for eqn in jaxpr.eqns for x in eqn.invars} | {id(x) for x in jaxpr.outvars}
-    blocks = [_eqn_lines(eqn, names, used) for eqn in jaxpr.eqns]
-    outs = _tuple([_atom(atom, names) for atom in jaxpr.outvars])
-    head = f"{{ lambda {consts}; {args}. let"
-    if all(len(block) == 1 for block in blocks):
-        line = f"{head} {'; '.join(block[0] for block in blocks)} in {outs} }}"
-        if len(line) <= LINE_WIDTH:
-            return [line]
-    body = [f"    {line}" for block in blocks for line in block]
-    return [head, *body, f"  in {outs} }}"]
-
-
-def _eqn_lines(eqn: "JaxprEqn", names: Names, used: set[int] | None) -> list[str]:
-    operands = "".join(f" {_atom(atom, names)}" for atom in eqn.invars)
-    outs = " ".join(
-        f"{names[var] if used is None or id(var) in used else '_'}:{var.aval}"
-        for var in eqn.outvars
-    )
-    programs_last = sorted(eqn.params.items(), key=lambda item: (_holds_jaxprs(item[1]), item[0]))
-    params = [_param_lines(key, value, names) for key, value in programs_last]
-    head = f"{outs} = {eqn.primitive}" if outs else str(eqn.primitive)
-    if not params:
-        return [head + operands]
-    line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"
-    if all(len(lines) == 1 for lines in params) and len(line) <= LINE_WIDTH:
-        return [line]
-    body = [f"  {line}" for lines in params for line in lines]
-    return [f"{head}[", *body, f"]{operands}"]
-
-
-def _param_lines(key: str, value: Any, names: Names) -> list[str]:
-    if _is_jaxpr(value):
-        first, *rest = _jaxpr_lines(value, names)
-        return [f"{key}={first}", *rest]
-    if _holds_jaxprs(value):
-        inner = [f"  {line}" for x in value for line in _jaxpr_lines(x, names)]
-        return [f"{key}=(", *inner, ")"]
-    if isinstance(value, np.dtype):
-        return [f"{key}={value.name}"]
-    return [f"{key}={value}"]
+    return "\n".join(Printer().eqn_lines(eqn))
 
 
 def _is_jaxpr(x: Any) -> bool:
@@ -93,14 +133,6 @@ def _is_jaxpr(x: Any) -> bool:
 
 def _holds_jaxprs(x: Any) -> bool:
     return _is_jaxpr(x) or (isinstance(x, tuple) and bool(x) and all(map(_is_jaxpr, x)))
-
-
-def _binders(variables: Sequence["Var"], names: Names) -> str:
-    return " ".join(f"{names[var]}:{var.aval}" for var in variables)
-
-
-def _atom(atom: "Atom", names: Names) -> str:
-    return f"{atom.val}:{atom.aval}" if hasattr(atom, "val") else names[atom]
 
 
 def _tuple(items: Sequence[str]) -> str:

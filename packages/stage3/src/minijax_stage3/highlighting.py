@@ -1,0 +1,96 @@
+"""Jaxprs with colors, in a terminal and on a page."""
+
+import html
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minijax_stage1.recorder import place_of
+from minijax_stage1.stepper import element
+from minijax_stage3.printing import Printer
+
+if TYPE_CHECKING:
+    from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
+
+_ASSETS = Path(__file__).with_name("jaxpr.html")
+
+# What a terminal is told before a word, by its kind.
+_CODES = {
+    "keyword": "2",
+    "primitive": "1;34",
+    "type": "36",
+    "literal": "33",
+    "bound": "32",
+}
+
+
+def wants_color() -> bool:
+    """Return True if the output is a terminal whose user has not refused colors by `NO_COLOR`."""
+    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not refused and sys.stdout.isatty()
+
+
+class TerminalPrinter(Printer):
+    """Writes jaxprs with the escape sequences of terminals."""
+
+    def word(self, text: str, kind: str) -> str:
+        return f"\x1b[{_CODES[kind]}m{text}\x1b[0m"
+
+    def variable(self, var: "Var", eqn: "JaxprEqn | None", is_bound: bool) -> str:
+        name = self.names[var]
+        return self.word(name, "bound") if is_bound else name
+
+    def width(self, line: str) -> int:
+        return len(re.sub(r"\x1b\[[\d;]*m", "", line))
+
+
+class PagePrinter(Printer):
+    """Writes jaxprs with marks, which become HTML once all other text is escaped.
+
+    A mark is the number of a tag between control characters, which no jaxpr contains.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def mark(self, text: str, tag: str) -> str:
+        self.tags.append(tag)
+        return f"\x01{len(self.tags) - 1}\x02{text}\x03"
+
+    def word(self, text: str, kind: str) -> str:
+        return self.mark(text, f'<span class="mj-{kind}">')
+
+    def variable(self, var: "Var", eqn: "JaxprEqn | None", is_bound: bool) -> str:
+        name = self.names[var]
+        if not is_bound:
+            return self.mark(name, f'<span data-var="{name}">')
+        note = f"{name}:{var.aval}, "
+        note += "an input" if eqn is None else f"a result of {eqn.primitive}"
+        if eqn is not None and eqn.source is not None:
+            note += f", {place_of(eqn.source)}  {eqn.source.text}"
+        note = html.escape(note.strip())
+        tag = f'<span data-var="{name}" data-note="{note}" tabindex="0">'
+        return self.mark(name, tag)
+
+    def width(self, line: str) -> int:
+        return len(re.sub("\x01\\d+\x02|\x03", "", line))
+
+    def page_of(self, text: str) -> str:
+        """Marked text as HTML."""
+        text = html.escape(text, quote=False).replace("\x03", "</span>")
+        return re.sub("\x01(\\d+)\x02", lambda mark: self.tags[int(mark[1])], text)
+
+
+def in_color(jaxpr: "Jaxpr") -> str:
+    """`jaxpr` as text with colors for a terminal."""
+    return "\n".join(TerminalPrinter().jaxpr_lines(jaxpr))
+
+
+def to_html(jaxpr: "Jaxpr") -> str:
+    """`jaxpr` as a part of a page, where a variable shows its definition and uses."""
+    printer = PagePrinter()
+    text = printer.page_of("\n".join(printer.jaxpr_lines(jaxpr)))
+    return element("minijax-jaxpr", f'<pre class="mj-jaxpr">{text}</pre>', _ASSETS)
