@@ -110,9 +110,8 @@ def signature(name: str, value: Any) -> str:
 
 
 def shown_default(default: Any) -> str:
-    if isinstance(default, type) or inspect.isroutine(default):
-        return default.__name__
-    text = repr(default)
+    named = isinstance(default, type) or inspect.isroutine(default)
+    text = default.__name__ if named else repr(default)
     return "..." if re.search(r" at 0x|^<", text) or len(text) > 40 else text
 
 
