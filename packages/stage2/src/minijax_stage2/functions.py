@@ -38,7 +38,6 @@ from minijax_stage2.trace import Primitive, bind1, function_of_op
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
 
 
-# --8<-- [start:elementwise]
 def neg(x: Array) -> Array:
     """`-x`."""
     if typeof(x).dtype == np.bool_:
@@ -92,9 +91,6 @@ def div(x: Array, y: Array) -> Array:
 def reciprocal(x: Array) -> Array:
     """`1 / x`."""
     return div(1.0, x)
-
-
-# --8<-- [end:elementwise]
 
 
 def power(x: Array, y: Array) -> Array:
@@ -187,7 +183,6 @@ def full_like(x: Array, value: Any) -> Array:
     return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
 
 
-# --8<-- [start:structural]
 def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """The sum of `x` over one axis, several, or (None) all of them.
 
@@ -313,9 +308,6 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
     x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
     return _dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), how)
-
-
-# --8<-- [end:structural]
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -23,7 +23,6 @@ def standard_basis(aval: ShapedArray) -> Any:
     return np.eye(aval.size, dtype=aval.dtype).reshape(aval.size, *aval.shape)
 
 
-# --8<-- [start:jacfwd]
 def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The Jacobian of `fun`, column by column, by forward mode.
 
@@ -78,9 +77,6 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
         as_weak_as(out, reshape(block, out.shape + aval.shape))
         for out, block in zip(out_avals, blocks, strict=True)
     ]
-
-
-# --8<-- [end:jacfwd]
 
 
 def require_inexact_results(caller: str, fun: Any, result: Any) -> None:

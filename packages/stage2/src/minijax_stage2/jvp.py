@@ -37,7 +37,6 @@ jvp_rules = Rules("jvp", "jvp_rules")
 piecewise_constant: set[Primitive] = set()
 
 
-# --8<-- [start:trace]
 class JVPTracer(PrimalTracer):
     """A primal with its tangent."""
 
@@ -100,10 +99,6 @@ def jvp_flat(
     return trace.unbox(outs)
 
 
-# --8<-- [end:trace]
-
-
-# --8<-- [start:defjvp]
 def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> None:
     """Define the jvp rule of a primitive with one result by one formula per operand.
 
@@ -171,10 +166,6 @@ def defzero(primitive: Primitive) -> None:
     piecewise_constant.add(primitive)
 
 
-# --8<-- [end:defjvp]
-
-
-# --8<-- [start:jvp]
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """Evaluate `fun` and its derivative along a direction, in one forward pass.
 
@@ -225,9 +216,6 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     )
 
 
-# --8<-- [end:jvp]
-
-
 def check_tangent(
     caller: str,
     role: str,
@@ -272,7 +260,6 @@ def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
     return f"Integers have no tangents: {remedy}."
 
 
-# --8<-- [start:deriv]
 def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The derivative of `fun` along the direction in which all chosen arguments grow at rate one.
 
@@ -296,9 +283,6 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
         return jvp(of_inputs, growing, tree_map(_rate_one, growing))[1]
 
     return derivative
-
-
-# --8<-- [end:deriv]
 
 
 def int_to_float(x: Any) -> Any:

@@ -12,7 +12,6 @@ from minijax_stage2.jvp import defjvp, deflinear, defzero
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import typeof
 
-# --8<-- [start:table]
 deflinear(p.neg_p)
 defjvp(p.sin_p, lambda t, out, x: mul(t, cos(x)))
 defjvp(p.cos_p, lambda t, out, x: neg(mul(t, sin(x))))
@@ -59,4 +58,3 @@ defjvp(
     lambda t, out, x, y, *, dimension_numbers, **how: dot_general(t, y, dimension_numbers, **how),
     lambda t, out, x, y, *, dimension_numbers, **how: dot_general(x, t, dimension_numbers, **how),
 )
-# --8<-- [end:table]

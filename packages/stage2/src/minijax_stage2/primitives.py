@@ -14,7 +14,6 @@ import numpy as np
 from minijax_stage2.shaped_array import Shape, ShapedArray, check_shape, typeof
 from minijax_stage2.trace import Primitive, decide_dtype, impl_rules
 
-# --8<-- [start:declare]
 neg_p = Primitive("neg")
 sin_p = Primitive("sin")
 cos_p = Primitive("cos")
@@ -42,7 +41,6 @@ transpose_p = Primitive("transpose")
 reshape_p = Primitive("reshape")
 broadcast_in_dim_p = Primitive("broadcast_in_dim")
 dot_general_p = Primitive("dot_general")
-# --8<-- [end:declare]
 
 UNARY = (neg_p, sin_p, cos_p, exp_p, log_p)
 ARITHMETIC = (add_p, sub_p, mul_p, div_p, pow_p)
@@ -54,7 +52,6 @@ DotDimensionNumbers = tuple[
 ]
 
 
-# --8<-- [start:impl]
 def _by(ufunc: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda *operands: [ufunc(*operands)]
 
@@ -85,7 +82,6 @@ impl_rules[convert_element_type_p] = lambda x, *, new_dtype, **weak: [_convert(x
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]
 impl_rules[reshape_p] = lambda x, *, new_sizes: [np.reshape(x, new_sizes)]
-# --8<-- [end:impl]
 
 
 def _divide(x: Any, y: Any) -> Any:

@@ -33,7 +33,6 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
     return dtype.isbuiltin != 0 and kind_of(dtype) >= _REAL
 
 
-# --8<-- [start:result_type]
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
     numbers = number_types()
@@ -78,9 +77,6 @@ def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
 
 
-# --8<-- [end:result_type]
-
-
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The common shape of these shapes, by numpy's broadcasting rule.
@@ -99,7 +95,6 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         ) from None
 
 
-# --8<-- [start:promote]
 def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """Operands converted to one dtype, and to one shape or scalar, as primitives require.
 
@@ -187,9 +182,6 @@ def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if kind_of(dtype) >= _REAL:
         return dtype
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
-
-
-# --8<-- [end:promote]
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:

@@ -35,7 +35,6 @@ def short_dtype(dtype: np.dtype[Any]) -> str:
     return f"{dtype.kind}{8 * dtype.itemsize}" if dtype.kind in "iufc" else dtype.name
 
 
-# --8<-- [start:shaped_array]
 class ShapedArray:
     """The set of all arrays of one shape and dtype.
 
@@ -76,8 +75,6 @@ class ShapedArray:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
-
-    # --8<-- [end:shaped_array]
 
     def __getattr__(self, name: str) -> Any:
         """An attribute that a later package adds to all types."""
@@ -204,7 +201,6 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 
 
-# --8<-- [start:number_types]
 class NumberTypes:
     """The types of numbers without an explicit width, Python's above all.
 
@@ -296,9 +292,6 @@ numpys_types = NumberTypes(64, weak_arrays=False)
 types_in_force: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
 
 number_types: Callable[[], NumberTypes] = types_in_force.get
-
-
-# --8<-- [end:number_types]
 
 
 def _of_numpy(x: Any) -> ShapedArray:

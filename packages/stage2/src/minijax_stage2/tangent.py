@@ -20,7 +20,6 @@ def tangent_type(aval: ShapedArray) -> ShapedArray:
     return aval.update(dtype=float0, weak_type=False)
 
 
-# --8<-- [start:zero]
 class Zero:
     """A tangent or cotangent known to be zero: not an array, and nothing to compute.
 
@@ -66,9 +65,6 @@ def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
         term = broadcast_to(term, aval.shape)
         total = term if total is None else add(total, term)
     return Zero(tangent_type(aval)) if total is None else total
-
-
-# --8<-- [end:zero]
 
 
 def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:

@@ -15,7 +15,6 @@ from minijax_stage2.errors import MissingRuleError
 from minijax_stage2.shaped_array import python_scalars, stage1_error
 
 
-# --8<-- [start:primitive]
 class Primitive:
     """A named operation, whose meaning is given by the rules of each interpreter.
 
@@ -61,10 +60,6 @@ class Rules(dict[Primitive, Any]):
         )
 
 
-# --8<-- [end:primitive]
-
-
-# --8<-- [start:trace]
 class Trace(Interpreter):
     """An interpreter of primitives.
 
@@ -127,9 +122,6 @@ def bind1(primitive: Primitive, *args: Any, **params: Any) -> Any:
     return out
 
 
-# --8<-- [end:trace]
-
-
 def current_trace() -> Trace:
     """The trace that gives primitives their meaning here and now, in this thread.
 
@@ -182,7 +174,6 @@ def draw_stack() -> str:
     return "\n".join([rule, *(line for box in boxes for line in (box, rule))])
 
 
-# --8<-- [start:eval]
 impl_rules = Rules("evaluation", "impl_rules")
 
 # Primitives that turn Python numbers into arrays: they decide the dtype of the result.
@@ -217,9 +208,6 @@ class EvalTrace(Trace):
         if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]
         return outs
-
-
-# --8<-- [end:eval]
 
 
 def _to_python(x: Any) -> Any:

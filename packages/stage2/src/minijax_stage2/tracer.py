@@ -16,7 +16,6 @@ from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.trace import Primitive, Trace
 
 
-# --8<-- [start:tracer]
 class Tracer(ArrayOperators, Boxed):
     """A boxed value with its trace and its type, which computes like an array.
 
@@ -40,8 +39,6 @@ class Tracer(ArrayOperators, Boxed):
     def why_unknown(self) -> str:
         """Explain why there is no single value to look at."""
         raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
-
-    # --8<-- [end:tracer]
 
     def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
         """The remedy of an error, in the user's names."""

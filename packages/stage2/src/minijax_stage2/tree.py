@@ -17,7 +17,6 @@ from minijax_stage2.shown import counted
 MAX_DEPTH = 100_000  # a deeper tree is assumed to contain itself
 
 
-# --8<-- [start:keys]
 KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, in source form
 
 
@@ -31,10 +30,6 @@ def keystr(keys: KeyPath) -> str:
     return "".join(map(str, keys))
 
 
-# --8<-- [end:keys]
-
-
-# --8<-- [start:registry]
 @dataclass(frozen=True, eq=False)
 class NodeType:
     """Flattening and unflattening of the nodes of one type.
@@ -181,13 +176,11 @@ register(
         lambda data, n: _dict_keys(data[1], n),
     )
 )
-# --8<-- [end:registry]
 
 # An inner node is (class, aux_data, number of children); a leaf is None.
 Node = tuple[type[Any], Any, int]
 
 
-# --8<-- [start:treedef]
 @dataclass(frozen=True, repr=False)
 class PyTreeDef:
     """The structure of a tree: everything but the leaves. Immutable, hashable, comparable.
@@ -303,9 +296,6 @@ class PyTreeDef:
         return PyTreeDef(tuple(x for n in self.nodes for x in (inner if n is None else (n,))))
 
 
-# --8<-- [end:treedef]
-
-
 def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
     inside = ", ".join(children)
     if cls is type(None):
@@ -322,7 +312,6 @@ def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
     return f"CustomNode({name}, [{inside}])"
 
 
-# --8<-- [start:operations]
 IsLeaf = Callable[[Any], bool]
 
 
@@ -538,9 +527,6 @@ def display_tree(tree: Any) -> str:
         lines.append(f"{indent}{type(x).__name__}: {shown}")
         pending += [(child, indent + "    ") for child in reversed(tuple(children))]
     return "\n".join(lines)
-
-
-# --8<-- [end:operations]
 
 
 def explain_mismatch(expected: Any, found: Any, *, name: str = "", prefix: bool = False) -> str:

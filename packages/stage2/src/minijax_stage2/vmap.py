@@ -20,7 +20,6 @@ vmap_rules = Rules("vmap", "vmap_rules")
 BatchDim = int | None  # the batch axis of a value; None: shared by all examples
 
 
-# --8<-- [start:trace]
 class BatchTracer(Tracer):
     """One value per example, stacked along the axis `batch_dim` of an array."""
 
@@ -98,10 +97,6 @@ def vmap_flat(
     return trace.unbox(outs)
 
 
-# --8<-- [end:trace]
-
-
-# --8<-- [start:move]
 def move_batch_dim(x: Any, axis_size: int, source: BatchDim, destination: int) -> Any:
     """`x` with its batch axis at `destination`, broadcast if it has none.
 
@@ -123,9 +118,6 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
     return aval.without_axis(dim)
 
 
-# --8<-- [end:move]
-
-
 def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
     """The statement of a type about the batch axis of its value; None if no type says anything."""
     for x, dim in zip(values, dims, strict=True):
@@ -138,7 +130,6 @@ def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
     return None
 
 
-# --8<-- [start:vmap]
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
@@ -191,9 +182,6 @@ def vmap(
 
     mapped.__name__ = name
     return mapped
-
-
-# --8<-- [end:vmap]
 
 
 def mapped_axes(

@@ -18,7 +18,6 @@ Dims = Sequence[BatchDim]
 Batched = tuple[list[Any], list[BatchDim]]
 
 
-# --8<-- [start:elementwise]
 def elementwise(primitive: Primitive) -> Callable[..., Batched]:
     """The rule of elementwise primitives: apply them once the batch axes are aligned.
 
@@ -57,10 +56,6 @@ def _example_shape(x: Any, dim: BatchDim) -> Shape:
     return shape if dim is None else shape[:dim] + shape[dim + 1 :]
 
 
-# --8<-- [end:elementwise]
-
-
-# --8<-- [start:structural]
 def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
     """The rule of a primitive of one operand, from `rule` for a batch along axis 0.
 
@@ -112,9 +107,6 @@ def _dot_general(
         out_dim = len(x_batch) + len(p.free_axes(typeof(x).ndim, x_contract, x_batch))
     numbers = ((x_contract, y_contract), (x_batch, y_batch))
     return [dot_general(x, y, numbers, **how)], [out_dim]
-
-
-# --8<-- [end:structural]
 
 
 def _after(axes: Shape) -> Shape:
