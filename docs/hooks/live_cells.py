@@ -14,7 +14,6 @@ from typing import Any
 import vendor
 from blocks import Block, with_blocks
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
@@ -28,22 +27,20 @@ def is_live(block: Block) -> bool:
     return block.session.startswith("stage1")
 
 
-def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
-    def render(block: Block) -> str | None:
-        if block.kind != "exec" or not is_live(block):
-            return None
-        if not block.is_shown:
-            raise PluginError(
-                f"{page.file.src_uri}: block {block.number} of {block.session} is hidden, so the "
-                "live cells below it would miss what it defines. Show its source."
-            )
-        name = html.escape(f"<code block: session {block.session}; n{block.number}>")
-        prints = "html" if block.prints_html else "text"
-        element = f'<div class="cell" data-name="{name}" data-prints="{prints}" markdown="1">'
-        text = textwrap.dedent(block.fence[0])
-        return textwrap.indent(f"{element}\n\n{text}\n\n</div>", block.indent)
-
+def on_page_markdown(markdown: str, **kwargs: Any) -> str:
     return with_blocks(markdown, render)
+
+
+def render(block: Block) -> str | None:
+    if block.kind != "exec" or not is_live(block):
+        return None
+    name = html.escape(f"<code block: session {block.session}; n{block.number}>")
+    prints = "html" if block.prints_html else "text"
+    element = f'<div class="cell" data-name="{name}" data-prints="{prints}" markdown="1">'
+    text = textwrap.dedent(block.fence[0])
+    if not block.is_shown:  # but its code may be edited, like that of all cells
+        text = text.replace('exec="1"', 'exec="1" source="above"', 1)
+    return textwrap.indent(f"{element}\n\n{text}\n\n</div>", block.indent)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
