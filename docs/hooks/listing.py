@@ -1,4 +1,4 @@
-"""Writes the public names of a module as Markdown, each with its signature and docstring.
+"""Public names as Markdown: each with its signature and docstring.
 
 The functions of the full library are objects that compile what they are called with, so they are
 asked what they are as the site is built, not read from the source.
@@ -8,33 +8,111 @@ import importlib
 import inspect
 import re
 import textwrap
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+WIDTH = 80
 
 
-def show(module: str, level: int = 2) -> None:
-    """Prints what a module is for, and its names in the order of the alphabet."""
+def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
+    """The names of a module, each under a heading of this level, and a table of them."""
     namespace = importlib.import_module(module)
-    print(f"{'#' * level} {module}\n\n{inspect.getdoc(namespace)}\n")
-    others = []
-    for name in sorted(namespace.__all__, key=str.lower):
+    documented = [name for name in names if is_documented(getattr(namespace, name))]
+    yield "| | |\n|---|---|\n"
+    for name in documented:
+        says = summary(getattr(namespace, name)).replace("|", "\\|")
+        yield f"| [`{name}`](#{module}.{name}) | {says} |\n"
+    yield "\n"
+    first: dict[int, str] = {}
+    for name in documented:
         value = getattr(namespace, name)
-        if callable(value) and value.__doc__:
-            print(f"{'#' * (level + 1)} {name} {{ #{module}.{name} }}\n")
-            print(f"```python\n{name}{signature(value)}\n```\n")
-            print(markdown(inspect.getdoc(value)))
-        elif not inspect.ismodule(value):
-            others.append(name)
-    if others:
-        print(f"And {', '.join(f'`{name}`' for name in others)}.")
+        yield f"{'#' * level} {name} {{ #{module}.{name} }}\n\n"
+        yield f"```python\n{signature(shown_name(module, name), value)}\n```\n\n"
+        if id(value) in first:
+            other = first[id(value)]
+            yield f"Another name of [`{other}`](#{module}.{other}).\n\n"
+            continue
+        first[id(value)] = name
+        yield f"{markdown(inspect.getdoc(value) or '')}\n"
+        if isinstance(value, type):
+            yield from members(value)
+    if others := [name for name in names if name not in documented]:
+        yield "And\n\n"
+        for name in others:
+            yield f"- `{name}`{what_it_is(getattr(namespace, name))}\n"
 
 
-def signature(value: object) -> str:
-    """The parameters, without annotations."""
+def about(module: str) -> str:
+    """The docstring of a module."""
+    return markdown(inspect.getdoc(importlib.import_module(module)) or "")
+
+
+def is_documented(value: Any) -> bool:
+    return callable(value) and bool(value.__doc__) and not isinstance(value, types.GenericAlias)
+
+
+def shown_name(module: str, name: str) -> str:
+    """The name as users write it."""
+    module = re.sub(r"^minijax\.numpy\b", "jnp", module)
+    module = re.sub(r"^(minijax_stage\d|minijax\.(?=\w+$))", "", module).strip(".")
+    return f"{module}.{name}" if module else name
+
+
+def what_it_is(value: Any) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f": {value!r}"
+    return f": {type(value).__name__}" if type(value).__module__ != "builtins" else ""
+
+
+def summary(value: Any) -> str:
+    """The first sentence of a docstring."""
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def members(cls: type) -> Iterator[str]:
+    """The public methods and properties of a class."""
+    found = [
+        (name, value)
+        for name, value in inspect.getmembers(cls)
+        if name[0] != "_" and is_member(value) and inspect.getdoc(value)
+    ]
+    if found:
+        yield "\n| member | |\n|---|---|\n"
+        for name, value in found:
+            says = summary(value).replace("|", "\\|")
+            yield f"| `{name}` | {says} |\n"
+        yield "\n"
+
+
+def is_member(value: Any) -> bool:
+    if not (callable(value) or isinstance(value, property)):
+        return False
+    home = getattr(value.fget if isinstance(value, property) else value, "__module__", None)
+    return bool(home) and home.startswith("minijax")
+
+
+def signature(name: str, value: Any) -> str:
+    """The parameters without annotations: on one line, or each on its own."""
     try:
-        parameters = inspect.signature(value).parameters.values()
+        parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
-        return ""
-    bare = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
-    return re.sub(r" at 0x\w+", "", str(bare))
+        return name
+    bare = inspect.Signature([p.replace(annotation=p.empty, default=p.empty) for p in parameters])
+    defaults = {p.name: shown_default(p.default) for p in parameters if p.default is not p.empty}
+    parts = [part for part in re.split(r", ", str(bare)[1:-1]) if part]
+    parts = [f"{part}={defaults[part]}" if part in defaults else part for part in parts]
+    line = f"{name}({', '.join(parts)})"
+    if len(line) <= WIDTH:
+        return line
+    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+
+
+def shown_default(default: Any) -> str:
+    named = isinstance(default, type) or inspect.isroutine(default)
+    text = default.__name__ if named else repr(default)
+    return "..." if re.search(r" at 0x|^<", text) or len(text) > 40 else text
 
 
 def markdown(docstring: str) -> str:
@@ -63,5 +141,5 @@ def prose(body: str) -> str:
 def examples(text: str) -> str:
     """The text with its examples as code."""
     return re.sub(
-        r"((?:^>>> .*\n?)(?:^\S.*\n?|^ +.*\n?)*)", r"```python\n\1\n```\n", text, flags=re.M
+        r"((?:^>>> .*\n?)(?:^\S.*\n?|^ +.*\n?)*)", r"```pycon\n\1\n```\n", text, flags=re.M
     )

@@ -1,0 +1,220 @@
+"""The pages of the reference, and which public names each of them lists.
+
+A module of many names has a page for each family of them. A name belongs to the family that lists
+the room in which it is defined: `numpy.math` for what `minijax/numpy/math/` has, or a name itself,
+as `.newaxis`. Rooms of other distributions begin with `~`.
+"""
+
+import importlib
+import types
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its place below `reference/`, its title, and its modules."""
+
+    path: str
+    title: str
+    modules: tuple[str, ...]
+    rooms: tuple[str, ...] | None = None  # a family of the first module
+
+    def names(self, module: str) -> list[str]:
+        """The public names of a module that this page lists."""
+        names = public_names(module)
+        if self.rooms is not None and module == self.modules[0]:
+            names = [name for name in names if self in families_of(module, name)]
+        return names
+
+
+def public_names(module: str) -> list[str]:
+    """What a module exports, except modules, in the order of the alphabet."""
+    namespace = importlib.import_module(module)
+    names = [
+        n for n in namespace.__all__ if not isinstance(getattr(namespace, n), types.ModuleType)
+    ]
+    return sorted(names, key=lambda name: (name.lower(), name))
+
+
+def families_of(module: str, name: str) -> list[Page]:
+    """The pages that list a name of a module: one, if the tables below are right."""
+    value = getattr(importlib.import_module(module), name)
+    home = home_of(value)
+    found: list[tuple[int, Page]] = []
+    for page in PAGES:
+        if page.modules[0] == module and page.rooms is not None:
+            for room in page.rooms:
+                if room == f".{name}":
+                    return [page]
+                if home == room or home.startswith(f"{room}."):
+                    found.append((len(room), page))
+    nearest = max((length for length, _ in found), default=0)
+    return [page for length, page in found if length == nearest]
+
+
+def home_of(value: Any) -> str:
+    """The room in which a value is defined."""
+    home = getattr(value, "__module__", None) or type(value).__module__
+    return home.removeprefix("minijax.") if home.startswith("minijax.") else f"~{home}"
+
+
+def family(path: str, title: str, module: str, *rooms: str, more: tuple[str, ...] = ()) -> Page:
+    return Page(path, title, (module, *more), rooms)
+
+
+NUMPY = "minijax.numpy"
+LAX = "minijax.lax"
+TOP = "minijax"
+
+PAGES = (
+    # minijax
+    family(
+        "minijax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
+        "runtime.staging", "runtime.ensure_compile_time_eval", "parallel", ".ShapeDtypeStruct",
+        ".checkpoint_policies", "runtime.named_scope", ".typeof",
+        more=("minijax.custom_derivatives", "minijax.custom_batching", "minijax.ad_checkpoint"),
+    ),
+    family(
+        "minijax/arrays_and_devices", "Arrays and devices", TOP, "runtime.array", "runtime.devices",
+        "runtime.make_array", "shardings", "~jaxlib", ".device_put", ".default_matmul_precision",
+        more=("minijax.sharding", "minijax.distributed", "minijax.dlpack"),
+    ),
+    family(
+        "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
+        "errors", "runtime.evaluation", "~minijax_stage1.recorder",
+        more=("minijax.debug", "minijax.compilation_cache", "minijax.test_util"),
+    ),
+    Page(
+        "minijax/programs", "Compiled and exported programs", ("minijax.stages", "minijax.export")
+    ),
+    Page("minijax/core", "Primitives of one's own", ("minijax.core",)),
+    Page(
+        "minijax/trees", "Trees", ("minijax.tree", "minijax.tree_util", "minijax.flatten_util")
+    ),
+    Page("minijax/checkpoints", "Checkpoints", ("minijax.checkpoints",)),
+    # numpy
+    family(
+        "numpy/creation", "Creation", NUMPY, "numpy.creation", "numpy.ranges", "numpy.grids",
+        "numpy.files", "runtime.dlpack",
+    ),
+    family(
+        "numpy/arithmetic", "Arithmetic and comparison", NUMPY, "numpy.math.arithmetic",
+        "numpy.math.ufuncs", "numpy.math.comparisons", "numpy.math.bits", "numpy.math.clip",
+        "lax.elementwise.bits", "lax.elementwise.comparisons",
+    ),
+    family(
+        "numpy/functions", "Elementary functions", NUMPY, "numpy.math.transcendental",
+        "numpy.math.floating_point", "numpy.math.complex_numbers", "lax.elementwise.transcendental",
+    ),
+    family(
+        "numpy/reductions", "Reductions", NUMPY, "numpy.reductions", "numpy.nan_reductions",
+        "numpy.cumulative",
+    ),
+    family(
+        "numpy/products", "Products and einsum", NUMPY, "numpy.products", "numpy.einsum",
+    ),
+    family(
+        "numpy/shapes", "Shapes, joining, rearranging", NUMPY, "numpy.shapes", "numpy.joining",
+        "numpy.splitting", "numpy.rearranging", "numpy.padding", "lax.shapes",
+    ),
+    family(
+        "numpy/indexing", "Indexing and selection", NUMPY, "numpy.indexing",
+        "~numpy.lib._index_tricks_impl", ".newaxis",
+    ),
+    family("numpy/matrices", "Diagonals and triangles", NUMPY, "numpy.triangles"),
+    family("numpy/sorting", "Sorting, searching, sets", NUMPY, "numpy.sorting", "numpy.sets"),
+    family(
+        "numpy/statistics", "Statistics", NUMPY, "numpy.statistics", "numpy.quantiles",
+        "numpy.histograms",
+    ),
+    family(
+        "numpy/signals", "Signals and polynomials", NUMPY, "numpy.convolution",
+        "numpy.differences", "numpy.interpolation", "numpy.polynomials", "numpy.window_functions",
+    ),
+    family("numpy/vectorize", "Functions of functions", NUMPY, "numpy.vectorize"),
+    family(
+        "numpy/types", "Types, constants, printing", NUMPY, "numpy.scalar_types", "numpy.dtypes",
+        "runtime.dtypes", "runtime.array", "~numpy", "~ml_dtypes", "~builtins",
+        more=("minijax.dtypes", "minijax.typing"),
+    ),
+    Page("numpy/linalg", "numpy.linalg", ("minijax.numpy.linalg",)),
+    Page("numpy/fft", "numpy.fft", ("minijax.numpy.fft",)),
+    # lax
+    family(
+        "lax/elementwise", "Elementwise operations", LAX, "lax.elementwise",
+        ".convert_element_type",
+    ),
+    family("lax/special", "Special functions", LAX, "lax.special"),
+    family(
+        "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.optimization_barrier",
+        "lax.stop_gradient", "lax.composite",
+    ),
+    family("lax/shapes", "Shapes and creation", LAX, "lax.shapes"),
+    family("lax/indexing", "Slices, gather, scatter", LAX, "lax.indexing"),
+    family("lax/reductions", "Reductions, windows, sorting", LAX, "lax.reductions", "lax.sorting"),
+    family(
+        "lax/products", "Products, convolutions, fft", LAX, "lax.dot", "lax.convolution", "lax.fft",
+        "lax.precision", "~types", "~builtins", ".conv_general_dilated_p",
+    ),
+    family(
+        "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",
+        "lax.sharding", "lax.rng_bit_generator",
+    ),
+    Page("lax/linalg", "lax.linalg", ("minijax.lax.linalg",)),
+    # random, nn, image, ops
+    family(
+        "random/keys", "Keys and bits", "minijax.random", "random.keys", "random.bits",
+    ),
+    family("random/distributions", "Distributions", "minijax.random", "random"),
+    Page("nn/functions", "Activations and attention", ("minijax.nn",)),
+    Page("nn/initializers", "Initializers", ("minijax.nn.initializers",)),
+    Page("nn/image", "Images and segments", ("minijax.image", "minijax.ops")),
+    # scipy
+    *(
+        Page(f"scipy/{name.replace('.', '_')}", f"scipy.{name}", (f"minijax.scipy.{name}",))
+        for name in (
+            "linalg", "special", "signal", "ndimage", "optimize", "integrate", "fft",
+            "sparse.linalg",
+        )
+    ),
+    Page(
+        "scipy/stats", "scipy.stats",
+        (
+            "minijax.scipy.stats",
+            *(
+                f"minijax.scipy.stats.{name}"
+                for name in importlib.import_module("minijax.scipy.stats").__all__
+                if isinstance(
+                    getattr(importlib.import_module("minijax.scipy.stats"), name), types.ModuleType
+                )
+            ),
+        ),
+    ),
+    # More
+    Page(
+        "more/experimental", "Experimental",
+        (
+            "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.mesh_utils",
+            "minijax.experimental.multihost_utils",
+        ),
+    ),
+    Page(
+        "more/example_libraries", "Optimisers and layers",
+        ("minijax.example_libraries.optimizers", "minijax.example_libraries.stax"),
+    ),
+    # The stages
+    *(Page(f"stages/stage{n}", f"minijax_stage{n}", (f"minijax_stage{n}",)) for n in (1, 2, 3, 4)),
+)  # fmt: skip
+
+# The groups of the navigation: the folder of their pages, and what they are called.
+GROUPS = {
+    "minijax": "minijax",
+    "numpy": "minijax.numpy",
+    "lax": "minijax.lax",
+    "random": "minijax.random",
+    "nn": "minijax.nn, image, ops",
+    "scipy": "minijax.scipy",
+    "more": "More modules",
+    "stages": "The stages",
+}

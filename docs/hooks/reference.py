@@ -1,0 +1,87 @@
+"""mkdocs hook: the reference, pages made from the docstrings of what the packages export."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from families import GROUPS, PAGES, Page
+from listing import about, listing
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"  # whose names are on other pages
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lists the pages in the navigation, after the first of the tab."""
+    (tab,) = [entry["Reference"] for entry in config.nav if "Reference" in entry]
+    tab[1:1] = [{title: list(navigation(group))} for group, title in GROUPS.items()]
+    return config
+
+
+def navigation(group: str) -> Iterator[str | dict[str, str]]:
+    yield f"reference/{group}/index.md"
+    for page in pages_of(group):
+        yield {page.title: f"reference/{page.path}.md"}
+
+
+def pages_of(group: str) -> list[Page]:
+    return [page for page in PAGES if page.path.startswith(f"{group}/")]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for group, title in GROUPS.items():
+        content = f"{UNSEARCHED}# {title}\n\n{''.join(contents(group))}"
+        files.append(File.generated(config, f"reference/{group}/index.md", content=content))
+    for page in PAGES:
+        content = "".join(text_of(page))
+        files.append(File.generated(config, f"reference/{page.path}.md", content=content))
+    return files
+
+
+def contents(group: str) -> Iterator[str]:
+    """The names of each page of a group, as links."""
+    for page in pages_of(group):
+        file = f"{page.path.partition('/')[2]}.md"
+        yield f"## [{page.title}]({file})\n\n"
+        for module in page.modules:
+            if names := page.names(module):
+                prefix = f"`{module}`: " if len(page.modules) > 1 else ""
+                yield prefix + ", ".join(f"`{name}`" for name in names) + "\n\n"
+
+
+def text_of(page: Page) -> Iterator[str]:
+    listed: set[int] = set()
+    for number, module in enumerate(page.modules):
+        is_family = page.rooms is not None and number == 0
+        alone = len(page.modules) == 1
+        if number == 0:
+            yield f"# {page.title}\n\n"
+        if not (is_family or alone):
+            yield f"## {module}\n\n"
+        yield f"Of `{module}`.\n\n" if is_family else about(module)
+        values = {name: id(getattr(import_module(module), name)) for name in page.names(module)}
+        new = [name for name, value in values.items() if value not in listed]
+        if old := [name for name, value in values.items() if value in listed]:
+            yield f"It also has {', '.join(f'`{name}`' for name in old)}, as above.\n\n"
+        yield from listing(module, new, 2 if is_family or alone else 3)
+        yield "\n"
+        listed.update(values.values())
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Makes the search find a name first where it is documented.
+
+    Tags weigh more than text. Of the names that begin with what is looked for the shortest is the
+    one that was meant; users' names come before those of the core and the stages.
+    """
+    file = Path(config.site_dir, "search/search_index.json")
+    index = json.loads(file.read_text(encoding="utf-8"))
+    for section in index["docs"]:
+        page, _, anchor = section["location"].partition("#minijax")
+        if anchor and page.startswith("reference/"):
+            section["tags"] = [section["title"]]
+            inner = page.startswith(("reference/stages/", "reference/minijax/core/"))
+            section["boost"] = (0.1 if inner else 1) * 10 / max(len(section["title"]), 3) ** 2
+    file.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
