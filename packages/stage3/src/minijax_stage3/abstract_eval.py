@@ -83,7 +83,6 @@ def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
         raise TypeError(f"{primitive}: expected numbers, found {found}")
 
 
-# --8<-- [start:elementwise]
 def unary(primitive: Primitive) -> Callable[..., Avals]:
     def rule(x: ShapedArray) -> Avals:
         require_numbers(primitive, x)
@@ -125,9 +124,6 @@ def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -
     return [ShapedArray(shape, on_false.dtype, weak and _may_be_weak(shape))]
 
 
-# --8<-- [end:elementwise]
-
-
 def _convert_element_type(
     x: ShapedArray, *, new_dtype: np.dtype[Any], weak_type: bool = False
 ) -> Avals:
@@ -136,7 +132,6 @@ def _convert_element_type(
     return [out]
 
 
-# --8<-- [start:structural]
 def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
     """The type of the elements of `x` in another shape."""
     return ShapedArray(shape, x.dtype, x.weak_type and _may_be_weak(shape))
@@ -189,8 +184,6 @@ def _dot_general(
     columns = tuple(y.shape[axis] for axis in p.free_axes(y.ndim, y_contract, y_batch))
     return [ShapedArray(batch + rows + columns, preferred_element_type or x.dtype)]
 
-
-# --8<-- [end:structural]
 
 for primitive in p.UNARY:
     abstract_eval_rules[primitive] = unary(primitive)

@@ -18,7 +18,6 @@ from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_t
 from minijax_stage3.lowering import element_type
 
 
-# --8<-- [start:array]
 class Array(ArrayOperators):
     """An array that stays on the device until its numbers are needed.
 
@@ -43,8 +42,6 @@ class Array(ArrayOperators):
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         compiled = compile_primitive(primitive, tuple(map(typeof, args)), params)
         return call(compiled, args, array_type_of(args))
-
-    # --8<-- [end:array]
 
     @property
     def weak_type(self) -> bool:
@@ -164,7 +161,6 @@ def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
         raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None
 
 
-# --8<-- [start:call]
 def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     """`x` on the device."""
     if isinstance(x, Array):
@@ -209,6 +205,3 @@ def call(
     """Execute a compiled jaxpr on arrays or numbers of the types that it was compiled for."""
     buffers = list(map(to_buffer, args, compiled.in_avals))
     return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
-
-
-# --8<-- [end:call]

@@ -72,7 +72,6 @@ def interrupts_deferred() -> Iterator[None]:
             handler(signal.SIGINT, received[0])
 
 
-# --8<-- [start:client]
 @dataclass(frozen=True)
 class _Backend:
     """The client of jaxlib, and everything else made once per process."""
@@ -157,9 +156,6 @@ def get_backend() -> _Backend:
     return _backend
 
 
-# --8<-- [end:client]
-
-
 def platform() -> str:
     """The platform of the default device: "cpu", "cuda"."""
     return platform_of(get_backend().device)
@@ -209,7 +205,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-# --8<-- [start:buffers]
 def put(x: Any, aval: Aval) -> Buffer:
     """Copy an array to the default device; the buffer never shares memory with `x`.
 
@@ -253,10 +248,6 @@ def _copy_through_dlpack(buffer: Buffer) -> np.ndarray[Any, Any]:
     return np.ndarray(buffer.aval.shape, buffer.aval.dtype, buffer=elements)
 
 
-# --8<-- [end:buffers]
-
-
-# --8<-- [start:programs]
 class Executable:
     """A compiled program, loaded on the default device."""
 
@@ -319,6 +310,3 @@ def load(module: Any, text: str, options: Options, **given: Any) -> Any:
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
-
-
-# --8<-- [end:programs]

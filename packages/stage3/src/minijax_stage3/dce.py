@@ -21,7 +21,6 @@ def has_effects(program: Jaxpr | JaxprEqn) -> bool:
     return program.primitive.higher_order and any(map(has_effects, inner_jaxprs(program)))
 
 
-# --8<-- [start:dce]
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
     """Keep the chosen results of `jaxpr` (all by default) and the equations that they need.
 
@@ -56,6 +55,3 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     if eqns == jaxpr.eqns and len(outvars) == len(jaxpr.outvars) and all(used_inputs):
         return jaxpr, used_inputs  # the same object, for which something may be cached
     return Jaxpr(jaxpr.constvars, invars, eqns, outvars), used_inputs
-
-
-# --8<-- [end:dce]

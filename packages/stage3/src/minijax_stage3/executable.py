@@ -25,7 +25,6 @@ def device_type(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, np.bool_ if aval.dtype == float0 else aval.dtype[0])
 
 
-# --8<-- [start:executable]
 # Functions that compile the text of a module; the last one is used.
 compilers: list[Callable[..., backend.Executable]] = [backend.compile]
 
@@ -95,6 +94,3 @@ def jaxpr_of_primitive(
     invars = [Var(aval) for aval in in_avals]
     outvars = [Var(aval) for aval in abstract_eval(primitive, tuple(in_avals), params)]
     return Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
-
-
-# --8<-- [end:executable]

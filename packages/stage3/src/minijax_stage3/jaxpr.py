@@ -13,7 +13,6 @@ from minijax_stage3 import graphviz, highlighting
 from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
 
 
-# --8<-- [start:jaxpr]
 class Var:
     """A variable: its identity and its type.
 
@@ -190,9 +189,6 @@ class ClosedJaxpr:
     __repr__ = __str__
 
 
-# --8<-- [end:jaxpr]
-
-
 class ProgramRules(Rules):
     """A column with rules for higher-order primitives only; None if one needs no rule.
 
@@ -232,7 +228,6 @@ def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
 
 
-# --8<-- [start:eval]
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """Run a jaxpr under the current trace; a staged program is again a program.
 
@@ -284,9 +279,6 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         for var in last_use.get(index, ()):
             values.pop(var, None)
     return [read(atom) for atom in jaxpr.outvars]
-
-
-# --8<-- [end:eval]
 
 
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:

@@ -24,7 +24,6 @@ from minijax_stage3.staging import abstractify, trace_to_jaxpr
 jit_p = Primitive("jit", higher_order=True)
 
 
-# --8<-- [start:jitted]
 class Traced(NamedTuple):
     """A function staged for certain types: a program, constants first."""
 
@@ -73,8 +72,6 @@ class JittedFunction:
             self._traced[key] = traced
         return traced, leaves
 
-    # --8<-- [end:jitted]
-
     def _static_key(self, static: dict[int, Any]) -> Any:
         """Values with their types: 1, 1.0 and True are equal, but each gets its own program."""
         for position, value in static.items():
@@ -116,7 +113,6 @@ class Lowered(NamedTuple):
         return compile_jaxpr(self.jaxpr, self.name)
 
 
-# --8<-- [start:jit]
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] = ()) -> Any:
     """Compile `fun` with XLA, once for each signature that it is called with.
 
@@ -141,6 +137,3 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
         return functools.partial(jit, static_argnums=static_argnums)
     require_function("jit", fun)
     return JittedFunction(fun, ints("jit: static_argnums", static_argnums))
-
-
-# --8<-- [end:jit]

@@ -37,16 +37,13 @@ def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
     return cached
 
 
-# --8<-- [start:evaluate]
 def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
     return call(compile_jaxpr(jaxpr, f"jit_{name}"), args, array_type_of(args))
 
 
 impl_rules[jit_p] = _evaluate
-# --8<-- [end:evaluate]
 
 
-# --8<-- [start:jvp]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[Any]]:
@@ -98,10 +95,8 @@ def jvp_jaxpr(
 
 
 jvp_rules[jit_p] = _jvp
-# --8<-- [end:jvp]
 
 
-# --8<-- [start:vmap]
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -157,20 +152,16 @@ def unmapped_aval(
 
 
 vmap_rules[jit_p] = _vmap
-# --8<-- [end:vmap]
 
 
-# --8<-- [start:abstract_eval]
 def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
     require_accepted(f"jit of `{name}`", jaxpr.in_avals, in_avals)
     return jaxpr.out_avals
 
 
 abstract_eval_rules[jit_p] = _abstract_eval
-# --8<-- [end:abstract_eval]
 
 
-# --8<-- [start:lowering]
 def _lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, name: str
 ) -> list[Value]:
@@ -180,10 +171,8 @@ def _lower(
 
 
 lowering_rules[jit_p] = _lower
-# --8<-- [end:lowering]
 
 
-# --8<-- [start:dce]
 @cached_by_jaxpr
 def smaller_jaxpr(jaxpr: Jaxpr, used_outs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]] | None:
     """`jaxpr` without dead code; None if unchanged, since a cache must not hold its own key."""
@@ -203,4 +192,3 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 
 
 dce_rules[jit_p] = _dce
-# --8<-- [end:dce]

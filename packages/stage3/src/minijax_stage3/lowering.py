@@ -21,7 +21,6 @@ from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
 
-# --8<-- [start:types]
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
     """The MLIR type of an array.
@@ -77,9 +76,6 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     return str(int(value))
 
 
-# --8<-- [end:types]
-
-
 class Value(NamedTuple):
     """A value in the text: its name and its type."""
 
@@ -87,7 +83,6 @@ class Value(NamedTuple):
     aval: ShapedArray
 
 
-# --8<-- [start:builder]
 class ModuleBuilder:
     """Collects the functions of a module, one per jaxpr, however often it is called.
 
@@ -234,7 +229,6 @@ class FunctionBuilder:
             for number, var in enumerate([*jaxpr.constvars, *jaxpr.invars])
         ]
 
-    # --8<-- [start:lower_jaxpr]
     def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
         """Write the equations of `jaxpr`, in order, and return its results."""
         values: dict[Var, Value] = dict(zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True))
@@ -254,8 +248,6 @@ class FunctionBuilder:
     def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> list[Value]:
         out_avals = [var.aval for var in eqn.outvars]
         return lowering_rules[eqn.primitive](self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
-
-    # --8<-- [end:lower_jaxpr]
 
 
 # Passes over the jaxpr of a module, from first to last, before it is written.
@@ -281,9 +273,6 @@ def lower_to_module(
     module.add_function(jaxpr, "main", "public", attributes, out_attributes)
     head = f"module @{symbol(name)} {module.attributes}".rstrip()
     return "\n".join([f"{head} {{", *module.functions, "}", ""])
-
-
-# --8<-- [end:builder]
 
 
 def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> str:

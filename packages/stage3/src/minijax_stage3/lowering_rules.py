@@ -17,7 +17,6 @@ Avals = Sequence[ShapedArray]
 Rule = Callable[..., list[Value]]
 
 
-# --8<-- [start:elementwise]
 def elementwise(operation: str) -> Rule:
     """The rule of a primitive that is one operation of StableHLO on operands of one type."""
 
@@ -73,9 +72,6 @@ def _select_n(
 lowering_rules[p.select_n_p] = _select_n
 
 
-# --8<-- [end:elementwise]
-
-
 def _convert_element_type(
     b: FunctionBuilder,
     out_avals: Avals,
@@ -97,7 +93,6 @@ def _convert_element_type(
 lowering_rules[p.convert_element_type_p] = _convert_element_type
 
 
-# --8<-- [start:structural]
 def _reduce_sum(b: FunctionBuilder, out_avals: Avals, x: Value, *, axes: Shape) -> list[Value]:
     (out,) = out_avals
     zero = b.constant(np.zeros((), out.dtype)[()], ShapedArray((), out.dtype))
@@ -153,4 +148,3 @@ lowering_rules[p.transpose_p] = _transpose
 lowering_rules[p.reshape_p] = _reshape
 lowering_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
 lowering_rules[p.dot_general_p] = _dot_general
-# --8<-- [end:structural]

@@ -17,7 +17,6 @@ from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
-# --8<-- [start:trace]
 class JaxprTracer(Tracer):
     """A value of known type only: the variable that will hold it."""
 
@@ -100,8 +99,6 @@ class JaxprTrace(Trace):
         consts = [value for _, value in self.constants.values()]
         return ClosedJaxpr(Jaxpr(constvars, self.invars, self.eqns, outvars), consts)
 
-    # --8<-- [end:trace]
-
     def why_unknown(self, tracer: JaxprTracer) -> str:
         names = self.argument_names()
         variable = tracer.variable
@@ -126,7 +123,6 @@ class JaxprTrace(Trace):
         return needed
 
 
-# --8<-- [start:make_jaxpr]
 def trace_to_jaxpr(
     f: Callable[..., Sequence[Any]],
     in_avals: Sequence[ShapedArray],
@@ -174,9 +170,6 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
         return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
 
     return make
-
-
-# --8<-- [end:make_jaxpr]
 
 
 def abstractify(

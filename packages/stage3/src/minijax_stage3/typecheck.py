@@ -11,7 +11,6 @@ class JaxprTypeError(ExplainedError, TypeError):
     """A jaxpr is not well formed: an error of the code that made it."""
 
 
-# --8<-- [start:typecheck]
 def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]:
     """Verify `jaxpr` and the jaxprs inside it.
 
@@ -53,9 +52,6 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
     found = [var.aval for var in eqn.outvars]
     if found != expected:
         raise JaxprTypeError(f"{where}: its results have types {expected}, bound as {found}")
-
-
-# --8<-- [end:typecheck]
 
 
 def _bind(var: Var, bound: set[Var], where: str) -> None:
