@@ -19,7 +19,7 @@ def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
     """The names of a module, each under a heading of this level, and a table of them."""
     namespace = importlib.import_module(module)
     documented = [name for name in names if is_documented(getattr(namespace, name))]
-    yield "| | |\n|---|---|\n"
+    yield "\n| | |\n|---|---|\n" if documented else ""
     for name in documented:
         says = summary(getattr(namespace, name)).replace("|", "\\|")
         yield f"| [`{name}`](#{module}.{name}) | {says} |\n"
@@ -38,7 +38,7 @@ def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
         if isinstance(value, type):
             yield from members(value)
     if others := [name for name in names if name not in documented]:
-        yield "And\n\n"
+        yield "\nAnd:\n\n"
         for name in others:
             yield f"- `{name}`{what_it_is(getattr(namespace, name))}\n"
 
@@ -49,7 +49,10 @@ def about(module: str) -> str:
 
 
 def is_documented(value: Any) -> bool:
-    return callable(value) and bool(value.__doc__) and not isinstance(value, types.GenericAlias)
+    """Return True for what the packages define, and not for what they pass on from others."""
+    if isinstance(value, types.GenericAlias) or not callable(value) or not value.__doc__:
+        return False
+    return getattr(value, "__module__", type(value).__module__).startswith("minijax")
 
 
 def shown_name(module: str, name: str) -> str:
@@ -62,7 +65,9 @@ def shown_name(module: str, name: str) -> str:
 def what_it_is(value: Any) -> str:
     if isinstance(value, bool | int | float | str):
         return f": {value!r}"
-    return f": {type(value).__name__}" if type(value).__module__ != "builtins" else ""
+    home = getattr(value, "__module__", None) or type(value).__module__
+    owner = home.partition(".")[0]
+    return f": {owner}'s" if owner not in ("minijax", "builtins", "types") else ""
 
 
 def summary(value: Any) -> str:
