@@ -43,6 +43,7 @@ from minijax.custom_derivatives import (
     custom_vjp,
 )
 from minijax.errors.explain_error import explain_error
+from minijax.explaining.explain import explain
 from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
 from minijax.lax.sharding import device_put
@@ -113,10 +114,10 @@ __all__ = [
     "debug_nans", "default_backend", "default_device", "default_matmul_precision",
     "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
     "distributed", "dlpack", "dtypes", "effects_barrier", "enable_custom_prng", "enable_x64",
-    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
-    "explain_error", "export", "flatten_util", "grad", "hessian", "image", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "live_arrays",
-    "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
+    "explain_cache_misses", "explain_error", "export", "flatten_util", "grad", "hessian", "image",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr",
     "make_mesh", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
     "numpy_rank_promotion", "ops", "pmap", "print_environment_info", "process_count",

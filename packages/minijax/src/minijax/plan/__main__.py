@@ -2,16 +2,12 @@
 
 import argparse
 import ast
-import importlib
-import importlib.util
-import os
-import sys
-from collections.abc import Callable, Sequence
-from types import ModuleType
+from collections.abc import Sequence
 from typing import Any
 
 from minijax import xla
 from minijax.plan.planning import plan
+from minijax.settings.named_function import function_named
 from minijax.shardings.context import use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh
 
@@ -55,40 +51,6 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _module(name: str) -> ModuleType:
-    """A module from a file, or by its name."""
-    if not name.endswith(".py"):
-        sys.path.insert(0, os.getcwd())
-        return importlib.import_module(name)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
-    stem = os.path.basename(name).removesuffix(".py")
-    spec = importlib.util.spec_from_file_location(stem, name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _function(example: str) -> Callable[..., Any]:
-    """The function that EXAMPLE names; ValueError: there is none."""
-    place, colon, name = example.rpartition(":")
-    if not colon:
-        place, name = example, FUNCTION
-    if place.endswith(".py") and not os.path.exists(place):
-        raise ValueError(f"there is no file {place!r}")
-    try:
-        module = _module(place)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
-            raise
-        raise ValueError(f"there is no module {place!r}; a file ends in .py") from None
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise ValueError(f"{place} has no function {name!r}")
-    return found  # type: ignore[no-any-return]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(
@@ -104,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--json", action="store_true", help="print JSON in place of a table")
     given = parser.parse_intermixed_args(arguments)
     try:
-        function = _function(given.example)
+        function = function_named(given.example, FUNCTION)
     except ValueError as error:
         parser.error(str(error))
     with use_abstract_mesh(given.mesh):
