@@ -156,26 +156,26 @@ def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Iterable[Any], An
     return values, (node.default_factory, keys)
 
 
-register(NodeType(type(None), lambda _: ((), None), lambda _, children: None))
-register(NodeType(list, lambda x: (x, None), lambda _, children: list(children), _sequence_keys))
-register(NodeType(tuple, lambda x: (x, None), lambda _, children: children, _sequence_keys))
-register(NodeType(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _dict_keys))  # noqa: B905
-register(
+for container in (
+    NodeType(type(None), lambda _: ((), None), lambda _, children: None),
+    NodeType(list, lambda x: (x, None), lambda _, children: list(children), _sequence_keys),
+    NodeType(tuple, lambda x: (x, None), lambda _, children: children, _sequence_keys),
+    NodeType(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _dict_keys),  # noqa: B905
     NodeType(
         OrderedDict,
         lambda node: (node.values(), tuple(node)),
         lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
         _dict_keys,
-    )
-)
-register(
+    ),
     NodeType(
         defaultdict,
         _flatten_defaultdict,
         lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
         lambda data, n: _dict_keys(data[1], n),
-    )
-)
+    ),
+):
+    register(container)
+
 
 # An inner node is (class, aux_data, number of children); a leaf is None.
 Node = tuple[type[Any], Any, int]
