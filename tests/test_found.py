@@ -357,9 +357,10 @@ FOUND = {
         for num in (0, 1, 2)
         for endpoint in (True, False)
     ],
-    "slogdet of two rows of narrow floats": lambda n, lib: n.linalg.slogdet(
-        n.array([[5.0, 1.0], [1.0, -5.0]], "bfloat16")
-    ),
+    "slogdet of one or two rows of narrow floats": lambda n, lib: [
+        n.linalg.slogdet(n.array([[5.0, 1.0], [1.0, -5.0]], "bfloat16")),
+        n.linalg.slogdet(n.array([[[5.0]], [[0.0]]], "bfloat16")),
+    ],
     "spherical harmonics of orders of a strong type": lambda n, lib: [
         lib.scipy.special.sph_harm_y(
             n.array([2, 5]), m, n.ones(2, "float32"), n.ones(2, "float32"), n_max=5

@@ -157,6 +157,15 @@ def test_owens_function():
     np.testing.assert_allclose(by_h, -normal * inside, atol=1e-14)
     expected = np.exp(-(h**2) * (1 + a**2) / 2) / (2 * np.pi * (1 + a**2))
     np.testing.assert_allclose(by_a, expected, atol=1e-14)
+    # Absolute values and bounds in its formula once quartered the curvature at 0.
+    a = np.array([-2.0, -1.0, 0.3, 1.0])
+
+    def curvature(lib):
+        by_h = lib.grad(lambda h, a: lib.scipy.special.owens_t(h, a).sum())
+        return lambda h, a: lib.jvp(lambda h: by_h(h, a), (h,), (1 + h,))[1]
+
+    assert_same(curvature, 0 * a, a)
+    np.testing.assert_allclose(curvature(minijax)(0 * a, a), -a / (2 * np.pi), atol=1e-14)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 3e-14), ("float32", 1e-6)])

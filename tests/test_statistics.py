@@ -106,6 +106,8 @@ FAMILIES = {
         lambda n, lib: n.cov(x, ddof=0),
         lambda n, lib: n.cov(x, x[::-1], ddof=2),
         lambda n, lib: n.cov(x.T, x.T, rowvar=False),
+        lambda n, lib: n.cov(x.T, row[None], rowvar=False),  # one row is a variable
+        refused(lambda n, lib: n.cov(row[None], row[None], rowvar=False)),
         lambda n, lib: n.cov(x, fweights=counts),
         lambda n, lib: n.cov(x, aweights=weights),
         lambda n, lib: n.cov(x, fweights=counts, aweights=weights, bias=True),

@@ -56,6 +56,17 @@ def in_programs_of(functions: str, applies: Applies) -> Applies:
     return fits
 
 
+def before_others(applies: Applies, functions: str) -> Applies:
+    """As `applies`, in programs that call such a function, and not only as the last."""
+    pattern = re.compile(functions)
+
+    def fits(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+        is_before = any(map(pattern.fullmatch, program.functions[:-1]))
+        return is_before and applies(program, found, ours, theirs)
+
+    return fits
+
+
 def narrowed(applies: Applies, inputs: str = "", detail: str = "") -> Applies:
     """As `applies`, where the patterns fit the source of an input and what was found."""
 

@@ -14,6 +14,7 @@ from nets.fuzzing.conditions import (
     Applies,
     Equates,
     as_numpy_gives,
+    before_others,
     called_with,
     in_programs_of,
     is_weak,
@@ -203,6 +204,11 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Constants of 64 bits that JAX keeps from a call under `enable_x64` are not taken by its "
+        "programs of 32 bits.",
+        where_jax_raises("RuntimeProgramInputMismatch"),
+    ),
+    Deliberate(
         "Among these are the greater and the lesser of complex numbers.",
         under(
             where_jax_raises("^TypeError: [gl]t does not accept dtype complex"),
@@ -291,6 +297,7 @@ DELIBERATE = [
             "^KeyError", "^AssertionError", "^MLIRError", "^UnboundLocalError",
             "Slice size at index . in gather op", "not compatible with finfo",
             "^ZeroDivisionError", "^JaxRuntimeError", "^ValueError: format number",
+            "^ValueError: Linearization failed to produce known values",
             kinds=("class",),
         ),
     ),
@@ -327,6 +334,14 @@ DELIBERATE = [
         called_with(
             ".*", r"jnp\.nan(quantile|percentile)",
             lambda a, q, *args, **kwargs: np.size(a) == 0 and np.ndim(q) == 1,
+        ),
+    ),
+    Deliberate(
+        "What `choice` draws no times has the axes of what is drawn more often; JAX's lacks those "
+        "of an element.",
+        called_with(
+            "shape", r"jax\.random\.choice",
+            lambda key, a, shape=(), *args, **kwargs: np.ndim(a) > 1 and 0 in shape,
         ),
     ),
     Deliberate(
@@ -564,11 +579,21 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`owens_t` is a number also at infinity and -0, where JAX's is NaN.",
+        "`owens_t` and its derivatives are numbers also at infinity, where JAX's are NaN.",
         equates=where_given(
             r"jax\.scipy\.special\.owens_t",
-            lambda h, a: any(np.any(np.isinf(x) | (x == 0)) for x in map(np.asarray, (h, a))),
+            lambda h, a: any(np.any(np.isinf(np.asarray(x))) for x in (h, a)),
             of_each_leaf(number_for_nan),
+        ),
+    ),
+    Deliberate(
+        "What is computed of these numbers is another than what JAX computes of NaN.",
+        before_others(
+            called_with(
+                "value", r"jax\.scipy\.special\.owens_t",
+                lambda h, a: np.any((np.asarray(h) == 0) & np.isinf(np.asarray(a))),
+            ),
+            r"jax\.scipy\.special\.owens_t",
         ),
     ),
     Deliberate(
@@ -843,6 +868,18 @@ DELIBERATE = [
         called_with(
             "weak", r"jnp\.(power|pow|float_power)|lax\.pow",
             lambda x, y: np.asarray(y).dtype.kind in "iu",
+        ),
+    ),
+    Deliberate(
+        "`at[].power` of integers to negative powers is what is left of the number below 1; JAX "
+        "multiplies as often as the bits of the power say.",
+        narrowed(
+            in_programs_of(
+                r"jnp\.ndarray\.at\.power",
+                lambda program, found, ours, theirs: found.kind == "value",
+            ),
+            inputs=r"-(inf|\d)",
+            detail=r": u?int",
         ),
     ),
     Deliberate(

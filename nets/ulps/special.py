@@ -207,6 +207,14 @@ def _owens_t(h: Any, a: Any) -> Any:
     return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mp.pi)
 
 
+def _slope_of_owens_t_by_h(h: Any, a: Any) -> Any:
+    return -mp.npdf(h) * mp.erf(a * h / mp.sqrt(2)) / 2
+
+
+def _slope_of_owens_t_by_a(h: Any, a: Any) -> Any:
+    return mp.exp(-h * h * (1 + a * a) / 2) / (2 * mp.pi * (1 + a * a))
+
+
 _GAMMA_ZEROS = (1.0, 2.0, 0.0, -1.0, -2.457024738220801, -2.747682646727413, -3.14358088834998)
 
 SPECIAL: tuple[Function, ...] = (
@@ -245,7 +253,8 @@ SPECIAL: tuple[Function, ...] = (
          keywords=(("d", 3),)),
     _one("scipy.special.ndtr", _ndtr, 1.0, -0.7071067811865476, domain=((-30.0, 10.0),)),
     _one("scipy.special.ndtri", jets.ndtri, 0.0, 0.5, 1.0, 0.1353352832366127, domain=UNIT),
-    _two("scipy.special.owens_t", _owens_t, 1.0, domain=((-6.0, 6.0), (-3.0, 3.0)), orders=0),
+    _two("scipy.special.owens_t", _owens_t, 1.0, domain=((-6.0, 6.0), (-3.0, 3.0)), orders=1,
+         partials={0: _slope_of_owens_t_by_h, 1: _slope_of_owens_t_by_a}),
     _two("scipy.special.poch", _poch, domain=((0.0, 20.0), (-3.0, 10.0))),
     _two("scipy.special.polygamma", lambda n, x: _polygamma(int(n))(x), 1.0,
          domain=((0.0, 5.0), (0.0, 40.0)), whole=(0,), orders=0),

@@ -107,7 +107,7 @@ def move_batch_dim(x: Any, axis_size: int, source: BatchDim, destination: int) -
         return moveaxis(x, source, destination)
     shape = list(typeof(x).shape)
     kept = [axis for axis in range(len(shape) + 1) if axis != destination]
-    shape.insert(destination, axis_size)
+    shape.insert(destination, int(axis_size))
     return broadcast_in_dim(x, tuple(shape), kept)
 
 

@@ -330,7 +330,10 @@ def _fits_sequence(value: Any, origin: Any, items: tuple[Any, ...]) -> bool:
         return isinstance(value, Iterable)
     if hasattr(value, "aval") or isinstance(value, np.ndarray):
         shape = getattr(value, "shape", ())
-        return bool(shape) and str not in items and (int not in items or _dtype_kind(value) in "iu")
+        of = items[0] if items else Any
+        if isinstance(of, type) and of not in (*_FITS, Hashable, object):
+            return bool(shape) and isinstance(value, of)  # its rows are arrays, too
+        return bool(shape) and (int not in items or _dtype_kind(value) in "iu")
     if not isinstance(value, Sequence):
         return False
     if isinstance(value, range):  # which may be too long to look at

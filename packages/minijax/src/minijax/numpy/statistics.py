@@ -109,9 +109,8 @@ def cov(
         m, y = of_one_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
     if y is not None:
-        more = _variables("cov", y, rowvar, dtype)
-        if rowvar is False and typeof(more).shape[0] == 1:
-            more = lax.reshape(more, (1, -1))
+        is_one_row = typeof(y).shape[:1] == (1,)  # which numpy takes for a variable
+        more = _variables("cov", y, rowvar or is_one_row, dtype)
         x = lax.concatenate(of_one_dtype(x, more), 0)
     if not typeof(x).size:
         count = typeof(x).shape[0]

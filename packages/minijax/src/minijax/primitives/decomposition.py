@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.settings.number_types import set_number_types, types_in_function
+from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, bind
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
@@ -46,7 +48,20 @@ def _program(
     function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> ClosedJaxpr:
     def of_arrays(*operands: Any) -> Sequence[Any]:
-        return function(*operands, **params)
+        out = function(*operands, **params)
+        if not isinstance(out, list | tuple):
+            raise TypeError(
+                f"a function that a primitive computes must return a list of results, found "
+                f"{shown(out)} returned by `{name_of(function)}`"
+            )
+        return out
+
+    for aval in avals:
+        if not isinstance(aval, ShapedArray):
+            raise TypeError(
+                f"the rule of a primitive takes types, such as typeof(x), found {shown(aval)} "
+                f"for an operand of `{name_of(function)}`"
+            )
 
     with set_number_types(types_in_function().in_function):  # where nothing is the user's
         return trace_to_jaxpr(of_arrays, avals, "staging", function)

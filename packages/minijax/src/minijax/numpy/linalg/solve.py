@@ -144,7 +144,8 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """
     if method not in (None, "lu"):
         raise NotImplementedError(f"slogdet: method must be None or 'lu', found {method!r}")
-    if typeof(a).shape[-2:] == (2, 2) and typeof(a).dtype.itemsize == 2:  # not LAPACK's
+    is_small = typeof(a).shape[-2:] in ((1, 1), (2, 2))
+    if is_small and typeof(a).dtype.itemsize == 2:  # not LAPACK's
         found = det(a)
         return SlogdetResult(lax.sign(found), lax.log(lax.abs(found)))
     return SlogdetResult(*bind(slogdet_p, matrices_of("slogdet", a, square=True)))
