@@ -82,7 +82,7 @@ PAGES = (
     ),
     family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
-        "errors", "runtime.evaluation", "~minijax_stage1.recorder",
+        "errors", "explaining", "runtime.evaluation", "~minijax_stage1.recorder",
         more=("minijax.debug", "minijax.compilation_cache", "minijax.test_util"),
     ),
     Page(
