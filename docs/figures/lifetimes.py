@@ -18,7 +18,8 @@ def svg() -> str:
         y = 20 + 80 * row
         traced = drawing.box(330, y, 104, 40, "traced", "stage-2", text_style="small")
         drawing.arrow(function.right, traced.left, style="stage-2")
-        drawing.text((traced.x - 8, y + (8 if row == 0 else 34)), signature, "small code", anchor="end")
+        label = traced.x - 8, y + (8, 34)[row]
+        drawing.text(label, signature, "small code", anchor="end")
         jaxpr = drawing.box(500, y, 104, 40, "a jaxpr", "stage-3", text_style="small")
         drawing.arrow(traced.right, jaxpr.left, style="stage-3")
     drawing.box(130, 166, 474, 58, style="panel")
