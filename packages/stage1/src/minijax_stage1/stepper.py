@@ -24,8 +24,11 @@ class _Numbered(dict[Any, int]):
         return number
 
 
-def stepper(steps: "Sequence[Step]", left_out: int, fallback: str) -> str:
-    """The stepper of recorded steps; `fallback` is for readers without scripts."""
+def stepper(steps: "Sequence[Step]", left_out: int, fallback: str, words: Any = None) -> str:
+    """The stepper of recorded steps; `fallback` is for readers without scripts.
+
+    `words` are its labels, by name, where they are not those of interpreters.
+    """
     stacks, rules, lines = _Numbered(), _Numbered(), _Numbered()
     recorded = {
         "steps": [
@@ -47,6 +50,7 @@ def stepper(steps: "Sequence[Step]", left_out: int, fallback: str) -> str:
         "rules": [*rules],
         "lines": [*lines],
         "left_out": left_out,
+        "words": words or {},
     }
     text = html.escape("\n".join(fallback.splitlines()[:200]))
     return element("minijax-stepper", f"<pre>{text}</pre>", _ASSETS, recorded)
@@ -65,9 +69,13 @@ def element(name: str, content: str, assets: Path, data: Any = None) -> str:
         text = json.dumps(data, separators=(",", ":"))
         text = html.escape(text, quote=False).replace("'", "&#x27;")
         attribute = f" data-recorded='{text}'"  # in which " is itself
-    definition = assets.read_text(encoding="utf-8").strip()
     drawn = f"<{name}{attribute}>{content}</{name}>"
-    return f"<div>{drawn}\n{definition}\n</div>"  # Markdown knows what a div is
+    return f"<div>{drawn}\n{definition(assets)}\n</div>"  # known to Markdown
+
+
+def definition(assets: Path) -> str:
+    """The style and the script that define an element."""
+    return assets.read_text(encoding="utf-8").strip()
 
 
 def page(title: str, body: str) -> str:

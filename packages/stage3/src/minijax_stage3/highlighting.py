@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minijax_stage1.recorder import place_of
-from minijax_stage1.stepper import element
+from minijax_stage1.stepper import definition, element
 from minijax_stage3.printing import Printer
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ class PagePrinter(Printer):
         """Marked text as HTML."""
         text = html.escape(text, quote=False).replace("\x03", "</span>")
         return re.sub("\x01(\\d+)\x02", lambda mark: self.tags[int(mark[1])], text)
+
+
+def definition_of_jaxprs() -> str:
+    """The style and the script of jaxprs on a page."""
+    return definition(_ASSETS)
 
 
 def in_color(jaxpr: "Jaxpr") -> str:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from minijax.explaining.explain import explain, require_call
+from minijax.explaining.step import step
 from minijax.numpy.creation import array
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.settings.named_function import function_named
+from minijax_stage2.tree import tree_map
 
 FUNCTION = "FILE:FUNCTION or MODULE:FUNCTION"
 ARGUMENT = "a type, such as f32[3,4], or a literal of Python; nested lists of numbers are arrays"
@@ -67,6 +69,31 @@ def _explain(given: argparse.Namespace) -> None:
         print(explanation.pretty_print())
 
 
+def _step(given: argparse.Namespace) -> None:
+    execution = step(given.function)(*tree_map(_number, given.arguments))
+    for where in given.breakpoint:
+        try:
+            execution.break_at(where)
+        except ValueError as error:
+            raise SystemExit(f"step: {error}") from None
+    if not given.save:
+        execution.prompt()
+        return
+    while not execution.has_ended:
+        execution.run()
+    execution.save(given.save)
+
+
+def _number(x: Any) -> Any:
+    """Numbers for a type: normally distributed, or small integers."""
+    if not isinstance(x, ShapeDtypeStruct):
+        return x
+    generator = np.random.default_rng(0)
+    is_integer = x.dtype.kind in "iub"
+    numbers = generator.integers(0, 2, x.shape) if is_integer else generator.normal(size=x.shape)
+    return array(numbers, x.dtype)
+
+
 def _type(function: Callable[[str], Any]) -> Callable[[str], Any]:
     """A function of a text whose ValueErrors argparse shows."""
 
@@ -85,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command, summary in (
         ("explain", _explain, "show a function at every stage from its source to XLA's program"),
+        ("step", _step, "execute a function equation by equation; types stand for random numbers"),
     ):
         add = commands.add_parser(name, help=summary, description=summary)
         add.add_argument("function", metavar="FUNCTION", type=_type(function_named), help=FUNCTION)
@@ -92,6 +120,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "arguments", metavar="ARGUMENT", type=_type(parse_argument), nargs="*", help=ARGUMENT
         )
         add.add_argument("--save", metavar="FILE", help="write a page in place of text")
+        if command is _step:
+            add.add_argument(
+                "--breakpoint",
+                metavar="WHERE",
+                action="append",
+                default=[],
+                help="the number of an equation, or FILE:LINE, where it stops",
+            )
         add.set_defaults(command=command, name=name)
     given = parser.parse_args(arguments)
     try:

@@ -72,7 +72,7 @@ def require_call(caller: str, fun: Callable[..., Any], args: Any, kwargs: Any) -
 
 def _sections(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[Section]:
     yield _source(fun)
-    function = _traced_anew(fun)
+    function = traced_anew(fun)
     start = perf_counter()
     traced = function.trace(*args, **kwargs)
     seconds = perf_counter() - start
@@ -102,7 +102,7 @@ def _source(fun: Callable[..., Any]) -> Section:
     return Section("source", "The function as it is written.", text)
 
 
-def _traced_anew(fun: Callable[..., Any]) -> JittedFunction:
+def traced_anew(fun: Callable[..., Any]) -> JittedFunction:
     """The function, jitted, without what is known of it from earlier calls."""
     own = fun if isinstance(fun, JittedFunction) else jit(fun)
     return JittedFunction(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from minijax_stage1.stepper import element, page
 from minijax_stage3 import ClosedJaxpr, Jaxpr
-from minijax_stage3.highlighting import wants_color
+from minijax_stage3.highlighting import definition_of_jaxprs, wants_color
 
 _ASSETS = Path(__file__).with_name("explanation.html")
 _WIDTH = 80
@@ -77,7 +77,9 @@ class Explanation:
 
     def to_html(self) -> str:
         """The stages as tabs, as a part of a page."""
-        return element("minijax-explanation", "".join(map(_panel, self.sections)), _ASSETS)
+        first, *others = "".join(map(_panel, self.sections)).split(definition_of_jaxprs())
+        panels = first + definition_of_jaxprs() + "".join(others)  # which is needed once
+        return element("minijax-explanation", panels, _ASSETS)
 
     def _repr_html_(self) -> str:
         return self.to_html()
