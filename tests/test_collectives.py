@@ -218,7 +218,10 @@ def test_exchanges_over_several_axes(names):
             return lib.vmap(lib.vmap(f, axis_name="j"), axis_name="i")
 
         out = []
-        for split, concat in [(0, 0), (1, 0), (0, 1), (0, 2), (-2, -1)]:
+        last = (-2, -1)
+        if lib is jax and jax.__version_info__ < (0, 11):  # which counts from the end for one name
+            last = (1, 2)
+        for split, concat in [(0, 0), (1, 0), (0, 1), (0, 2), last]:
             for tiled in (False, True):
 
                 def exchange(x, axes=(split, concat), tiled=tiled):

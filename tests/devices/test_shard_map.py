@@ -47,6 +47,10 @@ def loss(lib, w, x):
     return lib.lax.pmean((prediction**2).mean(), "x")
 
 
+def gathered(lib, names="x", to="invarying", **options):
+    return lambda x: lib.lax.all_gather(x, names, to=to, **options)
+
+
 def ring(lib, x):
     """The product of `x` with its transpose, of which a device computes rows, passed around."""
     size = lib.lax.axis_size("x")
@@ -118,6 +122,42 @@ PROGRAMS = {
     ),
     "all_gather of both": lambda lib: over_x(
         lib, lambda x: lib.lax.all_gather(x, ("x", "y"), tiled=True), ins=(("x", "y"),)
+    ),
+    "all_gather to what is the same": lambda lib: over_x(lib, gathered(lib, tiled=True), outs=()),
+    "all_gather to what is the same, of both": lambda lib: over_x(
+        lib, gathered(lib, names=("x", "y"), axis=1), ins=(("x", "y"),), outs=()
+    ),
+    "all_gather of what is the same to what is": lambda lib: over_x(
+        lib, gathered(lib), ins=(), outs=()
+    ),
+    "all_gather to what is the same for some": lambda lib: over_x(
+        lib, gathered(lib), ins=(("x", "y"),), outs=("y",)
+    ),
+    "all_gather to what is the same, unchecked": lambda lib: over_x(
+        lib, gathered(lib), outs=(), check_vma=False
+    ),
+    "all_gather to what is the same in groups": lambda lib: over_x(
+        lib, gathered(lib, axis_index_groups=[[0, 1], [2, 3]])
+    ),
+    "all_gather to nothing": lambda lib: over_x(lib, gathered(lib, to="all")),
+    "all_gather to what varies": lambda lib: over_x(lib, gathered(lib, to="varying"), outs=()),
+    "all_gather to what is reduced, unchecked": lambda lib: over_x(
+        lib, gathered(lib, to="reduced"), outs=(), check_vma=False
+    ),
+    "grad of all_gather to what is the same": lambda lib: lib.grad(
+        lambda x: (over_x(lib, gathered(lib), x, outs=()) ** 3).sum()
+    )(X),
+    "grad within of all_gather to what is the same": lambda lib: over_x(
+        lib, lib.grad(lambda x: (gathered(lib, axis=1)(x) ** 3).sum())
+    ),
+    "grad within of all_gather used apart": lambda lib: over_x(
+        lib, lib.grad(lambda x: (gathered(lib)(x) * lib.lax.axis_index("x")).sum() / x[0, 0])
+    ),
+    "Hessian of all_gather to what is the same": lambda lib: lib.jacfwd(
+        lib.grad(lambda x: (over_x(lib, gathered(lib), x, outs=()) ** 3).sum())
+    )(V),
+    "vmap of all_gather to what is the same": lambda lib: over_x(
+        lib, lib.vmap(gathered(lib)), ins=(None, "x"), outs=()
     ),
     "all_gather in groups": lambda lib: over_x(
         lib,

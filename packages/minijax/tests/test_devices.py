@@ -9,6 +9,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import Array, device_get, device_put, devices, grad, jit, vmap
 from minijax.errors import TracerArrayConversionError
+from minijax.sharding import reshard
 
 X = np.arange(3, dtype=np.float32)
 
@@ -45,6 +46,9 @@ def test_there_is_one_cpu_in_one_process():
             "cannot be both donated and the result itself",
         ),
         (lambda: jit(device_get)(X), TracerArrayConversionError, "numpy array"),
+        (lambda: reshard(X, 3), TypeError, "reshard: out_shardings must be a device, a Sharding"),
+        (lambda: reshard(X, None), ValueError, "reshard: xs: out_shardings must be given"),
+        (lambda: reshard(X, devices()[0]), TypeError, "reshard: xs: out_shardings must be a Named"),
     ],
 )
 def test_what_cannot_be(call, error, message):

@@ -57,7 +57,8 @@ OF_KEYS = {"threefry2x32", "random_wrap", "random_unwrap", "random_gamma"}
 # Nor do these mean anything without the name of an axis, or a mesh: tests/test_collectives.py and
 # tests/devices/test_shard_map.py have their laws.
 OF_AXES = {
-    *("psum", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute"),
+    *("psum", "pmax", "pmin", "all_gather", "all_gather_invariant"),
+    *("psum_scatter", "all_to_all", "ppermute"),
     *("axis_index", "pvary"),
 }
 # Nor does this mean the same on each platform: tests/test_platforms.py.

@@ -22,6 +22,7 @@ from minijax.lax.collectives_of_devices import (
 from minijax.lax.elementwise.comparisons import eq
 from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.elementwise.selection import select
+from minijax.lax.indexing.dynamic_slice import dynamic_slice
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
 from minijax.primitives.axis_names import axis_of, require_hashable
@@ -53,6 +54,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.functions import canonical_axis, ints
+from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import Value
@@ -390,9 +392,41 @@ define_linear(all_gather_p, lambda ct, index, **params: bind1(psum_scatter_p, ct
 define_linear(psum_scatter_p, lambda ct, index, **params: bind1(all_gather_p, ct, index, **params))
 
 
+# To all devices along an axis at once: the types of operands say who has what, that of the result
+# that it is the same on all of them.
+all_gather_invariant_p = collective(
+    "all_gather_invariant",
+    lambda x, *, axis, size: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
+    lambda x, *, axis, size: (moveaxis(x, 0, axis), None),
+    lower_all_gather,
+    _shift_axis("axis"),
+)
+varying_rules[all_gather_invariant_p] = lambda in_avals, params: _axes_left(in_avals, {})
+
+
+def _own_part(ct: Any, index: Any, *, axis: int, size: int) -> Any:
+    """The part of a cotangent, the same on all devices, that belongs to this device."""
+    starts = [np.int32(0)] * typeof(ct).ndim
+    starts[axis] = index
+    shape = typeof(ct).shape
+    part = dynamic_slice(ct, starts, (*shape[:axis], 1, *shape[axis + 1 :]))
+    return reshape(part, (*shape[:axis], *shape[axis + 1 :]))
+
+
+define_linear(all_gather_invariant_p, _own_part)
+
+_GATHERED = ("varying", "invarying", "reduced")
+
+
 @evaluated_by_library
 def all_gather(
-    x: Any, axis_name: Axis, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False
+    x: Any,
+    axis_name: Axis,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """The values of all examples.
 
@@ -404,29 +438,55 @@ def all_gather(
         axis: the position of the batch axis in the result.
         tiled: whether to concatenate the values along an existing axis instead of stacking them
             along a new one.
+        to: what the type of the result says within `shard_map`: "varying", or "invarying", that it
+            is the same on all devices along the axis, so that its cotangent is, too.
 
     Raises:
         NameError: there is no axis of that name.
-        NotImplementedError: `axis_index_groups` is given under vmap.
+        NotImplementedError: `axis_index_groups` is given under vmap, or with another `to`; or `to`
+            is "reduced" where types say what varies.
+        ValueError: `to` is something else.
 
     >>> minijax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
+    if to not in _GATHERED:
+        raise ValueError(f"all_gather: to must be one of {_GATHERED}, found {shown(to)}")
     axes, groups = _axes_and_groups("all_gather", axis_name, axis_index_groups)
+    primitives = [_gathering(to, index, groups) for index, _ in axes]
 
     def gather(leaf: Any) -> Any:
         shape = typeof(leaf).shape
         at = canonical_axis("all_gather", axis, len(shape) + (not tiled))
         size = 1
-        for index, n in reversed(axes):
-            leaf = bind1(all_gather_p, leaf, index, axis=at, size=n, **groups)
+        for (index, n), primitive in zip(reversed(axes), reversed(primitives), strict=True):
+            leaf = bind1(primitive, leaf, index, axis=at, size=n, **groups)
             if size > 1:  # several axes are joined to one
                 leaf = reshape(leaf, _inserted(shape, at, n * size))
             size *= n
         return reshape(leaf, _scaled(shape, at, size)) if tiled else leaf
 
     return tree_map(gather, tree_to_arrays(x))
+
+
+def _gathering(to: str, index: Any, groups: dict[str, Any]) -> Primitive:
+    """The primitive that gathers along an axis, where types say what varies or do not."""
+    if to == "varying":
+        return all_gather_p
+    if groups:
+        raise NotImplementedError(
+            f"all_gather: axis_index_groups must be None with to={to!r}, as in JAX: what devices "
+            "gather within groups varies from group to group"
+        )
+    if not vma_of(typeof(index)):
+        return all_gather_p
+    if to == "reduced":
+        raise NotImplementedError(
+            "all_gather: to='reduced' is not available, as no type says that an array is reduced. "
+            "to='invarying' has the same values"
+        )
+    return all_gather_invariant_p
 
 
 @evaluated_by_library

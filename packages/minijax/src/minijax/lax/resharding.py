@@ -148,7 +148,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, treedef = tree_flatten_with_path(xs)
     found = shardings_for("reshard", "out_shardings", out_shardings, xs)
     outs = [
-        resharded(f"reshard: xs{keystr(path)}", to_array(leaf), sharding)
+        resharded(f"reshard: xs{keystr(path)}", to_array(leaf), sharding, "out_shardings")
         for (path, leaf), sharding in zip(leaves, found, strict=True)
     ]
     return tree_unflatten(treedef, outs)

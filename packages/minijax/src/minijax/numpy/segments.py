@@ -16,6 +16,7 @@ from minijax.lax.indexing.dynamic_slice import index_dtype
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import shape
 from minijax.runtime.operation import operation
+from minijax.shardings.trees import explicit_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, is_inexact
 
@@ -45,7 +46,15 @@ _REDUCTIONS: dict[str, _Reduction] = {
 
 
 @operation(
-    static=("name", "num_segments", "indices_are_sorted", "unique_indices", "bucket_size", "mode")
+    static=(
+        "name",
+        "num_segments",
+        "indices_are_sorted",
+        "unique_indices",
+        "bucket_size",
+        "mode",
+        "out_sharding",
+    )
 )
 def _reduce_segments(
     data: Any,
@@ -57,6 +66,7 @@ def _reduce_segments(
     unique_indices: bool,
     bucket_size: int | None,
     mode: GatherScatterMode,
+    out_sharding: Any = None,
 ) -> Any:
     """Scatter all rows of `data` into an array of neutral elements."""
     scatter, meet, neutral = _REDUCTIONS[name]
@@ -98,6 +108,7 @@ def _segments(
     unique_indices: bool,
     bucket_size: int | None,
     mode: GatherScatterMode | str | None,
+    out_sharding: Any,
 ) -> Any:
     data = data if hasattr(data, "shape") else jnp.asarray(data)
     ids = segment_ids if hasattr(segment_ids, "shape") else jnp.asarray(segment_ids)
@@ -129,6 +140,7 @@ def _segments(
         unique_indices=unique_indices,
         bucket_size=bucket_size,
         mode=GatherScatterMode.from_any(mode),
+        out_sharding=explicit_sharding(name, out_sharding),
     )
 
 
@@ -141,6 +153,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of the rows of `data` in each segment.
 
@@ -153,6 +166,7 @@ def segment_sum(
         bucket_size: if given, the number of rows to reduce at a time, which reduces rounding
             errors.
         mode: the treatment of ids out of bounds: "drop", the default, or "clip".
+        out_sharding: the division of the result along axes of type `Explicit`.
 
     Returns:
         An array with one row for each segment; empty segments are 0.
@@ -164,7 +178,7 @@ def segment_sum(
     >>> segment_sum(jnp.arange(4.0), jnp.array([0, 0, 2, 2]), num_segments=3)
     Array([1., 0., 5.], dtype=float32)
     """
-    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    options = (indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
     return _segments("segment_sum", data, segment_ids, num_segments, *options)
 
 
@@ -177,6 +191,7 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The product of the rows of `data` in each segment; 1 for an empty one.
 
@@ -185,7 +200,7 @@ def segment_prod(
     >>> minijax.ops.segment_prod(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([6., 1., 4.], dtype=float32)
     """
-    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    options = (indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
     return _segments("segment_prod", data, segment_ids, num_segments, *options)
 
 
@@ -198,6 +213,7 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The largest of the rows of `data` in each segment; the lowest number for an empty one.
 
@@ -206,7 +222,7 @@ def segment_max(
     >>> minijax.ops.segment_max(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([  3., -inf,   4.], dtype=float32)
     """
-    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    options = (indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
     return _segments("segment_max", data, segment_ids, num_segments, *options)
 
 
@@ -219,6 +235,7 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: GatherScatterMode | str | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The smallest of the rows of `data` in each segment; the highest number for an empty one.
 
@@ -227,7 +244,7 @@ def segment_min(
     >>> minijax.ops.segment_min(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([ 1., inf,  4.], dtype=float32)
     """
-    options = (indices_are_sorted, unique_indices, bucket_size, mode)
+    options = (indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
     return _segments("segment_min", data, segment_ids, num_segments, *options)
 
 

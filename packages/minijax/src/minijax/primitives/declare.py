@@ -250,13 +250,16 @@ def reduction(
     init: Callable[[np.dtype[Any]], Any],
     kinds: str,
     jvp: Formula | None = None,
-) -> Callable[[Any, Sequence[int]], Any]:
+    divides: bool = False,
+) -> Callable[..., Any]:
     """Declare a primitive that combines the elements along some axes.
 
     Arguments:
         hlo: the operation of StableHLO that combines two elements, or a lowering rule.
         init: function from a dtype to the neutral element.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
+        divides: whether the function returned also takes `out_sharding`, the division of the result
+            along axes of type `Explicit`.
 
     The others are those of `unary`. The function returned takes an array and the axes.
 
@@ -294,6 +297,11 @@ def reduction(
     def function(operand: Any, axes: Sequence[int]) -> Any:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
+    def dividing(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+        return function(operand, axes)
+
+    if divides:
+        return operation(static=("axes", "out_sharding"))(_named(dividing, name, doc))
     return operation(static="axes")(_named(function, name, doc))
 
 

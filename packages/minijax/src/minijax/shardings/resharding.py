@@ -34,12 +34,15 @@ from minijax_stage4.transpose import cotangent_casts, operand_casts
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def resharded(name: str, x: Any, sharding: Any) -> Any:
-    """`x`, of that name in errors, divided as a sharding says along axes of type `Explicit`."""
+def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> Any:
+    """`x`, of that name in errors, divided as a sharding says along axes of type `Explicit`.
+
+    Errors call the sharding by the name of the argument that gave it, `role`.
+    """
     typeof_named(name, x)
-    sharding = explicit_sharding(name, sharding)
+    sharding = explicit_sharding(name, sharding, role)
     if sharding is None:
-        raise ValueError(f"{name}: the sharding must be given, found None")
+        raise ValueError(f"{name}: {role} must be given, found None")
     try:
         sharding.shard_shape(typeof(x).shape)
     except ValueError as error:
@@ -99,7 +102,7 @@ def divided_as(tangents: Any, primals: Any) -> Any:
 
 
 def dividing(function: Function) -> Function:
-    """Decorator: the result of a function of arrays is divided as its `out_sharding` says.
+    """Decorator: the results of a function of arrays are divided as its `out_sharding` says.
 
     If that is given, the types of the arguments need not agree, and do not say how the result is
     divided: the compiler brings together what has to be.
@@ -122,6 +125,7 @@ def dividing(function: Function) -> Function:
         if sharding is None:
             return function(*args, **kwargs)
         args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
-        return resharded(caller, function(*args, **kwargs), sharding)
+        outs = function(*args, **kwargs)
+        return tree_map(lambda out: resharded(caller, out, sharding), outs)
 
     return divided  # type: ignore[return-value]

@@ -77,8 +77,10 @@ def chosen_sharding(caller: str, device: Any, out_sharding: Any) -> Sharding | N
     return explicit_sharding(caller, out_sharding)
 
 
-def explicit_sharding(caller: str, out_sharding: Any) -> NamedSharding | None:
-    """The sharding that is given as `out_sharding`.
+def explicit_sharding(
+    caller: str, out_sharding: Any, role: str = "out_sharding"
+) -> NamedSharding | None:
+    """The sharding that is given as `out_sharding`, or as the argument `role`.
 
     Raises:
         TypeError: it is not a `NamedSharding` or a `PartitionSpec`.
@@ -88,16 +90,16 @@ def explicit_sharding(caller: str, out_sharding: Any) -> NamedSharding | None:
         return None
     if not isinstance(out_sharding, NamedSharding | PartitionSpec):
         raise TypeError(
-            f"{caller}: out_sharding must be a NamedSharding or a PartitionSpec, found "
+            f"{caller}: {role} must be a NamedSharding or a PartitionSpec, found "
             f"{shown(out_sharding)} of type {type(out_sharding).__name__}"
         )
-    sharding = as_sharding(caller, "out_sharding", out_sharding)
+    sharding = as_sharding(caller, role, out_sharding)
     assert isinstance(sharding, NamedSharding)
     types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
     for name in [name for names in sharding.spec.names() for name in names]:
         if types[name] is not AxisType.Explicit:
             raise ValueError(
-                f"{caller}: out_sharding divides the result by the mesh axis {name!r}, which is of "
+                f"{caller}: {role} divides the result by the mesh axis {name!r}, which is of "
                 f"type {types[name]}: the compiler decides about such axes. Use "
                 "lax.with_sharding_constraint, or a mesh with axes of type Explicit."
             )

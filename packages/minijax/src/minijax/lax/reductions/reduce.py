@@ -26,6 +26,7 @@ from minijax.primitives.regions import operation_of, reduce_text, stage_computat
 from minijax.primitives.sharding_rules import by_reduction
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import evaluate_jaxpr
+from minijax.shardings.resharding import dividing
 from minijax.shardings.types import Division, ShardingRule, combining_elements
 from minijax_stage2 import (
     Primitive,
@@ -140,11 +141,13 @@ _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 
 @evaluated_by_library
+@dividing
 def reduce(
     operands: Any,
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    out_sharding: Any = None,
 ) -> Any:
     """Combine the elements along some axes with an associative function.
 
@@ -155,6 +158,7 @@ def reduce(
         computation: function from two elements, in the structure of `operands`, to one: a function
             of this module, such as `lax.add`, or any other function of scalars.
         dimensions: the axes to reduce.
+        out_sharding: the division of each result along axes of type `Explicit`.
 
     Raises:
         TypeError: shapes or dtypes differ, or `computation` returns other types than it takes.

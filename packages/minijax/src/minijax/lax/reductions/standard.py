@@ -100,6 +100,7 @@ reduce_max = reduction(
     init=smallest,
     kinds="biufc",
     jvp=_shared_among_ties,
+    divides=True,
 )
 reduce_min = reduction(
     "reduce_min",
@@ -114,6 +115,7 @@ reduce_min = reduction(
     init=largest,
     kinds="biufc",
     jvp=_shared_among_ties,
+    divides=True,
 )
 reduce_and = reduction(
     "reduce_and",
