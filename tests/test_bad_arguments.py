@@ -92,6 +92,10 @@ TABLE = [
     (lambda: jnp.ones(3).round(1.5), TypeError, "round: decimals must be an int"),
     (lambda: jnp.ones(3).repeat(2, total_repeat_length=-1), ValueError, "total_repeat_length must not be negative"),
     (lambda: lax.dot(ones3, ones3, precision=True), ValueError, "precision must be None, a lax.Precision"),
+    (lambda: minijax.debug.visualize_sharding({1}, None), TypeError, "visualize_sharding: shape must be a sequence"),
+    (lambda: minijax.debug.visualize_array_sharding(ones3, scale=10**30), ValueError, "scale must be at most 1000"),
+    (lambda: minijax.debug.visualize_array_sharding(ones3, min_width=None), TypeError, "min_width must be an int"),
+    (lambda: minijax.shard_map(out_specs=minijax.P())(None), TypeError, "expected a function, found None"),
     # Of functions that extend the library.
     (lambda: core.vmap_flat(None, [ones3], [0], 3, "f"), TypeError, "vmap_flat: f must be a function"),
     (lambda: core.jvp_flat(jnp.sin, None, [ones3], "f"), TypeError, "jvp_flat: primals must be a sequence"),

@@ -226,6 +226,23 @@ def test_results_beside_derivatives_are_not_excused_as_these_are():
     assert of_primal.kind == "value"
 
 
+def test_parts_that_are_not_finite_are_excused_in_derivatives_alone():
+    inputs = (Input("x0", "jnp.array([complex(inf, 1.0)])", True),)
+    program = Program(inputs, ("jnp.square(x0)",), ("jnp.square",), ("jvp",))
+
+    def pair(primal, tangent):
+        both = [("list", [array([part], "complex64")]) for part in (primal, tangent)]
+        return ("tuple", both)
+
+    infinite, nan = complex(np.inf, np.nan), complex(np.nan, np.nan)
+    ours = pair(infinite, infinite)
+    for theirs, is_excused in ((pair(infinite, nan), True), (pair(nan, infinite), False)):
+        meant = worker.as_meant(program, ours, theirs)
+        assert (comparing.difference(ours, meant) is None) == is_excused
+    finite = pair(infinite, 1.0)
+    assert comparing.difference(ours, worker.as_meant(program, ours, finite)) is not None
+
+
 AMONG = {  # a number of ours, those that JAX gave, and whether it might have given ours
     "far from numbers that are near": (np.float32(3.0), [1.0, 1.1], False),
     "as near as they are": (np.float32(1.5), [1.0, 1.1], True),
@@ -237,6 +254,12 @@ AMONG = {  # a number of ours, those that JAX gave, and whether it might have gi
     "a number as large as where one is infinite": (np.float32(-3e7), [np.inf, 1e8], True),
     "a number larger than where one is infinite": (np.float32(3e9), [np.inf, 1e8], False),
     "a complex number beside": (np.complex64(1 + 9j), [1 + 1j, 1 + 1.1j], False),
+    "a part that is infinite for NaN": (np.complex64(complex(np.inf, 1)), [np.nan + 1j] * 2, False),
+    "a part that is NaN where one is": (
+        np.complex64(np.nan + 1j),
+        [np.inf + 1j, np.nan + 1j],
+        True,
+    ),
 }
 
 

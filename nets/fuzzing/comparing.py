@@ -153,9 +153,6 @@ def is_among(ours: Any, others: list[Any], scale: float | None = None) -> bool:
     Parts of complex numbers are rounded as these are, of which the largest is `scale`.
     """
     if ours.dtype.kind == "c":
-        # The parts of a product of infinite numbers depend on the order of the factors.
-        infinite = ~np.isfinite(ours) & np.any([~np.isfinite(each) for each in others], axis=0)
-        ours, *others = (np.where(infinite, 0, each) for each in (ours, *others))
         size = np.abs(others[0])
         scale = float(np.max(size, where=np.isfinite(size), initial=0.0))
         return all(

@@ -170,7 +170,21 @@ NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 number_for_nan = where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))
 infinite_for_nan = where_values(lambda x, y: np.isnan(y) & np.isinf(x))
 
+
+def infinite_products(ours: Leaf, theirs: Leaf) -> Leaf:
+    """JAX's complex numbers that are not finite as ours, where these are not, either."""
+    x, y = ours.values, theirs.values
+    if x is None or y is None or x.dtype != y.dtype or x.shape != y.shape or x.dtype.kind != "c":
+        return theirs
+    return replace(theirs, values=np.where(np.isfinite(x) | np.isfinite(y), y, x))
+
+
 DELIBERATE = [
+    Deliberate(
+        "Derivatives of complex functions are products, whose parts are infinite or NaN where a "
+        "factor is not finite: which of the two depends on the order of the factors.",
+        equates=of_derivatives(infinite_products),
+    ),
     Deliberate(
         "What JAX says that it has not implemented, minijax may have.",
         where_jax_raises("NotImplementedError"),
@@ -439,11 +453,11 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Trapezoids of infinite numbers are infinite; JAX subtracts the ends from the sum, and "
-        "infinite ones from infinite ones are NaN.",
+        "Trapezoids of infinite numbers are infinite, and that of one number has no area; JAX "
+        "subtracts the ends from the sum, and infinite ones from infinite ones are NaN.",
         equates=where_called(
             r"jnp\.trapezoid|jax\.scipy\.integrate\.trapezoid",
-            of_each_leaf(infinite_for_nan),
+            of_each_leaf(where_values(lambda x, y: np.isnan(y) & (np.isinf(x) | (x == 0)))),
         ),
     ),
     Deliberate(
@@ -564,6 +578,16 @@ DELIBERATE = [
             r"jax\.scipy\.linalg\.(toeplitz|hankel)",
             lambda *args: not all(np.all(np.isfinite(np.asarray(x))) for x in args),
             of_each_leaf(number_for_nan),
+        ),
+    ),
+    Deliberate(
+        "What is computed of these matrices differs, too.",
+        before_others(
+            called_with(
+                "value", r"jax\.scipy\.linalg\.(toeplitz|hankel)",
+                lambda *args: not all(np.all(np.isfinite(np.asarray(x))) for x in args),
+            ),
+            r"jax\.scipy\.linalg\.(toeplitz|hankel)",
         ),
     ),
     Deliberate(

@@ -11,7 +11,8 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.inspection import PartitionedModule, ShardingCallback
 from minijax.shardings.sharding import SingleDeviceSharding
-from minijax_stage2 import Primitive, ShapedArray, bind, tree_leaves, typeof
+from minijax_stage1.interpreter import leaked_value_error
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves, typeof
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.vmap import BatchDim
@@ -50,6 +51,8 @@ def inspect_array_sharding(value: Any, *, callback: ShardingCallback) -> None:
 
 def _evaluate(x: Any, *, callback: ShardingCallback) -> list[Any]:
     x = to_array(x)
+    if isinstance(x, Tracer):
+        raise leaked_value_error(x, x.interpreter, x.source)
     callback(x.sharding if isinstance(x, Array) else SingleDeviceSharding(xla.default_device()))
     return []
 

@@ -1,5 +1,6 @@
 """Shardings drawn as text: which devices hold which part of an array."""
 
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,18 +8,22 @@ from typing import Any
 import numpy as np
 
 from minijax.callbacks.inspect_sharding import inspect_array_sharding
+from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import typeof
-from minijax_stage2.shown import shown
 
 # A function from a number between 0 and 1 to red, green, blue and maybe more, as matplotlib's.
 ColorMap = Callable[[float], tuple[float, ...]]
 
 _BASE_HEIGHT = 10  # of a drawing, in lines
+_LARGEST_SCALE = 1000
 _CHARACTER = 2.5  # the height of a character, in widths of it
 
 
+@hiding_frames
+@checking_arguments
 def visualize_sharding(
     shape: Sequence[int],
     sharding: Sharding,
@@ -41,8 +46,9 @@ def visualize_sharding(
         color_map: a function from a number between 0 and 1 to the red, green and blue of a part.
 
     Raises:
-        TypeError: `sharding` is not a sharding.
-        ValueError: the array has no axis or more than two, or is not divided evenly.
+        TypeError: `sharding` is not a sharding, or another argument not of its type.
+        ValueError: the array has no axis or more than two, or is not divided evenly; `scale` is
+            above 1000.
 
     >>> mesh = minijax.make_mesh((1,), ("data",))
     >>> where = minijax.NamedSharding(mesh, minijax.P("data"))
@@ -51,12 +57,11 @@ def visualize_sharding(
     │ CPU 0 │
     └───────┘
     """
-    if not isinstance(sharding, Sharding):
-        raise TypeError(
-            f"visualize_sharding: sharding must be a Sharding, found {shown(sharding)} of type "
-            f"{type(sharding).__name__}"
+    if not scale <= _LARGEST_SCALE:  # NaN, too
+        raise ValueError(
+            f"visualize_sharding: scale must be at most {_LARGEST_SCALE}, found {scale}"
         )
-    shape = tuple(shape)
+    shape = tuple(map(operator.index, shape))
     if len(shape) not in (1, 2):
         raise ValueError(
             f"visualize_sharding: shape must have one or two axes, found {shape}; of an array with "

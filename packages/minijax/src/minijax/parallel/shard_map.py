@@ -1,6 +1,5 @@
 """`shard_map`: a function of the parts of arrays that one device has, run on every device."""
 
-import functools
 from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any
 
@@ -84,7 +83,12 @@ def shard_map(
     """
     options = {"mesh": mesh, "axis_names": axis_names, "check_vma": check_vma}
     if f is None:
-        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, **options)  # type: ignore[arg-type]
+
+        def decorate(function: Function) -> Function:
+            require_function("shard_map", function)
+            return shard_map(function, out_specs=out_specs, in_specs=in_specs, **options)  # type: ignore[arg-type]
+
+        return decorate
     require_function("shard_map", f)
     require_flags("shard_map", check_vma=check_vma)
     name = name_of(f)
