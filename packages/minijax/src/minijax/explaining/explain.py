@@ -45,7 +45,10 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     >>> [section.title for section in explanation.sections][:4]
     ['source', 'jaxpr', 'jvp', 'known']
     >>> explanation["transpose"]
-    { lambda ; a:f32[] b:f32[]. let c:f32[] = mul b 2.0:f32[]; d:f32[] = mul c a in (d,) }
+    { lambda ; a:f32[] b:f32[]. let
+        c:f32[] = mul b 2.0:f32[]
+        d:f32[] = mul c a
+      in (d,) }
     """
     require_function("explain", fun)
 
