@@ -321,3 +321,13 @@ def test_the_error_that_is_handled_is_explained(capsys):
     assert capsys.readouterr().out.startswith("# TracerBoolConversionError\n")
     with pytest.raises(ValueError, match="'KeyError' has no page; these have one: BranchTypeError"):
         minijax.explain_error(KeyError)
+
+
+@pytest.mark.parametrize("stage", ["trace", "lower", "eval_shape", "__call__"])
+def test_an_argument_that_a_jitted_function_lacks_is_named(stage):
+    # It said that `self` "cannot be <jit of ...>".
+    def f(x, y):
+        return x
+
+    with pytest.raises(TypeError, match=r"f\(\) missing 1 required positional argument: 'y'"):
+        getattr(minijax.jit(f), stage)(1.0)

@@ -218,7 +218,7 @@ def _file_of(function: Any) -> str:
 def _given(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Names and values of the arguments of a call."""
+    """Names and values of the arguments of a call, without the instance of a method."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs)
     except (TypeError, ValueError):
@@ -229,6 +229,7 @@ def _given(
         for name, value in given.arguments.items()
         if kinds[name].kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         and value is not kinds[name].default
+        and name != "self"  # which nobody passes
     ]
 
 
