@@ -28,7 +28,6 @@ from minijax_stage4.errors import BranchTypeError
 cond_p = Primitive("cond", higher_order=True)
 
 
-# --8<-- [start:cond]
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
@@ -84,9 +83,6 @@ def join_consts(
             params += jaxpr.constvars if other == which else [Var(typeof(c)) for c in consts]
         branches.append(Jaxpr([], [*params, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars))
     return tuple(branches), [const for _, consts in programs for const in consts]
-
-
-# --8<-- [end:cond]
 
 
 def _as_predicate(pred: Any) -> Any:

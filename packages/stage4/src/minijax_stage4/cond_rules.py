@@ -51,16 +51,13 @@ def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
     return tuple(map(any, zip(*rows, strict=True)))
 
 
-# --8<-- [start:evaluate]
 def _evaluate(which: Any, *operands: Any, branches: Branches) -> list[Any]:
     return eval_jaxpr(branches[int(which)], [], *operands)
 
 
 impl_rules[cond_p] = _evaluate
-# --8<-- [end:evaluate]
 
 
-# --8<-- [start:jvp]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
 ) -> tuple[list[Any], list[Any]]:
@@ -79,10 +76,8 @@ def _jvp(
 
 
 jvp_rules[cond_p] = _jvp
-# --8<-- [end:jvp]
 
 
-# --8<-- [start:vmap]
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
 ) -> tuple[list[Any], list[BatchDim]]:
@@ -148,7 +143,6 @@ def _chooser(which: Any, number: int) -> Callable[[Any, Any], Any]:
 
 
 vmap_rules[cond_p] = _vmap
-# --8<-- [end:vmap]
 
 
 def join_consts_of(
@@ -163,7 +157,6 @@ def join_consts_of(
     )
 
 
-# --8<-- [start:types]
 def _abstract_eval(
     which: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
@@ -224,10 +217,8 @@ def _lower(
 
 abstract_eval_rules[cond_p] = _abstract_eval
 lowering_rules[cond_p] = _lower
-# --8<-- [end:types]
 
 
-# --8<-- [start:partial_eval]
 class _Split(NamedTuple):
     """Branches split into known and unknown halves, with common residuals."""
 
@@ -292,10 +283,8 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 
 
 partial_eval_rules[cond_p] = _partial_eval
-# --8<-- [end:partial_eval]
 
 
-# --8<-- [start:transpose]
 def _transpose(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
     if isinstance(pred, UndefPrimal):
         raise nonlinear_in(cond_p, [0])
@@ -312,7 +301,6 @@ def _transpose(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches
 
 
 transpose_rules[cond_p] = _transpose
-# --8<-- [end:transpose]
 
 
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:

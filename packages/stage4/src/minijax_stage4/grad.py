@@ -20,7 +20,6 @@ from minijax_stage4.linearize import LinearProgram, linearize_flat
 from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
 
 
-# --8<-- [start:pull_back]
 def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """The cotangents of the arguments from those of the results, by transposing the program."""
     given = [ct for ct, t in zip(cts, linear.constant_outs, strict=True) if t is None]
@@ -39,10 +38,6 @@ def _of_type(aval: ShapedArray, ct: Any) -> Any:
     return ct if type(ct) is Zero else as_weak_as(aval, ct)
 
 
-# --8<-- [end:pull_back]
-
-
-# --8<-- [start:vjp]
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[Any]]:
     """Evaluate `fun` and return the function that pulls cotangents back through it.
 
@@ -76,10 +71,6 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[
     return tree_unflatten(out_tree, outs), functools.partial(f_vjp, residuals)
 
 
-# --8<-- [end:vjp]
-
-
-# --8<-- [start:grad]
 def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Like `grad`, but returns the value of `fun` with the gradient.
 
@@ -127,9 +118,6 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
         return of_both(*args, **kwargs)[1]
 
     return gradient
-
-
-# --8<-- [end:grad]
 
 
 def one_like(caller: str, fun: Any, out: Any) -> Any:

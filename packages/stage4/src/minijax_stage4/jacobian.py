@@ -14,7 +14,6 @@ from minijax_stage4.errors import ComplexGradientError
 from minijax_stage4.grad import vjp
 
 
-# --8<-- [start:jacrev]
 def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row, by reverse mode.
 
@@ -84,6 +83,3 @@ def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callab
            [ 0., 12.]])
     """
     return jacfwd(jacrev(fun, argnums), argnums)
-
-
-# --8<-- [end:jacrev]

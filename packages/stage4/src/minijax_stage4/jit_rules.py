@@ -21,7 +21,6 @@ from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
 
-# --8<-- [start:partial_eval]
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """A call of the known half, and one of the other half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
@@ -39,10 +38,8 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 
 
 partial_eval_rules[jit_p] = _partial_eval
-# --8<-- [end:partial_eval]
 
 
-# --8<-- [start:transpose]
 def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
@@ -94,4 +91,3 @@ def transpose_jaxpr(
 
 
 transpose_rules[jit_p] = _transpose
-# --8<-- [end:transpose]

@@ -16,7 +16,6 @@ from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 
 
-# --8<-- [start:linear]
 class LinearProgram:
     """The derivative of a function at a point: a linear program from tangents to tangents.
 
@@ -77,10 +76,6 @@ def linearize_flat(
     return outs, LinearProgram(jaxpr, in_avals, out_avals, constant_outs), residuals
 
 
-# --8<-- [end:linear]
-
-
-# --8<-- [start:linearize]
 def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]]:
     """Evaluate `fun` once and return its derivative at that point as a linear function.
 
@@ -117,6 +112,3 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]
         return tree_unflatten(flat_fun.out_tree, linear(residuals, given))
 
     return tree_unflatten(flat_fun.out_tree, outs), partial(f_jvp, residuals)
-
-
-# --8<-- [end:linearize]

@@ -19,7 +19,6 @@ from minijax_stage3.jaxpr import Atom, ProgramRules
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
 
 
-# --8<-- [start:partial_val]
 class PartialVal(NamedTuple):
     """A value that may be known: its type, and the value itself or None."""
 
@@ -39,8 +38,6 @@ class PartialVal(NamedTuple):
         return self.const is not None
 
 
-# --8<-- [end:partial_val]
-
 # `rule(unknown_ins, eqn) -> PartialEqns`. None: if an operand is unknown, so is every result.
 partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
 
@@ -59,7 +56,6 @@ class PartialEqns(NamedTuple):
 _NUMBERS = (*python_scalars, np.generic)
 
 
-# --8<-- [start:trace]
 class PartialEvalTrace(JaxprTrace):
     """Stages operations on its own tracers, the unknowns, and leaves the rest to its parent."""
 
@@ -137,16 +133,12 @@ def partial_eval(
     return waiting, out_pvals, residuals
 
 
-# --8<-- [end:trace]
-
-
 def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
     """`jaxpr` without the equations that its results do not need, its arguments unchanged."""
     smaller, _ = dce_jaxpr(jaxpr)
     return Jaxpr(jaxpr.constvars, jaxpr.invars, smaller.eqns, smaller.outvars)
 
 
-# --8<-- [start:jaxpr]
 class PartialJaxprs(NamedTuple):
     """A program split into the part that can run at once and the part that has to wait.
 
@@ -196,9 +188,6 @@ def partial_eval_jaxpr(
     at_once = without_dead_code(Jaxpr([], ins_known, known_eqns, [*outs_known, *residuals]))
     waiting = Jaxpr([], [*residuals, *ins_unknown], waiting.eqns, waiting.outvars)
     return PartialJaxprs(at_once, waiting, unknown_outs, len(residuals))
-
-
-# --8<-- [end:jaxpr]
 
 
 def free_variables(jaxpr: Jaxpr) -> list[Var]:

@@ -9,7 +9,6 @@ from minijax_stage3 import abstract_eval_rules, lowering_rules
 stop_gradient_p = Primitive("stop_gradient")
 
 
-# --8<-- [start:stop_gradient]
 def stop_gradient(x: Any) -> Any:
     """`x` as a constant: no derivative passes through it.
 
@@ -25,4 +24,3 @@ defzero(stop_gradient_p)
 vmap_rules[stop_gradient_p] = elementwise(stop_gradient_p)
 abstract_eval_rules[stop_gradient_p] = lambda x: [x]
 lowering_rules[stop_gradient_p] = lambda b, out_avals, x: [x]
-# --8<-- [end:stop_gradient]

@@ -29,7 +29,6 @@ PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one
 vjp_rules = Rules("the tape", "vjp_rules")
 
 
-# --8<-- [start:tape]
 class Node:
     """A record on the tape: how to propagate the cotangent of a value to its parents."""
 
@@ -121,10 +120,6 @@ def _ancestors(nodes: Any) -> set[Node]:
     return found
 
 
-# --8<-- [end:tape]
-
-
-# --8<-- [start:rules]
 def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
     """Define how a primitive with one result propagates cotangents back.
 
@@ -192,10 +187,8 @@ for linear_p in (
 ):
     defvjp(linear_p, _by_transpose(linear_p))
 defvjp(p.dot_general_p, _by_transpose(p.dot_general_p, 0), _by_transpose(p.dot_general_p, 1))
-# --8<-- [end:rules]
 
 
-# --8<-- [start:api]
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Evaluate `fun` on a tape and return the function that plays it back.
 
@@ -272,6 +265,3 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
     """
     of_both = value_and_grad(fun, argnums)
     return lambda *args: of_both(*args)[1]
-
-
-# --8<-- [end:api]

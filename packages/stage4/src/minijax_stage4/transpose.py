@@ -57,7 +57,6 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
     )
 
 
-# --8<-- [start:undef]
 class UndefPrimal:
     """A placeholder for a linear argument, of which a transpose rule knows only the type.
 
@@ -118,9 +117,6 @@ def unspread(ct: Any, aval: ShapedArray) -> Any:
     return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
 
 
-# --8<-- [end:undef]
-
-
 # By the class of a type: the function that gives a cotangent the type of what it belongs to.
 # Operands of classes other than `ShapedArray` may be converted implicitly; this transposes that.
 cotangent_casts: dict[type[ShapedArray], Callable[[Any, ShapedArray], Any]] = {}
@@ -134,7 +130,6 @@ def _as_known(x: Any) -> Any:
     return x if cast is None or isinstance(x, UndefPrimal | Zero) else cast(x)
 
 
-# --8<-- [start:backward_pass]
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """Transpose a program with respect to its undefined arguments.
 
@@ -202,10 +197,6 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     ]
 
 
-# --8<-- [end:backward_pass]
-
-
-# --8<-- [start:linear_transpose]
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     """Transpose a function that is known to be linear.
 
@@ -266,9 +257,6 @@ def _type_of_cotangents(
             f"all real or complex; found arguments {list(in_avals)}, results {list(out_avals)}"
         )
     return (lambda aval: aval) if kinds == {False} else tangent_type
-
-
-# --8<-- [end:linear_transpose]
 
 
 def flat_cotangents(

@@ -84,7 +84,6 @@ def _inverse(permutation: Sequence[int]) -> list[int]:
     return sorted(range(len(permutation)), key=permutation.__getitem__)
 
 
-# --8<-- [start:table]
 deftranspose(p.neg_p, lambda ct, x: neg(ct))
 
 deftranspose(p.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct, jointly=True)
@@ -106,4 +105,3 @@ deftranspose(p.transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse
 deftranspose(p.reshape_p, lambda ct, x, *, new_sizes: reshape(ct, x.aval.shape))
 deftranspose(p.broadcast_in_dim_p, _sum_back)
 deftranspose(p.dot_general_p, _dot_x, _dot_y)
-# --8<-- [end:table]
