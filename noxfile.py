@@ -1,6 +1,6 @@
 """What can be run here. New? Begin with `demo`; then `docs -- serve` opens the tutorial.
 
-To begin     demo, docs, examples
+To begin     demo, docs, study, examples
 Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer
 Sources      lint, format, types, lines
 Speed        bench
@@ -156,6 +156,17 @@ def docs(session: nox.Session) -> None:
     install(session, LIBRARY, *group("docs"), *npm)
     args = session.posargs or ("build", "--strict")
     session.run("mkdocs", *args, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
+def study(session: nox.Session) -> None:
+    """Leaves functions of a stage for you to write, and says how far you are; `-- stage1`."""
+    name, *options = session.posargs or [""]
+    chosen = {each.name: each for each in STAGES[:-1]}.get(name)
+    if chosen is None:
+        session.error("say which stage: ./noxw -s study -- stage1 (or stage2, stage3, stage4)")
+    install(session, chosen, *group("test"))
+    session.run("python", "-m", "study", name, *options)
 
 
 EXAMPLES = (
