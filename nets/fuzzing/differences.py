@@ -120,6 +120,12 @@ def overflows_in_recurrence(z: Any, *, v: int, n_iter: int = 50) -> bool:
     return bool(np.any(~np.isfinite(z)) or np.any(np.sum(np.maximum(steps, 0.0), -1) > limit))
 
 
+def is_imaginary(x: Any) -> bool:
+    """Whether some numbers are complex, with a real part that is zero and another that is not."""
+    x = np.asarray(x)
+    return x.dtype.kind == "c" and bool(np.any((x.real == 0) & (x.imag != 0)))
+
+
 def is_boolean(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") == "b"
 
@@ -904,6 +910,13 @@ DELIBERATE = [
             ),
             inputs=r"-(inf|\d)",
             detail=r": u?int",
+        ),
+    ),
+    Deliberate(
+        "A complex number is zero if both of its parts are, as in numpy; `any`, `all` and what is "
+        "made of them ask JAX's for the real part alone.",
+        called_with(
+            "value|shape", r"jnp\.(any|all|trim_zeros)", lambda a, *args, **kwargs: is_imaginary(a)
         ),
     ),
     Deliberate(
