@@ -372,7 +372,7 @@ def _shown(x: Any) -> Shown:
 
 
 def _invalid_kind(values: Sequence[Any]) -> str | None:
-    """What is wrong with the numbers of values: "NaN", "infinity", or nothing."""
+    """The first fault among the numbers of values: "NaN", "infinity", or nothing."""
     for x in values:
         if is_inexact(typeof(x).dtype):
             numbers = np.asarray(x)
