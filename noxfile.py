@@ -1,7 +1,8 @@
 """What can be run here. New? Begin with `demo`; then `docs -- serve` opens the tutorial.
 
 To begin     demo, docs, study, examples
-Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer
+Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer;
+             tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench
 Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers
@@ -241,6 +242,20 @@ def tests_processes(session: nox.Session) -> None:
     """Tests programs in several processes, and what happens when some of them fail."""
     install(session, LIBRARY, *group("crossing"))
     pytest(session, "tests/processes", "--numprocesses=2", "--dist=worksteal")  # most of them wait
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@nox.session(name="tests-browser")
+def tests_browser(session: nox.Session) -> None:
+    """Tests the site in a real browser, after `docs` has built it."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        session.error(f"no {' or '.join(BROWSERS)} is here; on Debian: apt-get install chromium")
+    install_once(session, *group("browser"))
+    session.env["MINIJAX_BROWSER"] = browser
+    pytest(session, "docs/tests", "--numprocesses=2", "--dist=worksteal")
 
 
 @nox.session(name="tests-gpu-compiler")

@@ -116,7 +116,10 @@ def displayed(code: str) -> str:
     """A program that ends with `print(x.to_html())`, for a cell that displays its value, `x`."""
     match ast.parse(code).body[-1]:
         case ast.Expr(
-            ast.Call(ast.Name("print"), [ast.Call(ast.Attribute(value, "to_html"), [], [])])
+            ast.Call(
+                ast.Name("print"),
+                [ast.Call(ast.Attribute(value, "to_html" | "_repr_html_"), [], [])],
+            )
         ) as last:
             before = code.splitlines(keepends=True)[: last.lineno - 1]
             return "".join(before) + ast.get_source_segment(code, value)

@@ -1,0 +1,151 @@
+"""Live cells and exercises, used as a reader uses them."""
+
+import pytest
+from playwright.sync_api import expect
+from visits import SITE
+
+CHAPTER = "learn/stage1/interpreters/"
+LONG = 60_000  # milliseconds: the first run fetches Python
+
+
+@pytest.fixture
+def page(visit):
+    return visit().open(CHAPTER)
+
+
+def cell(page, number=0):
+    """A cell, its status and its output."""
+    box = page.locator(".cell").nth(number)
+    return box, box.locator(".cell-status"), box.locator(".cell-output")
+
+
+def press(box, name):
+    box.get_by_role("button", name=name, exact=True).click()
+
+
+def write(page, box, code):
+    """Replaces the code of a cell, by keyboard."""
+    if box.get_by_role("button", name="Edit").is_visible():
+        press(box, "Edit")
+    editor = box.locator(".cm-content")
+    editor.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(code)
+
+
+def solution(page, name):
+    return page.locator(f'.solution[data-exercise="{name}"] code').text_content()
+
+
+def test_cells_print_what_was_recorded(visit):
+    """All cells of stage 1, each page from its last cell: those above run first."""
+    tab = visit()
+    chapters = sorted((SITE / "learn/stage1").glob("*/index.html"))
+    for chapter in chapters:
+        page = tab.open(f"learn/stage1/{chapter.parent.name}/")
+        cells = page.locator(".cell:not(.exercise)")
+        if not cells.count():
+            continue
+        recorded = cells.locator(".cell-output").all_inner_texts()
+        press(cells.last, "Run")
+        expect(cells.last.locator(".cell-status")).to_contain_text("Ran in", timeout=LONG)
+        assert cells.locator(".cell-output").all_inner_texts() == recorded
+
+
+def test_python_is_fetched_by_the_first_run(visit):
+    tab = visit()
+    fetched = []
+    tab.page.on("request", lambda request: fetched.append(request.url))
+    box, status, _ = cell(tab.open(CHAPTER))
+    assert [url for url in fetched if "pyodide" in url or "codemirror" in url] == []
+    press(box, "Run")
+    expect(status).to_contain_text("Ran in", timeout=LONG)
+    assert any("pyodide" in url for url in fetched)
+
+
+def test_edited_cell_runs_breaks_and_is_reset(page):
+    box, status, output = cell(page)
+    recorded = output.inner_text()
+    write(page, box, "1 + 1")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_have_text("2\n", timeout=LONG)
+    write(page, box, "x = 1\nprint(x / 0)")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_contain_text("ZeroDivisionError in line 2")
+    expect(output.locator(".cell-error code")).to_have_text("print(x / 0)")
+    expect(output.locator("details code")).not_to_contain_text("cell_runner")
+    write(page, box, "print(")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_contain_text("SyntaxError in line 1")
+    press(box, "Reset")
+    assert output.inner_text() == recorded
+    press(box, "Run")
+    expect(status).to_contain_text("Ran in")
+    assert output.inner_text() == recorded
+
+
+@pytest.mark.parametrize("place", ["", "isolated/"])
+def test_endless_loop_is_stopped(place, visit):
+    """Where Python can be interrupted it keeps its variables; elsewhere it starts anew."""
+    page = visit().open(place + CHAPTER)
+    assert page.evaluate("crossOriginIsolated") == bool(place)
+    box, status, output = cell(page)
+    write(page, box, "print('begun', flush=True)\nkept = 5\nwhile True: print('on')")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_contain_text("begun", timeout=LONG)
+    press(box, "Stop")
+    expect(status).to_contain_text("Stopped")
+    write(page, box, "print(kept)")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_contain_text("5\n" if place else "NameError", timeout=LONG)
+
+
+def test_failure_above_is_told(page):
+    box, _, output = cell(page)
+    write(page, box, "1 / 0")
+    exercise, status, _ = cell(page, 1)
+    press(exercise, "Check")
+    expect(status).to_contain_text("Cell 1, above, did not end well", timeout=LONG)
+    expect(output).to_contain_text("ZeroDivisionError")
+
+
+def test_exercise_is_failed_and_then_passed(page):
+    box, status, output = cell(page, 1)
+    press(box, "Check")
+    expect(status).to_have_text("Not yet.", timeout=LONG)
+    expect(output).to_contain_text("following.lines ==")
+    write(page, box, "FollowingInterpreter = None")
+    page.keyboard.press("Shift+Enter")
+    expect(output).to_contain_text("TypeError in line 1 of the check")
+    write(page, box, solution(page, "follow"))
+    page.keyboard.press("Shift+Enter")
+    expect(status).to_have_text("Passed.")
+
+
+def test_cells_are_used_by_keyboard_alone(page):
+    box, _, output = cell(page)
+    box.get_by_role("button", name="Edit").focus()
+    page.keyboard.press("Enter")
+    expect(box.locator(".cm-content")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("for i in range(2):\nprint(i)")  # the editor indents
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(box.get_by_role("button", name="Run")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(output).to_have_text("0\n1\n", timeout=LONG)
+
+
+def test_without_javascript_cells_are_blocks(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{CHAPTER}")
+    expect(page.locator(".cell").first.locator("code").first).to_contain_text("def foo")
+    assert page.locator(".cell button").count() == 0
+    context.close()
+
+
+def test_notebook_is_downloaded(page):
+    with page.expect_download() as download:
+        page.get_by_text("This chapter as a notebook").click()
+    assert download.value.suggested_filename == "interpreters.ipynb"

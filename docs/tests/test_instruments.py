@@ -1,0 +1,53 @@
+"""What the pages let a reader watch: recordings to step through, jaxprs to point at."""
+
+from playwright.sync_api import expect
+
+
+def test_stepper_is_driven_by_buttons_and_keys(visit):
+    page = visit().open("learn/stage1/recording/")
+    stepper = page.locator("minijax-stepper").first
+    count = stepper.locator("output")
+    start = count.text_content()
+    stepper.get_by_role("button", name="Next").click()
+    second = count.text_content()
+    assert second != start
+    section = stepper.locator("section")
+    section.focus()
+    page.keyboard.press("ArrowRight")
+    assert count.text_content() not in (start, second)
+    page.keyboard.press("ArrowLeft")
+    assert count.text_content() == second
+    page.keyboard.press("End")
+    expect(stepper.get_by_role("button", name="Next")).to_be_disabled()
+    page.keyboard.press("Home")
+    assert count.text_content() == start
+    expect(stepper.get_by_role("button", name="Back")).to_be_disabled()
+
+
+def test_recording_of_an_edited_program_can_be_stepped_through(visit):
+    page = visit().open("learn/stage1/recording/")
+    cell = page.locator(".cell[data-prints=html]").first
+    before = cell.locator("minijax-stepper output").text_content()
+    cell.get_by_role("button", name="Edit").click()
+    cell.locator(".cm-content").focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.insert_text("foo = lambda x: mul(x, 2.0)\n")
+    page.keyboard.press("Shift+Enter")
+    expect(cell.locator(".cell-status")).to_contain_text("Ran in", timeout=60_000)
+    count = cell.locator("minijax-stepper output")
+    assert count.text_content() != before
+    cell.get_by_role("button", name="Next").click()
+    assert count.text_content().startswith("2")
+
+
+def test_pointing_at_a_variable_shows_its_definition_and_uses(visit):
+    page = visit().open("learn/stage3/watching/")
+    jaxpr = page.locator("minijax-jaxpr").first
+    variable = jaxpr.locator("[data-var]").first
+    name = variable.get_attribute("data-var")
+    variable.hover()
+    expect(jaxpr.locator(".mj-note")).to_contain_text("used")
+    lit = jaxpr.locator(".mj-on")
+    assert lit.count() == jaxpr.locator(f'[data-var="{name}"]').count() > 0
+    page.mouse.move(0, 0)
+    expect(lit).to_have_count(0)

@@ -1,0 +1,133 @@
+"""All pages of the site: nothing fails, nothing is fetched from elsewhere, nothing is cut off."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from visits import NARROW, PAGES, WIDE, Visit
+
+# The elements that reach beyond the right edge of the window, unless a box around them scrolls.
+TOO_WIDE = """() => {
+  const width = document.documentElement.clientWidth
+  if (document.documentElement.scrollWidth <= width) return []
+  return [...document.querySelectorAll("body *")]
+    .filter(e => e.getBoundingClientRect().right > width + 1 && e.checkVisibility())
+    .map(e => `<${e.tagName.toLowerCase()} class="${e.className}"> ${e.textContent.slice(0, 50)}`)
+}"""
+
+# The code blocks that must be scrolled sideways; those in folded blocks, once opened.
+CUT_OFF = """() => {
+  document.querySelectorAll("details").forEach(each => each.open = true)
+  return [...document.querySelectorAll("pre code, pre")]
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .filter(each => getComputedStyle(each).overflowX !== "visible")
+    .map(each => each.textContent.slice(0, 200))
+}"""
+
+# Text whose contrast with what is behind it is below 4 to 1.
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
+  const remembered = (f, known = new Map()) => key => {
+    if (!known.has(key)) known.set(key, f(key))
+    return known.get(key)
+  }
+  const parsed = remembered(color => {
+    canvas.clearRect(0, 0, 1, 1)
+    canvas.fillStyle = color
+    canvas.fillRect(0, 0, 1, 1)
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data
+    return [r, g, b, a / 255]
+  })
+  const over = ([r, g, b, a], [R, G, B]) =>
+    [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a)]
+  const behind = remembered(element => element === null ? [255, 255, 255]
+    : over(parsed(getComputedStyle(element).backgroundColor), behind(element.parentElement)))
+  const luminance = rgb => {
+    const [r, g, b] = rgb.map(c => c / 255)
+      .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const faint = new Map()
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT)
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement
+    const text = walker.currentNode.textContent.trim()
+    if (!text || element.closest("svg, script, style, :disabled, .headerlink, .katex")) continue
+    const color = over(parsed(getComputedStyle(element).color), behind(element))
+    const [x, y] = [color, behind(element)].map(luminance).sort((a, b) => b - a)
+    const ratio = (x + 0.05) / (y + 0.05)
+    if (ratio >= 4 || !element.checkVisibility({ visibilityProperty: true })) continue
+    faint.set(`${element.tagName}.${element.className}`, `${ratio.toFixed(2)} ${text.slice(0, 40)}`)
+  }
+  return [...faint].map(each => each.join(": "))
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(browser, address):
+    """One tab for all pages, since opening one takes longer than opening a page."""
+    tab = Visit(browser, address, WIDE, "light")
+    yield tab
+    tab.context.close()
+
+
+def test_there_are_pages():
+    assert len(PAGES) > 60
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path or "home")
+def test_page(path, tab):
+    """Nothing fails, code fits, text can be read in both schemes, a narrow window is enough."""
+    tab.problems.clear()
+    page = tab.open(path)
+    page.add_style_tag(content="* { transition: none !important }")
+    found = {"cut off": page.evaluate(CUT_OFF)}
+    for scheme in ("default", "slate"):
+        page.evaluate("scheme => document.body.dataset.mdColorScheme = scheme", scheme)
+        found[f"faint in {scheme}"] = page.evaluate(FAINT)
+    page.set_viewport_size(NARROW)
+    found["too wide"] = page.evaluate(TOO_WIDE)
+    page.set_viewport_size(WIDE)
+    found["failed"] = list(tab.problems)
+    problems = [f"{what}: {each}" for what, them in found.items() for each in them]
+    assert problems == []
+
+
+@pytest.mark.parametrize(("preferred", "scheme"), [("light", "default"), ("dark", "slate")])
+def test_scheme_is_the_preferred_one_until_it_is_changed(preferred, scheme, visit):
+    page = visit(scheme=preferred).open("")
+    shown = "document.body.dataset.mdColorScheme"
+    assert page.evaluate(shown) == scheme
+    page.locator("label[for^=__palette]:visible").click()
+    assert page.evaluate(shown) != scheme
+
+
+def test_search_finds_einsum_first(visit):
+    page = visit().open("")
+    page.keyboard.press("/")
+    page.keyboard.type("einsum", delay=20)
+    first = page.locator(".md-search-result__item").first
+    expect(first.locator("a[href*='#']").first).to_have_attribute(
+        "href", re.compile(r"/reference/numpy/products/#minijax\.numpy\.einsum$")
+    )
+
+
+def test_keyboard_alone_reaches_everything(visit):
+    """Tab goes from the skip link through the tabs to the text, and each stop is visible."""
+    page = visit().open("learn/stage1/interpreters/")
+    seen = []
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                "(() => { const e = document.activeElement; const box = e.getBoundingClientRect();"
+                "return [e.tagName, (e.textContent || e.ariaLabel || '').trim().slice(0, 20),"
+                "box.width > 0 || e.type === 'radio' || e.tagName === 'LABEL'] })()"
+            )
+        )
+        if seen[-1][1] == "Check":
+            break
+    texts = [text for _, text, _ in seen]
+    assert "Skip to content" in texts[0]
+    assert {"Learn", "Run", "Edit", "Check"} <= set(texts), texts
+    assert all(visible for _, _, visible in seen), seen

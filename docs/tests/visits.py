@@ -1,0 +1,68 @@
+"""Visits to the built site, in a browser."""
+
+import http.server
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+SITE = Path(__file__).parents[2] / "site"
+PAGES = sorted(
+    str(file.parent.relative_to(SITE)).removeprefix(".")
+    for file in SITE.rglob("index.html")
+    if "assets" not in file.parts
+)
+
+WIDE, NARROW = {"width": 1366, "height": 900}, {"width": 390, "height": 800}
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves the site; below /isolated/, as a page that may share memory with its workers."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, directory=SITE, **kwargs)
+
+    def translate_path(self, path):
+        return super().translate_path(path.removeprefix("/isolated"))
+
+    def end_headers(self):
+        if self.path.startswith("/isolated/"):
+            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+class Visit:
+    """A tab of the browser, and what went wrong in it."""
+
+    def __init__(self, browser: Browser, address: str, viewport: dict[str, int], scheme: str):
+        self.address = address
+        self.context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        self.context.set_default_timeout(20_000)
+        self.page: Page = self.context.new_page()
+        self.problems: list[str] = []
+        self.page.on("console", self.heed_console)
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("requestfailed", self.heed_failure)
+        self.page.on("response", self.heed_response)
+
+    def heed_console(self, message):
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text}")
+
+    def heed_failure(self, request):
+        if request.failure != "net::ERR_ABORTED":  # by the next page
+            self.problems.append(f"failed: {request.url}: {request.failure}")
+
+    def heed_response(self, response):
+        url = response.url
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.problems.append(f"foreign: {url}")
+        if response.status >= 400:
+            self.problems.append(f"{response.status}: {url}")
+
+    def open(self, path: str) -> Page:
+        self.page.goto(f"{self.address}/{path}", wait_until="load")
+        return self.page
