@@ -1,6 +1,7 @@
 """The tutorial shows every code line of the stages, each in one place."""
 
 import ast
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -76,3 +77,20 @@ def test_pieces_are_short(page):
         file, *items = source.lines_of(fence[3])
         code = source.excerpt(file, items)
         assert "folded" in fence[2] or len(code.splitlines()) <= 40, f"{file}: {items}"
+
+
+PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
+RUNS = re.compile(r"\b(exec|exercise|check|solution)=")
+NEEDS_A_GPU = 'minijax.devices("gpu")'
+
+
+def test_python_on_pages_runs_or_is_real_source():
+    """What is not run when the site is built is cut from a file, or needs what is not there."""
+    told = {
+        (page.relative_to(ROOT), fence[3])
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for fence in PYTHON.finditer(page.read_text("utf-8"))
+        if not RUNS.search(fence[2]) and not fence[3].strip().startswith("--8<--")
+    }
+    assert [each for each in told if NEEDS_A_GPU not in each[1]] == []
+    assert len(told) == 1
