@@ -186,7 +186,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
         ]
         operands = [UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars]
         with on_behalf_of(eqn.source):
-            if not eqn.primitive.higher_order:  # whose programs know what types say
+            # The programs of a higher-order primitive convert what they use themselves.
+            if not eqn.primitive.higher_order:
                 out_cts, operands = [*map(_as_known, out_cts)], [*map(_as_known, operands)]
             in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
             for atom, ct in zip(eqn.invars, in_cts, strict=True):
