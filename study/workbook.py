@@ -94,9 +94,11 @@ class Workbook:
                 passed.add(test.partition("[")[0])
         report.unlink(missing_ok=True)
         # A test that did not run, because its file could not be imported, has failed, too.
-        for test in set(tests) - passed:
-            failed.setdefault(test, ended.stdout[-2000:])
-        return failed
+        return {
+            test: failed.get(test, ended.stdout[-2000:])
+            for test in tests
+            if test in failed or test not in passed
+        }
 
     @property
     def is_made(self) -> bool:
