@@ -13,9 +13,9 @@ def page(visit):
     return visit().open(CHAPTER)
 
 
-def cell(page, number=0):
-    """A cell, its status and its output."""
-    box = page.locator(".cell").nth(number)
+def cell(page, kind=".cell"):
+    """The first cell of a kind, its status and its output."""
+    box = page.locator(kind).first
     return box, box.locator(".cell-status"), box.locator(".cell-output")
 
 
@@ -103,14 +103,14 @@ def test_endless_loop_is_stopped(place, visit):
 def test_failure_above_is_told(page):
     box, _, output = cell(page)
     write(page, box, "1 / 0")
-    exercise, status, _ = cell(page, 1)
+    exercise, status, _ = cell(page, ".exercise.cell")
     press(exercise, "Check")
     expect(status).to_contain_text("Cell 1, above, did not end well", timeout=LONG)
     expect(output).to_contain_text("ZeroDivisionError")
 
 
 def test_exercise_is_failed_and_then_passed(page):
-    box, status, output = cell(page, 1)
+    box, status, output = cell(page, ".exercise.cell")
     press(box, "Check")
     expect(status).to_have_text("Not yet.", timeout=LONG)
     expect(output).to_contain_text("following.lines ==")
