@@ -283,6 +283,12 @@ FOUND = {
         f(n.zeros((0, 3)), n.zeros(0, int), num_segments=2, bucket_size=2)
         for f in (lib.ops.segment_sum, lib.ops.segment_prod)
     ],
+    "products of segments without rows have a gradient": lambda n, lib: lib.grad(
+        lambda x: lib.ops.segment_prod(x, n.zeros(0, int), num_segments=1).sum()
+    )(n.zeros((0, 2))),
+    "the remainder of polynomials is as weak as they are, the quotient never": lambda n, lib: [
+        n.polydiv(n.add(n.zeros(size, bool), 1.0), n.add(n.zeros(2, bool), 2.0)) for size in (1, 3)
+    ],
     "what is computed of True is not weak": lambda n, lib: [
         lib.jit(lambda f=f, args=args: f(*args))()
         for f, *args in (

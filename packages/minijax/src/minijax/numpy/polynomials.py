@@ -26,7 +26,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import broadcast_shapes, to_inexact
+from minijax_stage2.promotion import as_weak_as, broadcast_shapes, to_inexact
 
 MOST_WRITTEN_OUT = 16  # steps; XLA makes a faster program of few steps than of a loop
 
@@ -248,8 +248,9 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         part = lax.sub(lax.dynamic_slice_in_dim(u, i, width), lax.mul(factor, v))
         return lax.dynamic_update_slice_in_dim(u, part, i, 0), factor
 
-    u, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
-    return quotient, u
+    rest, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
+    # The remainder is as weak as the dividend, the quotient never.
+    return lax.convert_element_type(quotient, typeof(u).dtype), as_weak_as(typeof(u), rest)
 
 
 @operation(static=("deg", "rcond", "full", "cov"))

@@ -436,7 +436,7 @@ scatter_add = _scatter(
 
 
 def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
-    if not params["unique_indices"]:
+    if not params["unique_indices"] and typeof(updates).size:
         raise NotImplementedError(
             "scatter_mul: there is a derivative with respect to the updates only where each meets "
             "no other: say unique_indices=True if that is so"
