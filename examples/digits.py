@@ -10,6 +10,7 @@ compiles the whole step.
 """
 
 import argparse
+import os
 import sys
 import time
 from itertools import pairwise
@@ -76,11 +77,16 @@ def scores(parameters, image):
     return image @ last["weights"] + last["bias"]
 
 
-def loss(parameters, images, labels):
-    """How surprised the network is by the right answers, on average."""
-    log_probabilities = nn.log_softmax(scores(parameters, images))
+def surprise(scores, labels):
+    """How surprised one who gives these scores is by the right answers, on average."""
+    log_probabilities = nn.log_softmax(scores)
     right = nn.one_hot(labels, LAYERS[-1], dtype=jnp.float32)
     return -jnp.mean(jnp.sum(log_probabilities * right, axis=-1))
+
+
+def loss(parameters, images, labels):
+    """How surprised the network is."""
+    return surprise(scores(parameters, images), labels)
 
 
 def predict(parameters, image):
@@ -92,6 +98,7 @@ def predict(parameters, image):
 
 loss_and_gradient = jit(value_and_grad(loss))
 predict_all = jit(vmap(predict, in_axes=(None, 0)))
+change_of_surprise = grad(surprise)
 
 # One step of gradient descent with momentum, of which the state holds the parameters too.
 optimizer = optimizers.momentum(LEARNING_RATE, MOMENTUM)
@@ -171,9 +178,10 @@ def draw(path, losses, images, labels, predictions):
 
 NEXT = """
 What to do now:
-  ./noxw -s docs -- serve        opens the tutorial, which builds all of this from nothing
-  ./noxw -s study -- stage1      lets you write the interpreters yourself
-  python -m minijax explain examples/digits.py:predict   shows what becomes of a function
+  ./noxw -s docs -- serve       opens the tutorial, which builds all of this from nothing
+  ./noxw -s study -- stage1     lets you write the interpreters yourself
+  {python} -m minijax step examples/digits.py:change_of_surprise 'f32[2,10]' '[3, 1]'
+                                executes a gradient, an equation at a time
 """
 
 
@@ -213,7 +221,7 @@ def main():
     print(f"picture        {picture}")
     if reached < WANTED_ACCURACY:
         sys.exit(f"The accuracy should be at least {WANTED_ACCURACY}.")
-    print(NEXT, end="")
+    print(NEXT.format(python=os.path.relpath(sys.executable)), end="")
 
 
 if __name__ == "__main__":
