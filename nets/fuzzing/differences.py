@@ -536,6 +536,15 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "The derivative of `xlogy` by its first argument is the logarithm also where that argument "
+        "is infinite; JAX adds the other derivative, infinite, times a tangent that is 0.",
+        equates=where_given(
+            r"jax\.scipy\.special\.xlog(1p)?y",
+            lambda x, y: np.any(np.isinf(np.asarray(x))),
+            of_derivatives(number_for_nan),
+        ),
+    ),
+    Deliberate(
         "Derivatives of the negative binomial distribution by the number of failures are numbers, "
         "finite or not, also where there are none; JAX's are NaN.",
         equates=where_given(
