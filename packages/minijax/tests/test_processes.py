@@ -164,7 +164,7 @@ def test_a_fork_after_the_first_use_is_an_error_that_tells_the_remedy():
             try:
                 compute()
             except RuntimeError as error:
-                assert '"spawn"' in str(error), error
+                assert "`spawn`" in str(error), error
             else:
                 return 2
 
