@@ -50,7 +50,7 @@ def package_of(stage: str) -> Path:
     return ROOT / "packages" / stage / "src" / f"minijax_{stage}"
 
 
-def tests_of(stage: str) -> Path:
+def folder_of_tests(stage: str) -> Path:
     return ROOT / "packages" / stage / "tests"
 
 

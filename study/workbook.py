@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.steps import Step, blanked, package_of, steps_of, tests_of
+from study.steps import Step, blanked, folder_of_tests, package_of, steps_of
 
 SETTINGS = """\
 [pytest]
@@ -48,7 +48,7 @@ class Workbook:
                 file = self.package / step.file
                 file.write_text(blanked(file.read_text("utf-8"), step), encoding="utf-8")
         without = shutil.ignore_patterns("__pycache__", "test_documents.py")
-        shutil.copytree(tests_of(self.stage), self.folder / "tests", ignore=without)
+        shutil.copytree(folder_of_tests(self.stage), self.folder / "tests", ignore=without)
         (self.folder / "pytest.ini").write_text(SETTINGS, encoding="utf-8")
 
     def check(self, steps: Sequence[Step] | None = None, seconds: float = 120) -> list[Outcome]:

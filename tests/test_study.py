@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from study.steps import ROOT, STAGES, package_of, steps_of, tests_of
+from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
 from study.workbook import Workbook
 
 EVERY_STEP = [(stage, step) for stage in STAGES for step in steps_of(stage)]
@@ -64,7 +64,7 @@ def test_steps_name_what_is_there(stage, step):
     assert (ROOT / "docs" / "learn" / step.chapter).is_file()
     for test in step.tests:
         file, _, name = test.partition("::")
-        assert f"def {name}(" in (tests_of(stage) / file).read_text("utf-8")
+        assert f"def {name}(" in (folder_of_tests(stage) / file).read_text("utf-8")
 
 
 def test_the_command_keeps_progress_and_says_what_is_next(tmp_path):
