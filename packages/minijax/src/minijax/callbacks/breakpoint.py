@@ -1,6 +1,5 @@
 """`debug.breakpoint`: stop a program to inspect its values."""
 
-import cmd
 import linecache
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from minijax.callbacks.io_callback import debug_callback
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.prompt import Prompt
 from minijax_stage2 import Tracer, tree_map
 
 
@@ -120,7 +120,7 @@ class Place:
         return "\n".join(lines)
 
 
-class Debugger(cmd.Cmd):
+class Debugger(Prompt):
     """A prompt that shows the values of variables, frame by frame."""
 
     prompt = "(minijax) "
@@ -128,16 +128,11 @@ class Debugger(cmd.Cmd):
     def __init__(
         self, places: Sequence[Place], variables: Sequence[dict[str, Any]], stdin: Any, stdout: Any
     ):
-        super().__init__(stdin=stdin, stdout=stdout)
-        self.use_rawinput = stdin is None
+        super().__init__(stdin, stdout)
         self.places = places
         self.variables = variables
         self.number = 0
         self.say(str(self.places[0]))
-
-    def say(self, text: str) -> None:
-        self.stdout.write(text + "\n")
-        self.stdout.flush()
 
     def _value_of(self, expression: str, show: Any) -> None:
         names = self.variables[self.number]
@@ -187,19 +182,8 @@ class Debugger(cmd.Cmd):
         """q: ends the process."""
         raise SystemExit(0)
 
-    def do_h(self, arg: str) -> None:
-        """h: lists what can be asked for; h COMMAND tells of one."""
-        self.do_help(arg)
-
     do_up, do_down, do_list, do_w, do_where = do_u, do_d, do_l, do_bt, do_bt
     do_cont, do_continue, do_quit, do_exit = do_c, do_c, do_q, do_q
-
-    def do_EOF(self, arg: str) -> bool:
-        """Continue the program at end of input."""
-        return True
-
-    def emptyline(self) -> bool:
-        return False
 
     def default(self, line: str) -> None:
         self._value_of(line, repr)

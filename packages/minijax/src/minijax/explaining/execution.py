@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.explaining.prompt import Prompt
+from minijax.explaining.prompt import StepPrompt
 from minijax.primitives.calls import run_program
 from minijax.primitives.declare_program import step_rules
 from minijax.runtime.evaluation import library_evaluation
@@ -196,7 +196,7 @@ class Execution:
 
     def prompt(self, stdin: Any = None, stdout: Any = None) -> None:
         """Ask for commands in the terminal, or in the given files; `h` lists them."""
-        Prompt(self, stdin, stdout).cmdloop()
+        StepPrompt(self, stdin, stdout).cmdloop()
 
     def listing(self, use_color: bool = False) -> str:
         """The program that is running, with numbers; an arrow shows the next equation."""

@@ -1,33 +1,28 @@
 """A prompt in the terminal that executes a program equation by equation."""
 
-import cmd
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from minijax.runtime.prompt import Prompt
 from minijax_stage3.highlighting import wants_color
 
 if TYPE_CHECKING:
     from minijax.explaining.execution import Execution, Stop
 
 
-class Prompt(cmd.Cmd):
+class StepPrompt(Prompt):
     """Asks what to do next with an execution."""
 
     prompt = "(step) "
     intro = "h lists the commands"
 
     def __init__(self, execution: "Execution", stdin: Any = None, stdout: Any = None):
-        super().__init__(stdin=stdin, stdout=stdout)
-        self.use_rawinput = stdin is None
+        super().__init__(stdin, stdout)
         self.execution = execution
         self.in_color = stdout is None and wants_color()
 
     def preloop(self) -> None:
         self._here()
-
-    def say(self, text: str) -> None:
-        self.stdout.write(text + "\n")
-        self.stdout.flush()
 
     def _here(self) -> None:
         """Show the equation that comes next."""
@@ -100,20 +95,8 @@ class Prompt(cmd.Cmd):
         """q: leaves."""
         return True
 
-    def do_h(self, arg: str) -> None:
-        """h: lists the commands; h COMMAND tells of one."""
-        self.do_help(arg)
-
     do_step, do_next, do_continue, do_break, do_print = do_s, do_n, do_c, do_b, do_p
     do_list, do_where, do_quit, do_exit = do_l, do_w, do_q, do_q
-
-    def do_EOF(self, arg: str) -> bool:
-        """Leave at the end of input."""
-        return True
-
-    def emptyline(self) -> bool:
-        """Repeat nothing."""
-        return False
 
     def default(self, line: str) -> None:
         self.say(f"*** there is no command {line.split()[0]!r}: h lists them")
