@@ -164,6 +164,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"minijax.{name}")
     if name in ("pmap", "shard_map"):
         return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
+    if name == "install_as_jax":
+        from minijax.as_jax import install_as_jax
+
+        return install_as_jax
     if name in ("__version__", "__version_info__"):
         return getattr(importlib.import_module("minijax.version"), name)
     if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed

@@ -6,7 +6,7 @@ its sources has none, and raises AttributeError.
 
 from typing import Any
 
-from minijax.settings.version import installed_version
+from minijax.settings.version import version_to_show
 
 
 def __getattr__(name: str) -> Any:
@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import re
 
-    text = installed_version()
+    text = version_to_show()
     if text is None:
         raise AttributeError(
             f"minijax.{name} is that of the installed distribution, and minijax runs here "

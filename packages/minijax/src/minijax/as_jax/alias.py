@@ -1,0 +1,159 @@
+"""`import jax` gives minijax: modules of the one name are those of the other."""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from minijax.settings import version as version_of_library
+
+VERSION = "0.12.0"
+SHIM = str(Path(__file__).parent / "shim")
+VARIABLE = "MINIJAX_AS_JAX"
+
+
+def install_as_jax(version: str = VERSION) -> None:
+    """Let `import jax` mean minijax, in this process and those that it starts.
+
+    `jax`, `jax.numpy` and all other modules are then the very modules of minijax; `jaxlib` stays
+    the real one. Programs that read `jax.__version__`, or ask for the installed version of `jax`,
+    find `version`. Processes started from here do the same, by the environment variables
+    `MINIJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version.
+
+    Arguments:
+        version: a version of JAX, "0.12.0" by default.
+
+    Raises:
+        ImportError: JAX is imported already.
+        ValueError: `version` is not of the form "1.2.3".
+
+    Source: minijax/as_jax/alias.py
+    """
+    numbers = version.split(".") if isinstance(version, str) else []
+    if len(numbers) < 3 or not all(part.isdigit() for part in numbers[:3]):
+        raise ValueError(
+            f"install_as_jax: version is a version of JAX such as {VERSION!r}, got {version!r}"
+        )
+    imported = sys.modules.get("jax")
+    if imported is not None and not _is_alias(imported):
+        raise ImportError(
+            f"install_as_jax: JAX itself is imported already, from {imported.__file__}, and what "
+            "has it would not notice; call install_as_jax() before anything imports jax"
+        )
+    remove_as_jax()
+    sys.meta_path.insert(0, _Finder(version))
+    version_of_library.stand_in_for(version)
+    os.environ[VARIABLE] = version
+    _set_python_path([SHIM, *_python_path()])
+
+
+def remove_as_jax() -> None:
+    """Take `install_as_jax` back: `import jax` means JAX again, where JAX is installed.
+
+    Programs that imported it before keep what they have.
+
+    Source: minijax/as_jax/alias.py
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    for name, module in list(sys.modules.items()):
+        if _is_of_jax(name) and _is_alias(module):
+            del sys.modules[name]
+    version_of_library.stand_in_for(None)
+    os.environ.pop(VARIABLE, None)
+    _set_python_path([path for path in _python_path() if path != SHIM])
+
+
+def is_installed_as_jax() -> bool:
+    """Return whether `import jax` means minijax."""
+    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+
+
+def _is_of_jax(name: str) -> bool:
+    return name == "jax" or name.startswith("jax.")
+
+
+def _is_alias(module: ModuleType) -> bool:
+    """Whether a module that is imported by a name of JAX is one of ours."""
+    return module.__name__.partition(".")[0] == "minijax" or _is_shim(module)
+
+
+def _is_shim(module: ModuleType) -> bool:
+    """The package `jax` that is on the path of other processes, while it is being imported."""
+    return hasattr(module, "__minijax_shim__")
+
+
+def _python_path() -> list[str]:
+    text = os.environ.get("PYTHONPATH")
+    return text.split(os.pathsep) if text else []
+
+
+def _set_python_path(paths: Iterable[str]) -> None:
+    text = os.pathsep.join(paths)
+    if text:
+        os.environ["PYTHONPATH"] = text
+    else:
+        os.environ.pop("PYTHONPATH", None)
+
+
+class _Finder(DistributionFinder):
+    """Finds the modules of minijax by their names in JAX, and a distribution named jax."""
+
+    def __init__(self, version: str):
+        self.version = version
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not _is_of_jax(fullname):
+            return None
+        ours = fullname.replace("jax", "minijax", 1)
+        parent, _, _ = ours.rpartition(".")
+        if parent:
+            # Not importlib.util.find_spec, which would find a module that is no part of a package.
+            package = importlib.import_module(parent)
+            if PathFinder.find_spec(ours, getattr(package, "__path__", [])) is None:
+                return None
+        return ModuleSpec(fullname, _Loader(ours))
+
+    def find_distributions(
+        self, context: DistributionFinder.Context = DistributionFinder.Context()
+    ) -> Iterable[Distribution]:
+        return [_Metadata(self.version)] if context.name in (None, "jax") else []
+
+    def invalidate_caches(self) -> None:
+        """There are none."""
+
+
+class _Loader(Loader):
+    """Gives the module of minijax as it is, with the `__spec__` that it has."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.name)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has put the spec of the other name into the module.
+        module.__spec__ = self.spec
+
+
+class _Metadata(Distribution):
+    """What `importlib.metadata` says of the distribution named jax."""
+
+    def __init__(self, version: str):
+        self._text = f"Metadata-Version: 2.1\nName: jax\nVersion: {version}\n"
+
+    def read_text(self, filename: str) -> str | None:
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(SHIM, path)
